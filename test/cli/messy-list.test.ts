@@ -85,14 +85,9 @@ it('finds 99 of 100 companies in 2,000 rows as people write them, and none wrong
   const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`
   writeFileSync(list, ['Company,Website', ...rows.map(({ cells }) => cells.map(quote).join(','))].join('\n'))
   const ended = await here.run([
-    'accounts',
-    'enrich',
-    '--csv',
+    ...'accounts enrich --csv'.split(' '),
     list,
-    '--fields',
-    'domain',
-    '--fail-on',
-    'none',
+    ...'--fields domain --fail-on none'.split(' '),
   ])
   expect(ended.code).toBe(0)
   const found: { domain: string; _status: string }[] = parse(ended.stdout, { columns: true })

@@ -133,18 +133,7 @@ describe('a named pipe without a reader', () => {
 
   it('takes the records of a job that is waited for', async () => {
     await companies(3)
-    const call = [
-      'accounts',
-      'search',
-      '--keyword',
-      'Company',
-      '--no-live',
-      '--limit',
-      '2',
-      '--wait',
-      '-o',
-      'pipe',
-    ]
+    const call = 'accounts search --keyword Company --no-live --limit 2 --wait -o pipe'.split(' ')
     const [{ code }, { stdout }] = await Promise.all([here.run(call), execa('cat', [at('pipe')])])
     expect([code, JSON.parse(stdout)]).toEqual([0, expect.any(Array)])
   })

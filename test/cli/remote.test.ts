@@ -141,15 +141,7 @@ describe('a server that does not answer', () => {
 describe('a SOCKS proxy', () => {
   it('is used without a warning of the library that speaks its protocol', async () => {
     const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: canary, https_proxy: 'socks5://127.0.0.1:1' }
-    const argv = [
-      'credits',
-      '--base-url',
-      'https://api.example.com/api/v2',
-      '--timeout',
-      '1',
-      '--format',
-      'csv',
-    ]
+    const argv = 'credits --base-url https://api.example.com/api/v2 --timeout 1 --format csv'.split(' ')
     const { stderr } = await launch(prospect, argv, here.home, env)
     expect(stderr.trimEnd().split('\n')).toEqual([expect.stringContaining('api.example.com')])
   })

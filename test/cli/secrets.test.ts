@@ -101,14 +101,7 @@ describe('private files', () => {
     expect(own).toBe('700')
     const wide = Object.entries(entries).filter(([, mode]) => (Number.parseInt(mode, 8) & 0o077) !== 0)
     expect(wide).toEqual([])
-    for (const name of [
-      'engine.db',
-      'catalogue.db',
-      'state.db',
-      'credentials.json',
-      'config.json',
-      'backup.db',
-    ])
+    for (const name of 'engine.db catalogue.db state.db credentials.json config.json backup.db'.split(' '))
       expect(entries, name).toHaveProperty([name])
   })
 })

@@ -28,17 +28,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     onTestFinished(() => here.remove())
     const rows = Array.from({ length: calls }, (_, n) => `northwind${n}.example`)
     writeFileSync(join(here.home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
-    const argv = [
-      'accounts',
-      'enrich',
-      '--csv',
-      'in.csv',
-      '-o',
-      'out.csv',
-      '--yes',
-      '--summary-json',
-      's.json',
-    ]
+    const argv = 'accounts enrich --csv in.csv -o out.csv --yes --summary-json s.json'.split(' ')
     const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: canary }
     const { code, stderr } = await here.run([...argv, '--log', 'log'], { env })
     const [, ...lines] = readFileSync(join(here.home, 'out.csv'), 'utf8').trim().split(/\r?\n/)

@@ -102,12 +102,9 @@ describe('requests to the dashboard', () => {
   })
 
   it('get the security headers with every answer', async () => {
-    for (const path of [
-      '/dashboard',
-      '/dashboard/assets/page.js',
-      '/dashboard/assets/style.css',
-      '/dashboard/none',
-    ]) {
+    for (const path of '/dashboard /dashboard/assets/page.js /dashboard/assets/style.css /dashboard/none'.split(
+      ' ',
+    )) {
       const { headers } = await send(here.origin + path, {}, 'GET')
       const policy = String(headers['content-security-policy'])
       expect(policy).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
@@ -199,14 +196,9 @@ describe('a dashboard that other machines can reach', () => {
         options,
       })
       const { proof } = await signIn(here)
-      for (const action of [
-        'runs/quote',
-        'runs/resume',
-        'runs/stop',
-        'jobs/retry',
-        'jobs/deliver',
-        'inbox/replay',
-      ]) {
+      for (const action of 'runs/quote runs/resume runs/stop jobs/retry jobs/deliver inbox/replay'.split(
+        ' ',
+      )) {
         const { status, text } = await send(`${here.origin}/dashboard/action/${action}`, {
           ...proof,
           ...fromPage,

@@ -75,13 +75,9 @@ describe.runIf(isLong)('the packed package', () => {
   afterAll(() => rmSync(project, { recursive: true, force: true }))
 
   it('contains the program, the library, its declarations and the documents, and no sources', () => {
-    for (const file of [
-      'bin/prospect.js',
-      'dist/main.cjs',
-      'dist/index.js',
-      'dist/types/index.d.ts',
-      'README.md',
-    ])
+    for (const file of 'bin/prospect.js dist/main.cjs dist/index.js dist/types/index.d.ts README.md'.split(
+      ' ',
+    ))
       expect(files).toContain(file)
     expect(files.filter((file) => /^(?:src|test|scripts|node_modules)\b/.test(file))).toEqual([])
   })

@@ -186,17 +186,7 @@ describe('prospect mcp', () => {
     expect(() => readFileSync(join(here.home, 'new.csv'))).toThrow('ENOENT')
     expect(await spent()).toBe(0)
     // Nor by a run of somebody else.
-    const elsewhere = [
-      'accounts',
-      'enrich',
-      '--csv',
-      'outside.csv',
-      '--yes',
-      '--max-credits',
-      '0',
-      '-o',
-      'theirs.csv',
-    ]
+    const elsewhere = 'accounts enrich --csv outside.csv --yes --max-credits 0 -o theirs.csv'.split(' ')
     expect((await here.run(elsewhere)).code).toBe(12)
     const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
     expect(await refused('resume_run', { run: id })).toMatchObject({ code: 'usage' })
@@ -278,15 +268,7 @@ describe('prospect mcp', () => {
     }
     expect(await namesOf('--tools', 'accounts_enrich,ledger')).toEqual(['accounts_enrich', 'ledger'])
     expect(await namesOf('--areas', 'credits,files')).toEqual([
-      ...[
-        'credits_show',
-        'credits_consumption',
-        'quote_file',
-        'run_file',
-        'run_status',
-        'resume_run',
-        'stop_run',
-      ],
+      ...'credits_show credits_consumption quote_file run_file run_status resume_run stop_run'.split(' '),
       'match_file',
     ])
     expect(await here.run(['mcp', '--tools', 'account_enrich'])).toMatchObject({

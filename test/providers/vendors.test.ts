@@ -196,16 +196,7 @@ describe('a batch over vendors', () => {
     await withVendors([one, two], async () => {
       const rows = Array.from({ length: 30 }, (_, at) => `Ada,King${at},acme.example`)
       writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
-      const batch = [
-        'contacts',
-        'waterfall',
-        '--csv',
-        'people.csv',
-        '--enrichment-type',
-        'email',
-        '-o',
-        'out.csv',
-      ]
+      const batch = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv'.split(' ')
       await run(...batch, '--max-cost', 'vendor1=10', '--max-cost', 'vendor2=15')
       expect([one.charged(), two.charged()]).toEqual([10, 15])
       const [header = '', ...lines] = readFileSync(join(here.home, 'out.csv'), 'utf8').trim().split('\n')

@@ -74,17 +74,7 @@ const contentTypes = [
   '',
 ]
 const encodings = ['gzip', 'br', 'identity', 'deflate, gzip', 'x']
-const queries = [
-  '__proto__=1',
-  'constructor=1',
-  'limit=1e400',
-  'cursor=%00',
-  'page=-1',
-  '%',
-  '=',
-  '&&&',
-  'per_page=999999',
-]
+const queries = '__proto__=1 constructor=1 limit=1e400 cursor=%00 page=-1 % = &&& per_page=999999'.split(' ')
 const paths = [
   '/lists',
   '/job_title_suggestions',

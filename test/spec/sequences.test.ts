@@ -40,19 +40,7 @@ const names = Object.keys(kinds) as KindName[]
 const kindOf = (name: KindName): Kind => kinds[name]
 
 /** Texts that are ids of nothing. */
-const noIds = [
-  unknownId,
-  'x',
-  '%00',
-  '%2e%2e',
-  'a%2Fb',
-  '0',
-  '-1',
-  '%F0%9F%A4%96',
-  'null',
-  '1%27%20OR%201',
-  'é',
-]
+const noIds = [unknownId, ...'x %00 %2e%2e a%2Fb 0 -1 %F0%9F%A4%96 null 1%27%20OR%201 é'.split(' ')]
 
 interface Made {
   readonly kind: KindName

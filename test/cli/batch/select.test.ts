@@ -78,11 +78,7 @@ describe('--where', () => {
     [['--keep-input'], '--keep-input is for --layout', ''],
   ])('refuses %j before anything is spent', async (options, problem, hint) => {
     const { code, stderr } = await here.run([
-      'accounts',
-      'enrich',
-      '--csv',
-      'companies.csv',
-      '--yes',
+      ...'accounts enrich --csv companies.csv --yes'.split(' '),
       ...options,
     ])
     expect([code, stderr]).toEqual([2, expect.stringContaining(problem)])
@@ -107,17 +103,9 @@ describe('--columns', () => {
       'found,,3',
       'not_found,,4',
     ])
-    const { stdout } = await here.run([
-      'accounts',
-      'enrich',
-      '--csv',
-      'companies.csv',
-      '--columns',
-      'name,_status',
-      '--format',
-      'ndjson',
-      '--yes',
-    ])
+    const { stdout } = await here.run(
+      'accounts enrich --csv companies.csv --columns name,_status --format ndjson --yes'.split(' '),
+    )
     expect(JSON.parse(stdout.split('\n')[0] ?? '')).toEqual({ name: 'acme', _status: 'found' })
   })
 })
@@ -228,19 +216,9 @@ describe('--only new and changed', () => {
     const run = /runs resume (\S+)/.exec(stderr)?.[1] ?? ''
     expect(code).toBe(12)
     // Another run of the same file, which has all its rows.
-    await here.run([
-      'accounts',
-      'enrich',
-      '--csv',
-      'companies.csv',
-      '-o',
-      'other.csv',
-      '--yes',
-      '--only',
-      'found',
-      '--sample',
-      '7',
-    ])
+    await here.run(
+      'accounts enrich --csv companies.csv -o other.csv --yes --only found --sample 7'.split(' '),
+    )
     const resumed = await here.run(['runs', 'resume', run, '--max-credits', '9'])
     expect([resumed.code, rows()]).toEqual([0, ['Record ID', '5', '6', '7']])
   })

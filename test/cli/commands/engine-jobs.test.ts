@@ -14,15 +14,7 @@ afterEach(() => here.remove())
 
 /** Queues an import of two companies whose webhook does not answer. */
 async function queued(): Promise<string> {
-  const argv = [
-    'accounts',
-    'search',
-    '--keyword',
-    'robots',
-    '--no-wait',
-    '--webhook-url',
-    'http://127.0.0.1:9/in',
-  ]
+  const argv = 'accounts search --keyword robots --no-wait --webhook-url http://127.0.0.1:9/in'.split(' ')
   return (await here.json<{ id: string }>(...argv)).id
 }
 

@@ -98,18 +98,9 @@ describe('providers with a vendor', () => {
     try {
       writeFileSync(join(here.home, 'acme.yaml'), fakeFile(vendor.origin))
       await add('--allow-target', '127.0.0.0/8')
-      const tested = await here.run([
-        'providers',
-        'test',
-        'acmemail',
-        '--first-name',
-        'Ada',
-        '--last-name',
-        'King',
-        '--domain',
-        'acme.example',
-        '--json',
-      ])
+      const tested = await here.run(
+        'providers test acmemail --first-name Ada --last-name King --domain acme.example --json'.split(' '),
+      )
       expect(tested.json).toMatchObject({
         request: { method: 'GET', key: 'hidden' },
         answer: { status: 200 },

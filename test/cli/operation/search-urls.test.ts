@@ -21,11 +21,7 @@ describe('--dry-run of a search URL', () => {
       'leads',
       'extract',
       url,
-      '--name',
-      'x',
-      '--dry-run',
-      '--webhook-url',
-      'https://x.example/hook',
+      ...'--name x --dry-run --webhook-url https://x.example/hook'.split(' '),
     ]
     const { code, json, stderr } = await here.run(argv, { env })
     expect([code, json]).toMatchObject([0, { search: { filters: { functions: ['Sales'] }, total: null } }])

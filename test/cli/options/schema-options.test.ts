@@ -30,15 +30,7 @@ describe('options of an operation', () => {
 
   it('builds arrays from repeated options, and from commas where no item contains one', async () => {
     expect(
-      await sent([
-        'accounts',
-        'search',
-        '--preview',
-        '--company-size',
-        '1-10,11-50',
-        '--company-size',
-        '51-200',
-      ]),
+      await sent('accounts search --preview --company-size 1-10,11-50 --company-size 51-200'.split(' ')),
     ).toEqual({ company_size: ['1-10', '11-50', '51-200'] })
     expect(
       await sent(['titles', 'suggest', '--job-titles', 'Head of Sales, EMEA', '--job-titles', 'CRO']),

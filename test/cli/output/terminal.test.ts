@@ -52,15 +52,9 @@ describe('text on a terminal', () => {
   })
 
   it('groups the digits of numbers', () => {
-    expect([0, 999, 1000, 1234567, -1234, 0.12345, 1234.5678].map(formatNumber)).toEqual([
-      '0',
-      '999',
-      '1,000',
-      '1,234,567',
-      '-1,234',
-      '0.12345',
-      '1,234.5678',
-    ])
+    expect([0, 999, 1000, 1234567, -1234, 0.12345, 1234.5678].map(formatNumber)).toEqual(
+      '0 999 1,000 1,234,567 -1,234 0.12345 1,234.5678'.split(' '),
+    )
   })
 
   it('uses colours only on a terminal that allows them', () => {

@@ -179,15 +179,7 @@ describe('servers that never call a webhook', () => {
         ...{ accounts: [{ name: 'A' }, { name: 'B' }], pagination: { has_more: false } },
       }
     })
-    const words = [
-      'intents',
-      'stack',
-      '--stacks',
-      'react',
-      '--webhook-url',
-      'https://x.example/hook',
-      '--wait',
-    ]
+    const words = 'intents stack --stacks react --webhook-url https://x.example/hook --wait'.split(' ')
     expect((await run(words)).code).toBe(0)
     expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 6 }])
   })

@@ -100,16 +100,7 @@ describe('waiting for a prospect server', () => {
     )
     expect(list.stderr).toContain('Imported 2 companies.')
     expect([list.code, list.json]).toMatchObject([0, { name: 'A', status: 'completed' }])
-    const words = [
-      'contacts',
-      'waterfall',
-      '--first-name',
-      'No',
-      '--last-name',
-      'Body',
-      '--domain',
-      'x.example',
-    ]
+    const words = 'contacts waterfall --first-name No --last-name Body --domain x.example'.split(' ')
     const contact = await run(...words, '--enrichment-type', 'email', '--wait')
     expect([contact.code, contact.json]).toMatchObject([9, { status: 'finished', email: null }])
   })

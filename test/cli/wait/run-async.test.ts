@@ -51,11 +51,7 @@ describe('--wait with the local engine', () => {
       'leads',
       'extract',
       url,
-      '--limit',
-      '150',
-      '--wait',
-      '-o',
-      'leads.csv',
+      ...'--limit 150 --wait -o leads.csv'.split(' '),
     ])
     expect([code, stdout]).toEqual([0, ''])
     const found = rows('leads.csv')
@@ -74,11 +70,7 @@ describe('--wait with the local engine', () => {
       'leads',
       'extract',
       url,
-      '--limit',
-      '200',
-      '--wait',
-      '-o',
-      'leads.csv',
+      ...'--limit 200 --wait -o leads.csv'.split(' '),
     ])
     expect(code).toBe(6)
     expect(stderr).toContain('Only 120 of 200 people were imported: the daily profile quota is used up.')
@@ -87,15 +79,9 @@ describe('--wait with the local engine', () => {
 
   it('prints companies as plain records without a webhook', async () => {
     await companies(3)
-    const { code, json } = await here.run([
-      'accounts',
-      'search',
-      '--keyword',
-      'robots',
-      '--wait',
-      '--fields',
-      'domain',
-    ])
+    const { code, json } = await here.run(
+      'accounts search --keyword robots --wait --fields domain'.split(' '),
+    )
     expect([code, (json as { domain: string }[]).map(({ domain }) => domain).sort()]).toEqual([
       0,
       ['robots-0.example', 'robots-1.example', 'robots-2.example'],
@@ -129,10 +115,7 @@ describe('--wait with the local engine', () => {
       'leads',
       'extract',
       url,
-      '--wait',
-      '0',
-      '-o',
-      'leads.csv',
+      ...'--wait 0 -o leads.csv'.split(' '),
     ])
     expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([14, '', false])
     const [, id = ''] =

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { takeQuota } from '../../../src/engine/credits/quotas.js'
 import { findWorkspace } from '../../../src/engine/tables/members.js'
-import { requests } from '../../spec/requests.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
 const take = (bench: Bench, quota: 'profiles' | 'companies', units: number) =>
@@ -16,9 +15,6 @@ const credits = async (bench: Bench) =>
     credits: Record<string, number>
     limits: Record<string, number>
   }
-
-const search = { webhook_url: 'https://hook.example/', keyword: 'cloud' }
-const limitText = "Can't proceed with the request. Plan limit reached."
 
 describe('P08: plan quotas', () => {
   it('gives at most the remainder, in all periods alike', async () => {
@@ -79,34 +75,6 @@ describe('P08: plan quotas', () => {
     bench.clock.set('2026-03-08T10:00:00Z')
     expect((await credits(bench)).credits).toMatchObject({ daily_profile_scraping: 2_400 })
   })
-
-  it.each([
-    ['accounts.search', { dailyCompanies: 0 }],
-    ['accounts.search', { monthlyCompanies: 0 }],
-    ['leads.advanced_search', { dailyProfiles: 0 }],
-    ['intents.growth', { dailyCompanies: 0 }],
-  ] as const)('refuses %s with 422 when %j', async (id, ceilings) => {
-    const bench = await openBench()
-    await bench.admin.setQuotas(ceilings)
-    const input = id === 'intents.growth' ? requests[id] : search
-    const reply = await bench.call(id, input)
-    expect(reply).toMatchObject({ status: 422, body: { error: limitText } })
-  })
-
-  it('returns the plan limit of a coded operation in the shape of its own errors', async () => {
-    const bench = await openBench()
-    await bench.admin.setQuotas({ dailyProfiles: 0 })
-    const url = 'https://www.network.example/search/results/people/?keywords=cloud'
-    const reply = await bench.call('leads.extract', { search_url: url, name: 'Cloud' })
-    expect(reply).toMatchObject({ status: 422, body: { error: 422, message: limitText } })
-  })
-
-  it('allows previews with every quota at 0', async () => {
-    const bench = await openBench()
-    await bench.admin.setQuotas({ dailyProfiles: 0, dailyCompanies: 0, monthlyCompanies: 0 })
-    for (const id of ['accounts.search_preview', 'leads.advanced_search_preview'] as const)
-      expect((await bench.call(id, { keyword: 'cloud' })).status, id).not.toBe(422)
-  })
 })
 
 describe('weekly limit', () => {
@@ -145,42 +113,5 @@ describe('weekly limit', () => {
     expect([await slow, await enrich(bench)]).toEqual([403, 403])
     const [member] = await bench.admin.members()
     expect(member?.spentThisWeek).toBe(2)
-  })
-
-  it('is not lifted by buying credits', async () => {
-    const bench = await openBench()
-    await bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })
-    await bench.admin.addCredits(100)
-    expect(await enrich(bench)).toBe(403)
-  })
-})
-
-describe('sessions', () => {
-  it('are required by live calls only, and checked before anything is charged', async () => {
-    const bench = await openBench()
-    await bench.admin.setSession({ network: false })
-    const live = await bench.call('accounts.enrich', { domain: 'known.example' })
-    expect(live).toMatchObject({
-      status: 422,
-      body: { error: 'A valid network session is required, or use live: false' },
-    })
-    const database = await bench.call('accounts.enrich', { domain: 'known.example', live: false })
-    expect(database.status).toBe(200)
-    expect(database.body).not.toHaveProperty('phone')
-    expect((await bench.call('account.show', {})).body).toMatchObject({
-      integrations: { network_session_valid: false, premium_session_valid: true },
-    })
-    expect(await bench.balance()).toBe(999)
-  })
-})
-
-describe('scopes', () => {
-  it('return a 403 without a code for an area the key lacks', async () => {
-    const bench = await openBench()
-    const { key } = await bench.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
-    const reply = await bench.call('accounts.enrich', { domain: 'known.example' }, { apiKey: key })
-    expect(reply.status).toBe(403)
-    expect(reply.body).toEqual({ error: 'This API key has no access to this endpoint' })
-    expect((await bench.call('credits.show', {}, { apiKey: key })).status).toBe(200)
   })
 })

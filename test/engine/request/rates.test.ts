@@ -1,15 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { rateOf } from '../../../src/api/operations/facts.js'
-import { type OperationId, operations } from '../../../src/api/operations/table.js'
 import { createEngine } from '../../../src/engine/request/engine.js'
 import { readCounter } from '../../../src/engine/tables/counters.js'
 import { listMembers } from '../../../src/engine/tables/members.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { tries } from '../../support/effort.js'
 import { openBench, randomIds } from '../../support/engine.js'
-
-const limitOf = { free: 1, growth: 100 } as const
 
 describe('P06: exact admission', () => {
   it('admits exactly the plan limit across the keys of a user, and does not affect another user', async () => {
@@ -25,24 +21,6 @@ describe('P06: exact admission', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(100)
     expect(statuses.filter((status) => status === 429)).toHaveLength(400)
     expect((await bench.caller.call('accounts.technologies', {}, { apiKey: other.key })).status).toBe(200)
-  })
-
-  it.each(operations().filter(({ rate }) => !('live' in rate) && rate.own))(
-    'admits exactly the own limit of $id in its window',
-    async (operation) => {
-      const bench = await openBench()
-      await bench.admin.setPlan('Scale')
-      const [limit] = rateOf(operation).own ?? [0]
-      const replies = await Promise.all(Array.from({ length: limit * 5 }, () => bench.call(operation.id, {})))
-      expect(replies.filter(({ status }) => status !== 429)).toHaveLength(limit)
-    },
-  )
-
-  it('counts a preview with its search, and gives their own limits separate windows', async () => {
-    const bench = await openBench()
-    await bench.admin.setPlan('Free')
-    expect((await bench.call('accounts.search_preview', {})).status).toBe(400)
-    expect((await bench.call('accounts.search', {})).status).toBe(429)
   })
 
   it('keeps live and database previews in two windows', async () => {
@@ -159,35 +137,5 @@ describe('P07: honest headers', () => {
       return await readCounter(tx, `user:${member?.id}`, 'plan:leads.extract')
     })
     expect(plan?.count).toBe(2)
-  })
-})
-
-describe('P08: right counter', () => {
-  const expected = (id: OperationId, live?: boolean) => {
-    const operation = operations().find((row) => row.id === id)
-    return operation && rateOf(operation, live)
-  }
-
-  it.each(operations().map(({ id }) => id))(
-    'counts %s against the plan exactly when the table says so',
-    async (id) => {
-      const bench = await openBench()
-      await bench.admin.setPlan('an unlisted plan')
-      const first = await bench.call(id, {})
-      bench.clock.advance(1_000)
-      const second = await bench.call(id, {})
-      expect(first.status).not.toBe(429)
-      expect(second.status === 429).toBe(expected(id)?.plan === true)
-      if (second.status === 429) expect(second.headers['ratelimit-limit']).toBe(String(limitOf.free))
-    },
-  )
-
-  it('counts a search of people at a company against the plan only with live: false', async () => {
-    const bench = await openBench()
-    await bench.admin.setPlan('Free')
-    const statuses = []
-    for (const live of [true, true, 'no', false, false])
-      statuses.push((await bench.call('leads.search', { live })).status)
-    expect(statuses.map((status) => status === 429)).toEqual([false, false, false, false, true])
   })
 })

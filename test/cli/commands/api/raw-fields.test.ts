@@ -3,15 +3,7 @@ import { parseFields } from '../../../../src/cli/commands/api/api.js'
 
 describe('fields of prospect api', () => {
   it('parses JSON values in fields, and takes everything else as text', () => {
-    const pairs = [
-      'name=Acme',
-      'limit=5',
-      'ratio=-1.5',
-      'live=false',
-      'none=null',
-      'custom={"a":1}',
-      'ids=[1,2]',
-    ]
+    const pairs = 'name=Acme limit=5 ratio=-1.5 live=false none=null custom={"a":1} ids=[1,2]'.split(' ')
     expect(parseFields(pairs)).toEqual({
       name: 'Acme',
       limit: 5,

@@ -44,14 +44,7 @@ describe('data import', () => {
 
   it('finds no sheet in a text file', async () => {
     writeFileSync(join(here.home, 'companies.csv'), companies)
-    const { code, stderr } = await here.run([
-      'data',
-      'import',
-      'companies',
-      'companies.csv',
-      '--sheet',
-      'One',
-    ])
+    const { code, stderr } = await here.run('data import companies companies.csv --sheet One'.split(' '))
     expect([code, stderr]).toEqual([2, expect.stringContaining('is not a workbook')])
   })
 

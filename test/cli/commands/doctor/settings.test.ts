@@ -16,15 +16,7 @@ describe('doctor: settings', () => {
   })
 
   it('accepts settings that commands wrote', async () => {
-    await here.run([
-      'profiles',
-      'add',
-      'team',
-      '--base-url',
-      'https://api.example.com/api/v2',
-      '--timeout',
-      '5',
-    ])
+    await here.run('profiles add team --base-url https://api.example.com/api/v2 --timeout 5'.split(' '))
     await here.run(['profiles', 'use', 'team'])
     expect(await here.lines('settings')).toEqual(['ok | config.json is in order: 1 profile of your own. | '])
   })

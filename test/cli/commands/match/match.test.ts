@@ -93,15 +93,9 @@ describe('prospect match', () => {
   it('compares with the catalogue, and with a list by its name', async () => {
     const stdin = 'name,domain,country\nAcme,acme.example,FR\n'
     await here.run(['data', 'import', 'companies', '-'], { stdin })
-    await here.run([
-      'lists',
-      'create',
-      '--name',
-      'Mine',
-      '--companies',
-      '[{"name":"Initech","country_code":"DE"}]',
-      '--wait',
-    ])
+    await here.run(
+      'lists create --name Mine --companies [{"name":"Initech","country_code":"DE"}] --wait'.split(' '),
+    )
     const { json, stderr } = await match(
       'companies.csv',
       '--with',
