@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const explain = (url: string, ...options: string[]) =>
   here.run(['leads', 'extract', url, '--dry-run', '--json', ...options])
@@ -15,8 +12,13 @@ const unknown = 'https://www.network.example/sales/search/people?query=(filters:
 const server = ['--base-url', 'https://api.example.com/api/v2']
 
 describe('a dry run of a pasted search', () => {
-  it('counts the matches of the local catalogue', async () => {
-    expect((await explain(known)).json).toMatchObject({ search: { filters: { keyword: 'cto' }, total: 0 } })
+  it('prints the filters in words, and how many records of this machine match', async () => {
+    const filters = '(type:FUNCTION,values:List((id:25,text:Sales,selectionType:INCLUDED)))'
+    const page = 'https://www.linkedin.com/sales/search/people?query='
+    expect((await explain(`${page}(filters:List(${filters}),keywords:robots)`)).json).toMatchObject({
+      path: '/leads',
+      search: { filters: { functions: ['Sales'], keyword: 'robots' }, total: 0 },
+    })
   })
 
   it('does not know the number of matches of a server', async () => {

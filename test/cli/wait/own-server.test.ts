@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
@@ -75,16 +75,6 @@ describe('waiting for a prospect server', () => {
     expect(await here.json('ledger')).toMatchObject([{ operation: 'intents.stack', credits: 9 }])
   })
 
-  it('writes the imported people, says that the quota is used up, and exits 6', async () => {
-    await serve(async (one) => {
-      await filled(one, 30, 0)
-      await one.json('engine', 'quotas', 'set', '--daily-profiles', '20')
-    })
-    const { code, stderr } = await run('leads', 'extract', url, '--wait', '-o', 'leads.ndjson')
-    expect([code, file('leads.ndjson').trim().split('\n').length]).toEqual([6, 20])
-    expect(stderr).toContain('the daily profile quota is used up')
-  })
-
   it('prints a list and a waterfall contact with --wait', async () => {
     await serve((one) => filled(one, 1, 1))
     const list = await run(
@@ -103,18 +93,6 @@ describe('waiting for a prospect server', () => {
     const words = 'contacts waterfall --first-name No --last-name Body --domain x.example'.split(' ')
     const contact = await run(...words, '--enrichment-type', 'email', '--wait')
     expect([contact.code, contact.json]).toMatchObject([9, { status: 'finished', email: null }])
-  })
-
-  it('prints an empty list when nothing matches', async () => {
-    await serve((one) => filled(one, 1, 1))
-    const { code, json } = await run('intents', 'stack', '--stacks', 'cobol', '--wait')
-    expect([code, json]).toEqual([0, []])
-  })
-
-  it('exits 6 and writes nothing when the quota is used up from the start', async () => {
-    await serve((one) => one.json('engine', 'quotas', 'set', '--daily-profiles', '0').then(() => {}))
-    const { code } = await run('leads', 'extract', url, '--wait', '-o', 'leads.csv')
-    expect([code, existsSync(join(here.home, 'leads.csv'))]).toEqual([6, false])
   })
 
   it('polls when the server does not deliver to loopback addresses', async () => {

@@ -2,41 +2,18 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { parse } from 'csv-parse/sync'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { answering, type Listener, received } from '../../client/listeners.js'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+import { filled } from './serving.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const url = 'https://www.network.example/search/results/people/?keywords=sales'
 
-/** Imports people in sales, each at a different company. */
-async function sellers(count: number): Promise<void> {
-  const lines = Array.from(
-    { length: count },
-    (_, at) =>
-      `Ann,Number${at},Head of Sales,https://www.network.example/in/ann-${at},Company ${at},company-${at}.example`,
-  )
-  const header = 'first_name,last_name,title,network_profile_url,company_name,company_domain'
-  const { code, stderr } = await here.run(['data', 'import', 'people', '-'], {
-    stdin: `${header}\n${lines.join('\n')}\n`,
-  })
-  expect([code, stderr]).toEqual([0, expect.any(String)])
-}
-
-async function companies(count: number): Promise<void> {
-  const lines = Array.from(
-    { length: count },
-    (_, at) => `Robots ${at},robots-${at}.example,Software Development`,
-  )
-  await here.run(['data', 'import', 'companies', '-'], {
-    stdin: `name,domain,industry\n${lines.join('\n')}\n`,
-  })
-}
+const sellers = (count: number) => filled(here, count, 0)
 
 const rows = (file: string): Record<string, string>[] =>
   parse(readFileSync(join(here.home, file)), { columns: true })
@@ -78,7 +55,7 @@ describe('--wait with the local engine', () => {
   })
 
   it('prints companies as plain records without a webhook', async () => {
-    await companies(3)
+    await filled(here, 0, 3)
     const { code, json } = await here.run(
       'accounts search --keyword robots --wait --fields domain'.split(' '),
     )
@@ -264,5 +241,65 @@ describe('confirmation of an import', () => {
       const { code, stderr } = await here.run(['leads', 'extract', url, '--wait', ...option], { typed: [] })
       expect([code, stderr.includes(question)]).toEqual([0, false])
     }
+  })
+})
+
+describe('webhooks of a command', () => {
+  let bodies: unknown[]
+  let answer: number
+  const server: Listener = perTest(() => {
+    bodies = []
+    answer = 200
+    return answering(async (request, response) => {
+      bodies.push(JSON.parse((await received(request)).body))
+      response.writeHead(answer).end()
+    })
+  })
+
+  const hook = () => `http://127.0.0.1:${server.port}/secret-path`
+
+  it('attempts the deliveries of its job before it exits', async () => {
+    await sellers(2)
+    const { code, stderr } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--webhook-url',
+      hook(),
+      '--custom',
+      'run=7',
+    ])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Delivered to 127.0.0.1')])
+    expect(bodies).toMatchObject([{ event: 'lead_search.completed', total: 2, custom: { run: 7 } }])
+    expect(stderr).not.toContain('secret-path')
+  })
+
+  it('keeps a failed delivery pending and says so', async () => {
+    answer = 500
+    await sellers(1)
+    const { code, stderr } = await here.run(['leads', 'extract', url, '--webhook-url', hook()])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Not delivered to 127.0.0.1')])
+    const [delivery] = await here.json<{ id: string; state: string }[]>('engine', 'deliveries', 'list')
+    expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
+  })
+
+  it('engine jobs run makes the deliveries of a job started with --no-wait', async () => {
+    await sellers(1)
+    await here.run(['leads', 'extract', url, '--webhook-url', hook(), '--no-wait'])
+    expect(bodies).toEqual([])
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 1 })
+    expect(bodies).toHaveLength(1)
+  })
+})
+
+describe('searches list', () => {
+  it('says on stderr how many searches it does not list', async () => {
+    await sellers(1)
+    await here.json('leads', 'extract', url)
+    const some = await here.run(['searches', 'list'])
+    expect([some.json, some.stderr]).toMatchObject([{ searches: [] }, expect.stringContaining('1 more')])
+    expect(some.stderr).toContain('--no-enriched')
+    const all = await here.run(['searches', 'list', '--no-enriched'])
+    expect([all.json, all.stderr]).toMatchObject([{ searches: [{ leads_count: 1 }] }, ''])
   })
 })
