@@ -5,7 +5,7 @@ import { root } from '../run.js'
 const readingForeign = [
   'src/api/validation/fits.ts',
   'src/cli/options/command-environment.ts',
-  'src/cli/output/jq.ts',
+  'src/cli/output/print.ts',
   'src/cli/output/report-error.ts',
   'src/client/connection.ts',
   'src/csv/workbook/archive.ts',

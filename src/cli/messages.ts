@@ -75,11 +75,9 @@ const wholeNumbers: Readonly<Record<string, string>> = {
   weekly_limit: 'A weekly limit',
 }
 
-/** What to do about the port of the address to which deliveries for one command come. */
 const receiverHint = ({ receives }: Details) =>
   receives ? 'It is the port of this machine that --public-url leads to.' : ''
 
-/** Formats of the pairs that options take. */
 const pairs: Readonly<Record<string, string>> = {
   map: 'field=Column, such as --map domain=Website',
   override: 'field=value, such as --override country=FR',
@@ -92,7 +90,6 @@ const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text :
 
 const elsewhere = ({ place }: Details) => (place ? ', possibly on another machine' : '')
 
-/** The subjects of locks. */
 const locked: Readonly<Record<string, (name: unknown) => string>> = {
   run: (id) => (id === undefined ? 'This run' : `Run ${id}`),
   file: (path) => `The file ${path}`,
@@ -113,7 +110,6 @@ const interruptedWhile = (during: Text): Message => ({
 /** The system's codes of an output that could never be written: its folder is missing, or its name is a folder's. */
 const misplaced: readonly unknown[] = ['EISDIR', 'ENOENT', 'ENOTDIR']
 
-/** What is wrong with a provider file. */
 const providerProblems: Readonly<Record<string, Text>> = {
   aliases: 'it refers to its own parts too often.',
   condition: ({ at, refused, inner }) =>
@@ -382,7 +378,6 @@ function fill(text: Text, details: Details): string {
   })
 }
 
-/** Returns the sentence of a refusal, with the line that it is about. */
 export function describe({ code, details, message }: Refusal): string {
   const known = messages[code]
   if (!known) return message

@@ -5,10 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { ApiError, isRefusal, Refusal } from '../api/calls/errors.js'
 import { join } from '../api/values/bytes.js'
 import { readBody } from '../http/body.js'
-import { Content, Shell } from './page/layout.js'
-import type { DashboardPorts, ServerPorts } from './page/ports.js'
-import type { ActionResult, Fields, Html, View } from './page/view.js'
-import { createSessions, isFromPage, securityHeaders, setCookie } from './security.js'
+import { Content, Shell } from './page/elements.js'
+import type { ActionResult, DashboardPorts, Fields, Html, ServerPorts, View } from './page/view.js'
 import { catalogue } from './views/catalogue.js'
 import { engine } from './views/engine.js'
 import { inbox } from './views/inbox.js'
@@ -18,12 +16,10 @@ import { overview } from './views/overview.js'
 import { runs } from './views/runs.js'
 import { tryIt } from './views/try.js'
 
-/** The path below which everything of the dashboard is. */
 const dashboardPath = '/dashboard'
 
 interface DashboardOptions extends ServerPorts {
   readonly ports: DashboardPorts
-  /** Refuses every action. */
   readonly isReadOnly: boolean
   /** The workspace it belongs to. While another one is in use, nothing is shown. */
   readonly workspace: { readonly id: string; readonly name: string }
@@ -51,10 +47,8 @@ export function createDashboard(options: DashboardOptions) {
   const { ports, isReadOnly, workspace, onLink, explain, report } = options
   const sessions = createSessions(options.random)
   const live = createLive(options.watch)
-  /** Returns the path and fragment of a link that admits one browser. */
   const makeLink = () => `${dashboardPath}#${sessions.makeLink()}`
 
-  /** Exchanges the token of a link for a cookie and the token of the page. */
   async function signIn(request: Request): Promise<Response> {
     const { link = '' } = await readFields(request)
     const admitted = sessions.exchange(link)
@@ -136,7 +130,6 @@ export function createDashboard(options: DashboardOptions) {
         return json({ error: message, hint }, {}, status)
       })
     },
-    /** Ends the streams of open pages. */
     close: live.close,
   }
 }
@@ -191,7 +184,6 @@ const page = async (html: Html): Promise<Response> =>
     headers: { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' },
   })
 
-/** A file that pages load, by its path below that of the dashboard. */
 const assets: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
   '/assets/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
   '/assets/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
@@ -263,7 +255,6 @@ function createLive(watch: (onChange: () => void) => () => void) {
       const headers = { ...securityHeaders, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
       return new Response(body, { headers })
     },
-    /** Ends all streams. */
     close: (): void => {
       for (const stream of open) {
         remove(stream)
@@ -273,5 +264,96 @@ function createLive(watch: (onChange: () => void) => () => void) {
   }
 }
 
-/** The views in the order of the navigation. */
 export const views: readonly View[] = [overview, runs, jobs, inbox, catalogue, ledger, engine, tryIt]
+
+/** Headers of every response: nothing from other hosts, no inline code, no frame around it, nothing stored. */
+const securityHeaders = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+/** The header with the token of the page. A page of another origin cannot send it. */
+const tokenHeader = 'x-dashboard-token'
+
+/** A request as far as it proves who sends it. */
+type Sender = Pick<Request, 'headers' | 'url'>
+
+interface Admitted {
+  readonly cookie: string
+  /** The token of the page, which is sent in `tokenHeader`. */
+  readonly token: string
+}
+
+/** How many browsers are admitted at most; the oldest is forgotten. */
+const mostSessions = 50
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/**
+ * Creates the sessions of one server. A link admits one browser. Cookies ignore ports: another server of this machine could
+ * get ours, so that every request needs the token of the page as well.
+ */
+function createSessions(random: (size: number) => Uint8Array) {
+  const makeToken = () => Buffer.from(random(32)).toString('base64url')
+  const sessions = new Map<string, string>()
+  let link: string | undefined
+  return {
+    /** Returns the token of a new link; the one before no longer works. */
+    makeLink: (): string => {
+      const token = makeToken()
+      link = digest(token)
+      return token
+    },
+    /** Exchanges the token of a link, once. Returns `undefined` for any other. */
+    exchange: (given: string): Admitted | undefined => {
+      if (link === undefined || digest(given) !== link) return undefined
+      link = undefined
+      const [cookie, token] = [makeToken(), makeToken()]
+      sessions.set(digest(cookie), digest(token))
+      for (const oldest of sessions.keys()) {
+        if (sessions.size <= mostSessions) break
+        sessions.delete(oldest)
+      }
+      return { cookie, token }
+    },
+    isAdmitted: ({ headers, url }: Sender): boolean => {
+      const cookie = cookieOf(headers, cookieName(url))
+      const token = headers.get(tokenHeader)
+      return cookie !== undefined && token !== null && sessions.get(digest(cookie)) === digest(token)
+    },
+  }
+}
+
+/** Servers of this machine share cookies, so that the name has the port. */
+const cookieName = (url: string): string => `prospect-dashboard-${new URL(url).port || '80'}`
+
+function setCookie({ headers, url }: Sender, value: string, path: string): string {
+  const secure = headers.get('origin')?.startsWith('https:') ? '; Secure' : ''
+  return `${cookieName(url)}=${value}; Path=${path}; HttpOnly; SameSite=Strict${secure}`
+}
+
+const cookieOf = (headers: Headers, name: string): string | undefined =>
+  headers
+    .get('cookie')
+    ?.split(';')
+    .map((pair) => pair.trim())
+    .find((pair) => pair.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
+
+/**
+ * Whether a page of ours sends a request. The listener has refused other origins already; here one of the headers in which
+ * a browser says so must be present.
+ */
+function isFromPage({ headers }: Sender): boolean {
+  const site = headers.get('sec-fetch-site')
+  const origin = headers.get('origin')
+  if (site !== null) return site === 'same-origin'
+  return origin !== null && origin.replace(/^https?:\/\//, '') === headers.get('host')
+}

@@ -138,7 +138,6 @@ function findMap(context: Context, name: string): SavedMap {
   )
 }
 
-/** Saves a mapping under a name, in place of one that has it. */
 function saveMapping(context: Context, { columns }: Mapping, name: string): void {
   checkMapName(name)
   prepareHome(context.home)
@@ -202,14 +201,12 @@ const words: Readonly<Record<string, string>> = {
   ...{ last_name: 'a last name', lastname: 'a last name' },
 }
 
-/** The details of the refusal of a row's input. */
 interface RowProblem {
   readonly anyOf?: readonly string[]
   readonly fields?: readonly string[]
   readonly sentence?: string
 }
 
-/** Returns what turns a refusal into the reason of an invalid row, in the names of its columns and of options. */
 function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal) => string {
   const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
   const optionOf = (field: string) =>

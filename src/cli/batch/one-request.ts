@@ -18,12 +18,11 @@ import { openRejectsOf } from '../../runs/open-output.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { readRemaining, showQuote } from '../operation/quote.js'
 import { askMissing, type OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
 import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
-import { showQuote } from '../quote/confirm.js'
-import { readRemaining } from '../quote/limits.js'
 import { runAsync } from '../wait/run-async.js'
 import { chooseMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
@@ -141,7 +140,6 @@ async function gatherRows(
   return { mapping, output, rows, rejects }
 }
 
-/** The most rows that are reported one by one. */
 const maxProblems = 10
 
 function showProblems(context: Context, problems: readonly ItemProblem[], rejects: string | null): void {

@@ -13,8 +13,16 @@ import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
-import { type OptionRows, type OptionsOf, optionRows, toOptions } from '../options/option-rows.js'
-import { durationMs, positiveWhole, repeated, whole } from '../options/values.js'
+import {
+  durationMs,
+  type OptionRows,
+  type OptionsOf,
+  optionRows,
+  positiveWhole,
+  repeated,
+  toOptions,
+  whole,
+} from '../options/values.js'
 import { checkOutputFolder, checkOutputName, fieldsOf, fileOf, formatOf, pathOf } from '../output/output.js'
 
 /**

@@ -9,8 +9,7 @@ import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
 import type { ExecutedBatch } from '../../runs/run-batch.js'
 import type { Context, StreamsContext } from '../context/context.js'
-import { interruptible } from '../context/interrupts.js'
-import { styledStream } from '../context/io.js'
+import { interruptible, styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
 import { fileOf, openFile } from '../output/output.js'
 import { columnsOfKind } from '../output/records.js'
@@ -52,7 +51,6 @@ export function screenOf(context: Context, { operation, choices }: BatchCommand)
 
 type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
 
-/** Prints on stderr how a batch ended, and what else its user should know. */
 export async function showEnd(context: Context, ended: EndedPart, command: BatchCommand): Promise<void> {
   const { run, report } = ended
   await showReport(context, ended, command)
@@ -96,7 +94,6 @@ export async function showReport(
   await reportError(context, { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint })
 }
 
-/** Returns what a run says of the rows that were chosen. */
 function formatSelection(selection: ExecutedBatch['selection']): string[] {
   if (!selection) return []
   const { written, doubtful } = selection
@@ -191,7 +188,6 @@ export interface EndedBatch {
   readonly selection?: ExecutedBatch['selection']
 }
 
-/** What a summary needs to know of a batch. */
 export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { rowShapeOf } from '../../api/areas/shapes.js'
-import type { Caller, Input } from '../../api/calls/caller.js'
+import { type Caller, ConnectionLost, type Input, isOk } from '../../api/calls/caller.js'
 import {
   flagOf,
   immediateOperation,
@@ -9,19 +9,28 @@ import {
   operation,
 } from '../../api/operations/table.js'
 import { kindOf } from '../../api/validation/coerce.js'
+import { wantsWebhook, withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { parseExact } from '../../api/values/json.js'
 import { withoutUndefined } from '../../api/values/objects.js'
+import { eventOf } from '../../api/webhooks/events.js'
 import { parsePairs, parsePins, unknownName, valueReader } from '../../runs/input/mapping.js'
 import type { Run } from '../../runs/journal/runs.js'
+import { openKnownRows } from '../../runs/known-lists.js'
 import type { BatchRequest, RecordedRequest } from '../../runs/request.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import type { OperationRequest } from '../operation/request.js'
+import { resolveFilterNames } from '../operation/filter-names.js'
+import { checkTyped, type OperationRequest } from '../operation/request.js'
 import type { Invocation } from '../options/command-environment.js'
 import { refuseCountry } from '../options/schema-options.js'
 import { fieldsOf, fileOf } from '../output/output.js'
-import type { Finish } from './collect.js'
-import { refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
+import type { Row } from '../output/records.js'
+import { formatNumber } from '../output/text.js'
+import { waitOf } from '../wait/options.js'
+import type { KnownRecords } from '../wait/result.js'
+import { toAcceptedWork, watchPolled } from '../wait/watch.js'
+import { knownLists, refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
+import { listPorts } from './run-home.js'
 
 export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'>
 
@@ -31,7 +40,6 @@ const targetOptions: readonly string[] = [
   ...['maxCost', 'accept'],
 ]
 
-/** Returns the options that choose the target, for the record of a run. */
 export const targetOptionsOf = (globals: GlobalOptions) =>
   Object.fromEntries(Object.entries(globals).filter(([name]) => targetOptions.includes(name)))
 
@@ -128,7 +136,7 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
 /** Returns the request for each row of a file: by the operation that answers at once, or by an import that is awaited. */
 export async function toRowRequest(context: Context, request: OperationRequest): Promise<OperationRequest> {
   const { operation: asked } = request
-  if (asked.starts === 'import') return (await import('./collect.js')).toRowImport(context, request)
+  if (asked.starts === 'import') return toRowImport(context, request)
   const row = immediateOperation(asked)
   return row === asked ? request : { ...request, operation: row, shape: await rowShapeOf(row) }
 }
@@ -137,5 +145,94 @@ export async function toRowRequest(context: Context, request: OperationRequest):
 export async function rowCaller(context: Context, row: Operation, finish: Finish): Promise<Caller> {
   const caller = await context.caller()
   if (row.starts !== 'import') return caller
-  return (await import('./collect.js')).collectFound(context, caller, row, finish)
+  return collectFound(context, caller, row, finish)
+}
+
+/** Returns the request of an import for each row of a file. Throws UsageError where no row could be sent. */
+async function toRowImport(context: Context, request: OperationRequest): Promise<OperationRequest> {
+  const { operation, invocation } = request
+  const { options } = invocation
+  const input = await resolveFilterNames(context, request.input)
+  if (options.distribute === true)
+    throw new UsageError(`--distribute is not for ${operation.command}, which waits for its results here.`)
+  if (input.limit === undefined)
+    throw new UsageError(
+      '--limit is missing.',
+      'Give the most people of each company, such as --limit 3. Each one counts against your daily profiles.',
+    )
+  if (!context.isLocal() && wantsWebhook(request.shape) && input.webhook_url === undefined)
+    throw new UsageError(
+      `${operation.command} needs --webhook-url at a server, which sends its results there, too.`,
+      'Give an address of yours, or use leads search, which needs none.',
+    )
+  const shared = withOwnWebhook(operation.id, request.shape, input)
+  const [field = ''] = operation.batch?.fields ?? []
+  checkTyped(request, { [field]: field.endsWith('s') ? ['acme.example'] : 'acme.example', ...shared })
+  return { ...request, input: shared, shape: await rowShapeOf(operation) }
+}
+
+const nobody = { status: 404, body: { error: 'Nobody found' }, headers: {}, credits: 0 } as const
+const never = new AbortController().signal
+
+/** Finishes work that this machine's engine accepted; `run` is the run that it is for. */
+type Finish = (run: string) => (id: string, signal: AbortSignal) => Promise<void>
+
+/** Returns a caller that answers an import with the people that it found, when it has ended. */
+const collectFound = (context: Context, caller: Caller, operation: Operation, finish: Finish): Caller => ({
+  ...caller,
+  call: async (id, input, { signal = never, ...options } = {}) => {
+    const reply = await caller.call(id, input, options)
+    if (id !== operation.id || !isOk(reply)) return reply
+    const accepted = toAcceptedWork({ operation, input }, eventOf(id) ?? 'lead_search', reply.body)
+    if (!accepted) return nobody
+    if (context.isLocal()) await finish(options.row?.run ?? '')(accepted.id, signal)
+    const watch = watchPolled(context, accepted)
+    const { state, error, truncated } = await watch.follow(signal, () => {})
+    // The next part of the run asks for it again, under the same key.
+    if (state === 'going') throw new ConnectionLost('the run was interrupted', true)
+    const people = await Array.fromAsync(watch.records())
+    const { headers, credits } = reply
+    if (people.length > 0) return { status: operation.ok, body: { truncated, people }, headers, credits }
+    return state === 'finished' ? nobody : { ...nobody, status: 502, body: { error } }
+  },
+})
+
+/** Opens the lists of `--skip-known` before an import is sent; `undefined` without that option. */
+export async function openKnownRecords(
+  context: Context,
+  { operation, input, invocation }: OperationRequest,
+): Promise<KnownRecords | undefined> {
+  const { options } = invocation
+  const sources = knownLists(options, context.streams)
+  if (!sources || options.dryRun === true) return undefined
+  if (!waitOf(context, invocation, input).printsResult)
+    throw new UsageError('--skip-known needs the result.', 'Add -o FILE, or --wait to print it.')
+  const isOfPeople = eventOf(operation.id) === 'lead_search'
+  const ports = { ...listPorts(context), notify: (text: string) => context.notify(text) }
+  const lists = await openKnownRows(ports, isOfPeople ? 'people' : 'companies', sources)
+  const noun = isOfPeople ? 'people' : 'companies'
+  context.notify(`Known ${noun} are left out of the result; they use your quota all the same.`)
+  let [all, known] = [0, 0]
+  return {
+    without: (records) =>
+      async function* () {
+        all = known = 0
+        for await (const record of records()) {
+          const isKnown = lists?.has(listFieldsOf(record)) === true
+          all++
+          if (isKnown) known++
+          if (options.keepKnown === true) yield { ...record, _status: isKnown ? 'known' : 'found' }
+          else if (!isKnown) yield record
+        }
+      },
+    report: () => context.notify(`Known: ${formatNumber(known)} of ${formatNumber(all)} ${noun}.`),
+  }
+}
+
+/** Returns a record as the row of a list: a person with the names of the company. */
+function listFieldsOf({ lead, company, ...record }: Row): Row {
+  if (lead === undefined) return record
+  const { name, domain } = (company ?? {}) as Row
+  const { most_probable_email: email, ...person } = lead as Row
+  return { ...person, email, company_name: name, company_domain: domain }
 }

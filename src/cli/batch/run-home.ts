@@ -3,10 +3,9 @@ import type { ListPorts } from '../../runs/known-lists.js'
 import type { RunHome, RunPorts } from '../../runs/ports.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
-import { interruptible } from '../context/interrupts.js'
+import { interruptible } from '../context/io.js'
 import { openFile } from '../output/output.js'
 
-/** Returns how a batch opens the files that its options name. */
 export const filePorts = (
   context: StreamsContext,
 ): Pick<RunPorts, 'openFile' | 'claimFile' | 'convertSheet'> => ({
@@ -16,7 +15,6 @@ export const filePorts = (
     interruptible(context.streams, (signal) => convertSheet(path, sheet, openCopy, signal)),
 })
 
-/** Returns how a batch opens the lists that its options name. */
 export const listPorts = (context: Context): ListPorts => ({
   ...toRunHome(context),
   ...filePorts(context),
@@ -27,7 +25,6 @@ export const listPorts = (context: Context): ListPorts => ({
   },
 })
 
-/** Returns what the records of runs need of a context. */
 export const toRunHome = (context: Context): RunHome => ({
   home: context.home,
   clock: context.clock,

@@ -9,7 +9,6 @@ import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { type FormatName, formats } from '../../runs/output/format.js'
 import type { Suppressor } from '../../suppression/suppressor.js'
-import type { CommandLog } from './log.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
 export interface Streams {
@@ -49,7 +48,6 @@ export interface GlobalOptions {
   readonly fields?: string
   /** The system whose import the columns are for. */
   readonly layout?: string
-  /** What to print of the JSON. */
   readonly jq?: string
   readonly output?: string
   readonly quiet?: boolean
@@ -61,9 +59,7 @@ export interface GlobalOptions {
   readonly yes?: boolean
   readonly timeout?: number
   readonly maxWait?: number
-  /** Path of the file to append a log to. */
   readonly log?: string
-  /** Name of a lock to hold meanwhile. */
   readonly lock?: string
   readonly apiKeyFile?: string
   readonly apiKeyStdin?: boolean
@@ -119,7 +115,6 @@ export interface Settings {
   readonly profiles?: Readonly<Record<string, Profile>>
 }
 
-/** A run whose rows the workers of a shared database answer. */
 export type DistributedRun = Pick<
   DistributedCallerPorts,
   'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
@@ -158,7 +153,6 @@ export interface HomeContext {
   onClose(work: () => Promise<void> | void): void
 }
 
-/** What the targets of a command need of this machine. */
 export type Machine = StreamsContext & ClockContext & HomeContext
 
 /** Where answers come from. `text` says it in one phrase. */
@@ -189,7 +183,6 @@ export interface TargetContext {
   suppressor(): Promise<Suppressor | undefined>
   /** Opens the chosen server, without the layers of this machine. */
   server(): Promise<OpenedServer>
-  /** Returns the key for the chosen target. */
   apiKey(): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
   isLocal(): boolean
@@ -203,7 +196,6 @@ export interface TargetContext {
    * knows it.
    */
   source(member?: string): Promise<DataSource | undefined>
-  /** Names the source on stderr. */
   notifySource(member?: string): Promise<void>
   /** Opens a caller whose calls are answered by the workers that share the engine's database. */
   distributedCaller(run: DistributedRun): Promise<Caller>
@@ -240,4 +232,25 @@ export interface Context extends StreamsContext, ClockContext, HomeContext, Targ
   /** Returns the same context with another database for the engine, or other options. It closes with this one. */
   withDatabase(database: string, options?: TargetOptions): Context
   close(): Promise<void>
+}
+
+/** The log of one command, for what runs unattended: one JSON object a line. */
+export interface CommandLog {
+  write(event: string, facts?: object): void
+  spend(credits: number): void
+  /** Takes how far long work has come, in place of a display. */
+  progress?(step: {
+    readonly rows: number
+    readonly found: number
+    readonly credits: number
+    readonly total: number | undefined
+  }): void
+  /** Writes the last event: the exit code and the credits. */
+  end(exitCode: number): void
+}
+
+/** Returns the version in package.json, which the build inserts here. */
+export async function version(): Promise<string> {
+  const { default: manifest } = await import('../../../package.json', { with: { type: 'json' } })
+  return manifest.version
 }

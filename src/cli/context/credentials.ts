@@ -19,10 +19,8 @@ interface StoredKey {
   readonly workspace?: string | undefined
 }
 
-/** Returns the origin under which the key of a local workspace is stored. */
 export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
 
-/** Returns the name under which the key of a workspace's data vendor is stored. */
 export const providerKeyName = (workspaceId: string, provider: string): string =>
   `${localOrigin(workspaceId)} provider ${provider}`
 
@@ -40,7 +38,6 @@ export const keyNameOf = ({ origin, profile }: KeyOwner): string =>
 export const storedKeyOf = (home: Home, owner: KeyOwner): string | undefined =>
   storedKey(home, keyNameOf(owner)) ?? storedKey(home, owner.origin)
 
-/** Returns the key stored under this very name. */
 export function storedKey(home: Home, name: string): string | undefined {
   const keys = readKeys(home)
   return Object.hasOwn(keys, name) ? keys[name]?.key : undefined
@@ -89,7 +86,6 @@ export function storeKey(
 export const forgetKey = (home: Home, name: string, unique: string): boolean =>
   forgetKeys(home, (each) => each === name, unique)
 
-/** Removes the keys of a profile at every origin. */
 export const forgetKeysOf = (home: Home, profile: string, unique: string): boolean =>
   forgetKeys(home, (each) => each.endsWith(` ${profile}`), unique)
 

@@ -62,7 +62,6 @@ export function reportOfReply({ status, body, unknown, headers }: Reply): Report
   return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }
 }
 
-/** Returns the report of a failed answer of the API. */
 export function reportOfAnswer(status: number, body: unknown): Report {
   const failure = failureOf(status, body)
   return report(failure.text, failure.code ?? null, status, failure.exit, failure.hint)
@@ -97,7 +96,6 @@ const systemReasons: Readonly<Record<string, string>> = {
 /** Returns a path for a message, cut after 100 characters. */
 export const shortenPath = (path: string): string => (path.length > 100 ? `${path.slice(0, 100)}…` : path)
 
-/** Returns the meaning of a system error in words. */
 export function systemReason(error: unknown): string {
   const code = systemCode(error)
   if (code !== undefined) return `${systemReasons[code] ?? 'the system refused'} (${code})`

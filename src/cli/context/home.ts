@@ -1,4 +1,5 @@
 import {
+  type BigIntStats,
   chmodSync,
   closeSync,
   fsyncSync,
@@ -7,6 +8,8 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
   type Stats,
@@ -14,13 +17,20 @@ import {
   writeSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { resultOr } from '../../api/values/objects.js'
+import { isObject, resultOr } from '../../api/values/objects.js'
 import { systemCode } from '../../csv/encoding.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
-import { isSameFile } from './claims.js'
-import type { Home, Streams } from './context.js'
+import {
+  type Context,
+  type FileUse,
+  type Home,
+  type Profile,
+  profileProperties,
+  type Settings,
+  type Streams,
+} from './context.js'
 import { Stop, shortenPath, systemReason, UsageError } from './errors.js'
 
 /** Returns where this machine's files are: in `PROSPECT_HOME`, or the platform's folders. Creates nothing. */
@@ -76,7 +86,6 @@ function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folder
   }
 }
 
-/** Returns the folders of this machine's files. */
 export const foldersOf = ({ config, catalogue, state }: Home): string[] => [
   ...new Set([config, catalogue, state].map((file) => dirname(file))),
 ]
@@ -139,7 +148,7 @@ export function checkSecret(file: string): void {
 }
 
 /** Throws Stop for a file that is a symbolic link, belongs to another user or can be read by others. */
-export function checkFile(file: string): void {
+function checkFile(file: string): void {
   const stats = statsOf(file)
   if (!stats) return
   if (stats.isSymbolicLink())
@@ -191,7 +200,7 @@ function refuse(text: string, hint: string): never {
 }
 
 /** Returns the text of a private file; `undefined` when there is none. */
-export function readPrivate(file: string): string | undefined {
+function readPrivate(file: string): string | undefined {
   checkFile(file)
   try {
     return readFileSync(file, 'utf8')
@@ -222,4 +231,193 @@ export function writePrivate(file: string, text: string, unique: string): void {
     rmSync(partial, { force: true })
     throw error
   }
+}
+
+interface Claim {
+  readonly option: string
+  readonly path: string
+  readonly use: FileUse
+}
+
+/**
+ * Returns what keeps the files of one command apart. It throws a UsageError where an option would write to a file of this
+ * program, or to the file of another option, under any name; or names a file outside `root`, where that is given.
+ */
+export function createClaims(root?: string): (home: Home, claim: Claim) => void {
+  const claims: Claim[] = []
+  return (home, claim) => {
+    const { option, path, use } = claim
+    const isKey = option === '--api-key-file'
+    if (
+      root !== undefined &&
+      !isKey &&
+      !(use === 'read' ? [path] : written(path)).every((file) => isInside(root, file))
+    )
+      throw new UsageError(`${option} names a file outside ${root}.`, 'Name a file in it.')
+    if (use === 'write' && written(path).some((file) => isOwn(home, file)))
+      throw new UsageError(`${option} names one of prospect's own data files: ${path}.`, 'Name another file.')
+    for (const other of claims) {
+      if (other.option === option || !isConflict(claim, other)) continue
+      const [output, input] = use === 'write' ? [claim, other] : [other, claim]
+      throw new UsageError(
+        input.use === 'read'
+          ? `${output.option} would overwrite the input file: ${output.path}.`
+          : `${other.option} and ${option} name the same file: ${path}.`,
+        `Name another file with ${output.option.replace(/ .*/, '')}.`,
+      )
+    }
+    claims.push(claim)
+  }
+}
+
+function isConflict(one: Claim, other: Claim): boolean {
+  if (one.use === 'read' && other.use === 'read') return false
+  const names = ({ path, use }: Claim) => (use === 'read' ? [path] : written(path))
+  return names(one).some((path) => names(other).some((file) => isSameFile(path, file)))
+}
+
+/** Returns what is written for an output: itself and its temporary file, which a pipe or device does not have. */
+const written = (path: string): string[] =>
+  (fileAt(path)?.isFile() ?? true) ? [path, `${path}.partial`] : [path]
+
+/** Whether two paths lead to one file, also to one that does not exist yet. Devices may be shared. */
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [fileAt(one), fileAt(other)]
+  if (!first && !second) return isSameName(realPath(one), realPath(other))
+  return first !== undefined && !first.isCharacterDevice() && isSame(first, second)
+}
+
+/** Whether a path leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
+function isOwn(home: Home, path: string): boolean {
+  const { files, folders } = homeFiles(home)
+  const real = realPath(path)
+  const stats = fileAt(path)
+  if (files.some((file) => isSameName(real, realPath(file)) || (stats && isSame(stats, fileAt(file)))))
+    return true
+  const own = folders.map(fileAt).filter((folder) => folder !== undefined)
+  for (let folder = real; folder !== dirname(folder); ) {
+    folder = dirname(folder)
+    if (own.some((one) => isSame(one, fileAt(folder)))) return true
+  }
+  // A file with one name is not linked from these folders.
+  if (!stats?.isFile() || stats.nlink < 2n) return false
+  return folders.some((folder) => filesIn(folder).some((file) => isSame(stats, fileAt(file))))
+}
+
+/** Returns the files of a home, whether they exist or not, and the folders in which all files are its own. */
+function homeFiles({ config, credentials, folder, engine, catalogue, state }: Home) {
+  const databases = [engine, catalogue, state].filter((place) => !isPostgres(place) && place !== ':memory:')
+  const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
+  return {
+    files: [config, credentials, join(folder, 'maps.json'), ...databases, ...beside],
+    folders: ['locks', 'runs'].map((name) => join(dirname(state), name)),
+  }
+}
+
+/** Whether a path leads to a file in a folder, which is without links. */
+export function isInside(root: string, path: string): boolean {
+  const real = realPath(path)
+  return real === root || real.startsWith(join(root, sep))
+}
+
+/** Letters of either case are one name to some file systems. */
+const isSameName = (one: string, other: string): boolean =>
+  foldName(one) === foldName(other) &&
+  (dirname(one) === dirname(other) || isSame(fileAt(dirname(one)), fileAt(dirname(other))))
+
+const foldName = (path: string): string => basename(path).normalize('NFC').toLowerCase()
+
+const isSame = (one: BigIntStats | undefined, other: BigIntStats | undefined): boolean =>
+  one !== undefined && one.dev === other?.dev && one.ino === other.ino
+
+/** Returns what a path leads to; `undefined` where there is nothing, or nothing that can be seen. */
+const fileAt = (path: string): BigIntStats | undefined =>
+  resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
+
+const mostLinks = 40
+
+/** Returns a path without links, also where its end does not exist. */
+function realPath(path: string, links = mostLinks): string {
+  const above = dirname(path)
+  // Most of these files do not exist, and an error costs more than all else here.
+  const itself = resultOr(undefined, () => lstatSync(path, { throwIfNoEntry: false }))
+  const real = itself && resultOr(undefined, () => realpathSync.native(path))
+  if (real !== undefined) return real
+  if (above === path || links === 0) return path
+  const target = itself?.isSymbolicLink() && resultOr(undefined, () => readlinkSync(path))
+  return target ? realPath(resolve(above, target), links - 1) : join(realPath(above), basename(path))
+}
+
+const filesIn = (folder: string): string[] =>
+  resultOr([], () =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+
+/** Schema of `config.json`, for writing; reading checks only what it needs. */
+const settingsSchema = {
+  profile: { type: 'string', minLength: 1 },
+  profiles: {
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      additionalProperties: false,
+      properties: profileProperties,
+    },
+  },
+} as const
+
+/** Reads the settings. Every command does, so what writes them is not loaded. */
+export function readSettings(home: Home): Settings {
+  const value = readPrivateJson(home.config)
+  if (value === undefined) return {}
+  if (isObject(value)) return value
+  throw new UsageError(`${home.config} is not a JSON object.`, 'Correct it, or delete it to start again.')
+}
+
+/** Opens the settings for writing; every change is checked against the schema and written at once, 0600. */
+export async function openSettings(home: Home) {
+  const { default: Conf } = await import('conf')
+  readSettings(home)
+  return new Conf<{ profile?: string; profiles?: Record<string, Profile> }>({
+    cwd: home.folder,
+    configName: 'config',
+    configFileMode: 0o600,
+    schema: settingsSchema,
+    accessPropertiesByDotNotation: true,
+  })
+}
+
+/** Returns the profile of a command: that of the option, else of the environment, else the one in use. */
+export const profileInUse = ({ globals, settings, streams }: Context): Profile =>
+  profileOf(settings(), globals.profile ?? streams.env.PROSPECT_PROFILE)
+
+/**
+ * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
+ * is not known counts as large (null), and nothing free does.
+ */
+export function isLargePrice(context: Context, most: number | null, balance: number | null): boolean {
+  if (most === 0) return false
+  const percent = Number.parseFloat(profileInUse(context).confirm_above ?? '10')
+  return most === null || balance === null || most > (balance * percent) / 100
+}
+
+/** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
+export const formatSetting = (context: Context): Profile['format'] =>
+  resultOr(undefined, () => profileInUse(context).format)
+
+/** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
+export function profileOf(settings: Settings, name: string | undefined): Profile {
+  const wanted = name ?? settings.profile
+  const known = settings.profiles ?? {}
+  if (wanted === undefined || wanted === 'default' || wanted === 'local')
+    return known[wanted ?? 'default'] ?? {}
+  const profile = known[wanted]
+  if (profile) return profile
+  const names = ['default', 'local', ...Object.keys(known)].filter(
+    (each, at, all) => all.indexOf(each) === at,
+  )
+  throw new UsageError(
+    `There is no profile named ${wanted}.`,
+    `Known profiles: ${names.join(', ')}. To add this one: prospect profiles add ${wanted} --base-url URL`,
+  )
 }

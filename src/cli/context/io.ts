@@ -1,24 +1,23 @@
-import { constants } from 'node:fs'
+import { constants, fchmodSync, fstatSync, openSync, writeSync } from 'node:fs'
 import { open, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Input } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact } from '../../api/values/json.js'
 import { interrupted, unlessBusy } from '../../csv/encoding.js'
 import { toStreamRefusal } from '../../runs/output/writer.js'
-import type { Streams } from './context.js'
+import type { ClockContext, CommandLog, Streams } from './context.js'
 import { systemReason, UsageError } from './errors.js'
-import { interruptible } from './interrupts.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
 
 type OutputStream = Streams['stdout']
 
-/** The streams behind guarded ones. */
 const unguarded = new WeakMap<NodeJS.WritableStream, OutputStream>()
 
 /** Returns streams on which a terminal, or a log of stderr, gets no control character. Files and pipes get every byte. */
@@ -157,5 +156,96 @@ function parse(text: string, path: string): unknown {
     throw new UsageError(
       `--input: ${path === '-' ? 'stdin' : path} is not valid JSON (${(error as Error).message}).`,
     )
+  }
+}
+
+/** The signals that end a command, and their exit codes. */
+const signalExits = { SIGINT: exitCodes.interrupted, SIGTERM: exitCodes.terminated } as const
+
+type Signal = keyof typeof signalExits
+
+/** Runs work that a signal of the system can abort. The name of the signal is the reason of the abort. */
+export async function interruptible<T>(
+  streams: Streams,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const names = Object.keys(signalExits) as Signal[]
+  const listeners = names.map((name) => [name, () => controller.abort(name)] as const)
+  for (const [name, listener] of listeners) streams.signals?.on(name, listener)
+  try {
+    return await work(controller.signal)
+  } finally {
+    for (const [name, listener] of listeners) streams.signals?.off(name, listener)
+  }
+}
+
+/** Returns the exit code of an abort; `undefined` when no signal of the system was the reason. */
+export function exitOfSignal(signal: AbortSignal): number | undefined {
+  const name = signal.reason as unknown
+  return signal.aborted && typeof name === 'string' ? signalExits[name as Signal] : undefined
+}
+
+/** The longest timer of Node: about 24 days. */
+const longestMs = 2_147_483_647
+
+/**
+ * Runs work that is aborted by a signal of the system, or after some seconds. Without seconds it may take as long as it
+ * needs.
+ */
+export async function within<T>(
+  context: ClockContext,
+  interrupted: AbortSignal,
+  seconds: number | undefined,
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [late, done] = [new AbortController(), new AbortController()]
+  const end = () => late.abort()
+  if (seconds === 0) end()
+  else if (seconds !== undefined)
+    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(end, () => {})
+  try {
+    return await work(AbortSignal.any([interrupted, late.signal]))
+  } finally {
+    done.abort()
+  }
+}
+
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })
+
+/**
+ * Opens the log of `--log`: it is appended to, and only its owner can read it. Throws UsageError where it cannot be opened.
+ */
+export function openLog(path: string, now: () => number, redact: (text: string) => string): CommandLog {
+  const file = openLogFile(path)
+  let credits = 0
+  const write: CommandLog['write'] = (event, facts = {}) => {
+    const line = { time: new Date(now()).toISOString(), pid: process.pid, event, ...facts }
+    try {
+      writeSync(file, `${redact(JSON.stringify(line))}\n`)
+    } catch {
+      // A full disk must not end what has been paid for.
+    }
+  }
+  return {
+    write,
+    spend: (more) => {
+      credits += more
+    },
+    end: (exit_code) => write('end', { exit_code, credits }),
+  }
+}
+
+function openLogFile(path: string): number {
+  try {
+    const file = openSync(path, 'a', 0o600)
+    if (fstatSync(file).isFile()) fchmodSync(file, 0o600)
+    return file
+  } catch (error) {
+    throw new UsageError(`--log: ${path} cannot be written: ${systemReason(error)}.`, 'Name another file.')
   }
 }

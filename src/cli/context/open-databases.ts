@@ -10,9 +10,8 @@ import type { Suppressor } from '../../suppression/suppressor.js'
 import type { ClockContext, Context, HomeContext, TargetContext } from './context.js'
 import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
-import { interruptible } from './interrupts.js'
+import { interruptible } from './io.js'
 
-/** Whether a database exists, or is at an address of a server. */
 export const isThere = (location: string): boolean => isPostgres(location) || existsSync(location)
 
 /** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
@@ -31,7 +30,6 @@ export async function openStateOf(
 /** The owner of the entries of this machine, which apply to servers that are called directly. */
 export const thisMachine = ''
 
-/** A database with entries of suppressions, and whose they are. */
 export interface SuppressionOwner {
   readonly driver: Driver
   readonly owner: string

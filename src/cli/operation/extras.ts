@@ -5,7 +5,7 @@ import { isListedPlan, planOf } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Context } from '../context/context.js'
 import { Stop } from '../context/errors.js'
-import { profileInUse } from '../context/settings.js'
+import { profileInUse } from '../context/home.js'
 import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
@@ -16,9 +16,7 @@ import type { OperationRequest } from './request.js'
 
 /** What the command of an operation has beside what the operation table says. */
 export interface Extra {
-  /** Returns the whole text of a reply for a terminal. */
   readonly layout?: (body: unknown, look: Look) => Promise<string>
-  /** Columns with ids that the local engine takes by their beginning. */
   readonly ids?: readonly string[]
   options?(): Option[]
   /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */

@@ -1,12 +1,15 @@
 import { type Input, isOk } from '../../api/calls/caller.js'
+import { ApiError } from '../../api/calls/errors.js'
 import { flagOf, operation } from '../../api/operations/table.js'
 import { industries, namedFields } from '../../api/schemas/enumerations.js'
 import { nearest } from '../../api/values/nearest.js'
 import { foldText } from '../../catalogue/normalize/name.js'
+import { decodeSearchUrl } from '../../catalogue/search-url/decode.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { recordsIn } from '../output/records.js'
 import { callOnce, everyPage } from './call.js'
+import type { OperationRequest } from './request.js'
 
 interface NamedKind {
   /** Begins the sentence for a name that nothing has. */
@@ -113,7 +116,6 @@ export async function resolveListName(context: Context, name: string): Promise<s
 }
 
 interface Industry extends Named {
-  /** Companies of the local catalogue. */
   readonly companies: number
 }
 
@@ -127,3 +129,32 @@ export async function readIndustries(context: Context): Promise<Industry[]> {
   )
   return [...known, ...others]
 }
+
+/**
+ * Returns what the pasted URL of a search asks for: its filters, with names in place of ids, and on this machine's engine how
+ * many records match. No operation of a server tells that for free.
+ */
+export async function explainSearch(context: Context, { operation, input }: OperationRequest) {
+  const kind = operation.id === 'accounts.extract' ? 'companies' : 'people'
+  const isLocal = context.isLocal()
+  try {
+    const search = decodeSearchUrl(String(input.search_url), kind)
+    const total = isLocal ? await (await context.catalogue()).count(search, context.clock.now()) : null
+    if (!isLocal) context.notify('The number of matches is not known in advance.')
+    return { search: { filters: withLabels(search.filters), total } }
+  } catch (error) {
+    // A server may know filters that this program does not.
+    if (isLocal || !(error instanceof ApiError)) throw error
+    context.notify(`The filters of this URL are not known here: ${error.message}.`)
+    return { search: { filters: null, total: null } }
+  }
+}
+
+const withLabels = (filters: object): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(filters).map(([name, value]: [string, unknown]) => {
+      const labels = namedFields[name]?.labels
+      const nameOf = (id: unknown) => labels?.[String(id)] ?? id
+      return [name, Array.isArray(value) ? value.map(nameOf) : value]
+    }),
+  )

@@ -8,8 +8,8 @@ import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import type { Context, HomeContext } from '../context/context.js'
+import { profileInUse } from '../context/home.js'
 import { openStateOf } from '../context/open-databases.js'
-import { profileInUse } from '../context/settings.js'
 import { memberEmail, profileName, targetName } from '../target/resolve-target.js'
 
 /**

@@ -21,7 +21,6 @@ import {
 import { askChoice, askChoices, askText, canAsk } from '../output/prompt.js'
 import { labelOf } from '../output/text.js'
 
-/** A request that a command asks for. */
 export interface OperationRequest {
   readonly operation: Operation
   readonly shape: Shape
@@ -95,7 +94,6 @@ interface MissingOrInvalid {
   readonly sentence?: string
 }
 
-/** Returns a function that names a field, or what is inside it, by the option that gives it. */
 function toOptions(fields: readonly Field[]): (path: string) => string {
   const flags = new Map(fields.map(({ name, flag }) => [name, `--${flag}`]))
   return (path) => {

@@ -6,7 +6,7 @@ import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun, mostCredits, unitsFor } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
 import { Stop } from '../context/errors.js'
-import { profileInUse } from '../context/settings.js'
+import { profileInUse } from '../context/home.js'
 import { withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
 import { formatCredits, formatNumber } from '../output/text.js'
@@ -30,7 +30,7 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   const { options } = invocation
   if (options.dryRun === true) {
     const isSearch = typeof input.search_url === 'string'
-    const search = isSearch ? await (await import('./search-url.js')).explainSearch(context, request) : {}
+    const search = isSearch ? await (await import('./filter-names.js')).explainSearch(context, request) : {}
     const quote = dryRun(operation, shape, input)
     const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
     const source = await context.source()

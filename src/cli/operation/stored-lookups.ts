@@ -3,8 +3,8 @@ import { once } from '../../api/values/objects.js'
 import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
-import { profileInUse } from '../context/settings.js'
 import { durationMs } from '../options/values.js'
 import { formatTime } from '../output/text.js'
 import { answersFrom } from '../target/local-target.js'
@@ -112,7 +112,6 @@ export async function openStoredLookups(
   })
 }
 
-/** Says on a terminal and in the log that an answer came from the store. */
 export function reportStored(context: Context, answeredAt: number): void {
   const { stdout, stderr } = context.streams
   const isShown = stdout.isTTY || stderr.isTTY || context.globals.verbose

@@ -4,21 +4,18 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { resolveField } from '../../runs/output/columns.js'
-import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
+import type { CommandLog, Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import type { CommandLog } from '../context/log.js'
 import { holdLock, openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { checkLayoutFormat, fieldsOf } from '../output/output.js'
-import { printPaged } from '../output/pager.js'
-import { print, type View } from '../output/print.js'
+import { checkJq, print, type View } from '../output/print.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
 import texts from './command-texts.json' with { type: 'json' }
 import { addGlobals, groups, layoutOption, withGlobalsOf } from './global-options.js'
-import { type HelpTopic, helpLayout, moreHelp, toSentence, withMore, wrapText } from './help.js'
-import { type OptionRows, type OptionsOf, toOptions } from './option-rows.js'
+import { type HelpTopic, helpLayout, moreHelp, printPaged, toSentence, withMore, wrapText } from './help.js'
+import { type OptionRows, type OptionsOf, toOptions } from './values.js'
 
-/** The arguments and options that a command was given. */
 export interface Invocation<Options = Readonly<Record<string, unknown>>> {
   readonly args: readonly string[]
   readonly options: Options
@@ -30,7 +27,6 @@ export type CommandFactory = (environment: CommandEnvironment) => Command
 
 export interface CommandEnvironment {
   readonly context: Context
-  /** Creates a command with the help and errors of all commands. */
   command(name: string, summary: string): ProspectCommand
   group(name: string, summary: string, parts: readonly CommandFactory[]): ProspectCommand
   /** Returns the exit code of the command that ran. */
@@ -87,7 +83,6 @@ const helpTexts: Readonly<
   >
 > = texts.help
 
-/** A command with the help and errors of all commands. It suggests an option for an unknown one. */
 export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extends Command {
   readonly #context: Context
   readonly #topic: HelpTopic
@@ -127,7 +122,6 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
       .addHelpOption(helpOption())
   }
 
-  /** Adds an option. Its description begins with a capital, like those of fields. */
   override addOption(option: Option): this {
     option.description = toSentence(option.description)
     return super.addOption(option)
@@ -138,7 +132,6 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     return this
   }
 
-  /** Adds options that the work of the command gets with their types. */
   withOptions<const Rows extends OptionRows>(rows: Rows): ProspectCommand<Options & OptionsOf<Rows>> {
     return this.addOptions(toOptions(rows)) as unknown as ProspectCommand<Options & OptionsOf<Rows>>
   }
@@ -216,7 +209,6 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     return Object.keys(this.opts()).filter((name) => this.getOptionValueSource(name) !== 'default')
   }
 
-  /** Sets work with the engine's administration, whose result is printed. */
   printAdmin(
     work: (admin: Admin, ...rest: [Invocation<Options>, Context]) => Promise<unknown>,
     view?: View,
@@ -280,7 +272,7 @@ async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promis
     const other = format !== undefined && format !== 'json' ? `--format ${format}` : '--fields'
     if (other !== '--fields' || fields !== undefined)
       throw new UsageError(`--jq and ${other} cannot be used together.`, 'Use one or the other.')
-    await (await import('../output/jq.js')).checkJq(jq)
+    await checkJq(jq)
   }
   if (json && format !== undefined && format !== 'json')
     throw new UsageError(`--json and --format ${format} cannot be used together.`, 'Use one or the other.')
@@ -315,7 +307,6 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
   throw new UsageError(`${path} has no command "${word}".`, `${guess(word, names, path)} See: ${path} --help`)
 }
 
-/** What people type for commands that have another name. */
 const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
 
 function guess(word: string, names: readonly string[], path: string): string {
@@ -335,7 +326,6 @@ function guess(word: string, names: readonly string[], path: string): string {
 const ofPlural = (word: string, path: string): readonly string[] =>
   operations().some(({ command }) => `prospect ${command}` === `${path}s ${word}`) ? [`${path}s ${word}`] : []
 
-/** Returns the commands of other areas that end in a word. */
 function elsewhere(word: string): readonly string[] {
   const ending = operations().filter(({ command }) => command.endsWith(` ${word}`))
   return [...new Set(ending.map(({ command }) => `prospect ${command}`))]
@@ -364,6 +354,5 @@ export function suggestOptions(typed: string, options: readonly string[]): reado
 
 const singular = (word: string): string => word.replace(/s$/, '')
 
-/** Returns the words of a command, from the program's name on. */
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()

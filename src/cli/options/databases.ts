@@ -3,7 +3,7 @@ import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { quoteForShell } from '../context/home.js'
-import { type OptionsOf, optionRows } from './option-rows.js'
+import { type OptionsOf, optionRows } from './values.js'
 
 /** Returns the address of a database. Throws UsageError for one with a password, because other users could see it. */
 export function withoutPassword(location: string): string {
@@ -16,7 +16,6 @@ export function withoutPassword(location: string): string {
   return location
 }
 
-/** The option of commands that serve or work for an engine. */
 export const engineOption = optionRows({
   database: [
     '<place>',
@@ -63,7 +62,6 @@ export const sharedOptions = optionRows({
   shared: ['', 'the runs in the database that PROSPECT_DATABASE_URL names'],
 })
 
-/** Returns the database of the runs that a command is about. */
 type SharedOptions = OptionsOf<typeof sharedOptions>
 
 export function runPlaceOf({ home }: Context, { database, shared }: SharedOptions): RunsLocation {

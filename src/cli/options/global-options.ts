@@ -4,10 +4,9 @@ import { crmNames } from '../../runs/output/crm-kind.js'
 import { formats } from '../../runs/output/format.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { formatSetting } from '../context/settings.js'
+import { formatSetting } from '../context/home.js'
 import { notNegative, positive, word } from './values.js'
 
-/** Headings of option groups in help. */
 export const groups = {
   fields: 'Fields:',
   request: 'Request:',
@@ -30,7 +29,6 @@ export function addGlobals<T extends Command>(command: T, { hidden = false } = {
 
 const refused = '--api-key'
 
-/** Creates the options of every command, by their heading in help. */
 export const globals = (): [string, Option[]][] => [
   [
     groups.output,
@@ -102,7 +100,6 @@ export const layoutOption = (): Option =>
     .choices(crmNames)
     .helpGroup(groups.output)
 
-/** The names under which commander stores the options that a command reads. */
 const names = [...globals().flatMap(([, options]) => options), layoutOption()]
   .filter(({ long }) => long !== refused && long !== '--no-input')
   .map((option) => option.attributeName())
@@ -119,7 +116,6 @@ export function globalsOf(command: Command): GlobalOptions {
   return chosen as GlobalOptions
 }
 
-/** Returns the context with the global options of a command, and the format that its profile chooses for a terminal. */
 export function withGlobalsOf(context: Context, command: Command): Context {
   const given = context.withGlobals(globalsOf(command))
   const { jq } = given.globals

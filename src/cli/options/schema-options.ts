@@ -30,7 +30,6 @@ const turnedOff: Readonly<Record<string, string>> = {
   enriched: 'All searches, not only the enriched ones',
 }
 
-/** Returns the fields of an input schema, in its order. */
 export function fieldsOfSchema(schema: z.ZodObject): Field[] {
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,
@@ -48,13 +47,11 @@ export function spellingsOf(id: OperationId, fields: readonly Field[]): Field[] 
   })
 }
 
-/** The values of options that are checked with their field, for completion. */
 export const optionValues = new WeakMap<Option, readonly string[]>()
 
 const isOfImport: ReadonlySet<string> = new Set([...importFields, 'live'])
 const isOfNetwork: ReadonlySet<string> = new Set(liveOnlyFilters)
 
-/** Operations with more fields than this have them under several headings. */
 const fewFields = 12
 
 /** Sets the headings under which help has many fields: those of an import, and what a search filters by. */
@@ -91,7 +88,6 @@ export function optionsOf(field: Field): Option[] {
   return [inFieldGroup(isMany ? option.argParser(repeated) : option)]
 }
 
-/** Returns the kind of a list of ids that are given by their names. */
 const withNames = (kind: FieldKind, values: readonly string[]): FieldKind => ({
   ...kind,
   item: { type: 'enum', required: true, description: '', values },
@@ -184,7 +180,6 @@ export function refuseCountry(flag: string, text: string): never {
   )
 }
 
-/** Returns the name under which commander stores an option. */
 export const attribute = (flag: string): string =>
   flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 

@@ -4,7 +4,6 @@ import { Stop, UsageError } from '../context/errors.js'
 import { shortenId } from '../output/text.js'
 import type { Invocation, ProspectCommand } from './command-environment.js'
 
-/** A kind of thing that is stored on this machine and named by an id. */
 export interface StoredKind {
   /** Singular, such as `run`. */
   readonly noun: string
@@ -12,7 +11,6 @@ export interface StoredKind {
   readonly list: string
 }
 
-/** How things of a kind are found. */
 export interface StoredIds {
   /** Returns the ids that begin so, newest first; a few are enough. */
   startingWith(prefix: string): Promise<readonly string[]>
@@ -26,7 +24,6 @@ export const among = (ids: readonly string[]): StoredIds => ({
   newest: async () => ids[0],
 })
 
-/** The most ids that a search for a prefix needs to return. */
 export const mostCandidates = 6
 
 /** Adds the argument and the option that name things of a kind: by ids, their beginnings, or `--last`. */

@@ -12,7 +12,7 @@ import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
 import { readStdin, readText } from '../context/io.js'
 import { engineOption } from './databases.js'
-import { type OptionsOf, optionRows } from './option-rows.js'
+import { type OptionsOf, optionRows } from './values.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {
@@ -49,7 +49,6 @@ export const targetsOfCommands = (members: number): Targets => ({
 const allowTargets = (networks: readonly string[]): string =>
   networks.map((network) => `--allow-target ${network}`).join(' ')
 
-/** Reads an option that names networks. */
 export function networks(text: string, before: readonly string[] = []): string[] {
   if (!isNetwork(text)) throw new InvalidArgumentError('Give a network such as 10.1.0.0/16, or an address.')
   return [...before, text.trim()]
@@ -70,7 +69,6 @@ export const deliveringOptions = optionRows({
   ],
 })
 
-/** The address of a tunnel or proxy in front of a receiver. */
 export interface PublicAddress {
   readonly origin: string
   /** Host and port, as in the `Host` header of its requests. */

@@ -12,8 +12,7 @@ import {
 } from '../../runs/output/writer.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { interruptible } from '../context/interrupts.js'
-import { styledStream } from '../context/io.js'
+import { interruptible, styledStream } from '../context/io.js'
 
 /** Returns the format: of the option, else of the extension of `-o`, else table on a terminal and JSON elsewhere. */
 export function formatOf({ globals: options, streams }: StreamsContext): FormatName {

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { isTooLarge, toPrintableJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import { toCell } from '../../runs/output/columns.js'
@@ -10,7 +11,6 @@ import { fieldsOf, fileOf, formatOf, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row, recordsIn, valueAt } from './records.js'
 import { drawable, formatNumber, type Look, lookOn, oneLine } from './text.js'
 
-/** How a result is displayed to a person. */
 export interface View {
   /** Columns of a list, as dotted paths. */
   readonly columns?: readonly string[]
@@ -20,9 +20,7 @@ export interface View {
   readonly optional?: readonly string[]
   /** Whether `--jq` is applied to each record, because there may be too many for memory. */
   readonly isStream?: boolean
-  /** The last row of a table, with sums of the others. */
   readonly total?: Row
-  /** Columns with ids of this machine. */
   readonly ids?: readonly string[]
   /** Returns the time that relative times count from, where it is not that of this machine. */
   readonly now?: () => Promise<number>
@@ -55,7 +53,6 @@ async function* render(context: Context, body: unknown, view: View): AsyncGenera
   const fields = fieldsOf(options)
   const stream: Partial<Streams['stdout']> = fileOf(options) === undefined ? context.streams.stdout : {}
   if (options.jq !== undefined) {
-    const { filterJson } = await import('./jq.js')
     yield filterJson(toPrintableJson(body, 0), options.jq, stream.isTTY === true)
   } else if (format === 'table') {
     const look = lookOn(context, stream, stream.isTTY ? await view.now?.() : undefined)
@@ -127,9 +124,7 @@ async function readShown(context: Context, records: Records): Promise<readonly R
   return rows
 }
 
-/** Yields what a jq expression makes of each record. */
 async function* filterRecords(records: Records, expression: string): AsyncGenerator<string> {
-  const { filterJson } = await import('./jq.js')
   for await (const rows of chunks(records())) {
     const lines = rows.map((row) => toPrintableJson(row, 0)).join('\n')
     yield await filterJson(lines, expression, false)
@@ -192,4 +187,40 @@ async function* chunks(records: ReturnType<Records>): AsyncGenerator<Row[]> {
     rows = []
   }
   if (rows.length > 0) yield rows
+}
+
+interface Jq {
+  /** Throws an error with an exit code: 3 where the expression is none, 5 where it fails. */
+  raw(json: string, filter: string, flags: readonly string[]): string | undefined
+}
+
+/** Loads jq: few commands need it, and it is large. The package is a promise, which `import` cannot hand over. */
+const loadJq = (): Promise<Jq> => createRequire(import.meta.url)('jq-web') as Promise<Jq>
+
+/** Throws UsageError for an expression that jq does not understand. Runs nothing of it. */
+export async function checkJq(expression: string): Promise<void> {
+  const jq = await loadJq()
+  try {
+    jq.raw('null', `empty | (\n${expression}\n)`, ['--'])
+  } catch {
+    // What does not compile does not run, either, and fails with a better message.
+    await filterJson('null', expression, false)
+  }
+}
+
+/** Returns what an expression makes of JSON, as `gh --jq` prints it: texts without quotes, a line for each result. */
+async function filterJson(json: string, expression: string, pretty: boolean): Promise<string> {
+  const jq = await loadJq()
+  try {
+    // It returns the lines without the end of the last one.
+    const lines = jq.raw(json, expression, ['-r', ...(pretty ? [] : ['-c']), '--'])
+    return lines === undefined ? '' : `${lines}\n`
+  } catch (error) {
+    const { stderr = '', message } = error as Error & { readonly stderr?: string }
+    const said = (stderr || message).replace(/^Non-zero exit code: \d+\n/, '').split('\n')[0] ?? ''
+    const problem = said
+      .replace(/^jq: error:? ?/, '')
+      .replace(/ \(Unix shell quoting issues\?\)|\(at \w*:\d+\): | at <top-level>.*$/g, '')
+    throw new UsageError(`--jq: ${problem}.`, 'The language is described at https://jqlang.org/manual.')
+  }
 }

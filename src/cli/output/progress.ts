@@ -14,7 +14,6 @@ import {
   widthOf,
 } from './text.js'
 
-/** How far long work has come. */
 export interface Step {
   readonly rows: number
   readonly found: number
@@ -31,10 +30,8 @@ export interface Step {
   readonly waitsUntil?: number | undefined
 }
 
-/** A display of long work on stderr. */
 export interface Progress {
   update(step: Step): void
-  /** Removes the display. */
   stop(): void
 }
 
@@ -49,7 +46,6 @@ const lineEveryMs = 10_000
 
 const silent: Progress = { update: () => {}, stop: () => {} }
 
-/** Whether stderr is a terminal with a cursor that can draw a line again. */
 export function canDraw({ stderr, env }: StreamsContext['streams']): boolean {
   // Some terminals do not know their width; a spinner cannot tell then how many lines it has to clear.
   return stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb' && !env.CI
@@ -106,7 +102,6 @@ async function spinner(
   )
 }
 
-/** Returns the bar and the parts of a step that fit a width, in one line. */
 export function progressLine(
   step: Step,
   parts: readonly ProgressPart[],
@@ -118,7 +113,6 @@ export function progressLine(
   return cutEnd(drawable(oneLine(`${bar} ${text}`), look), width, look)
 }
 
-/** Returns the parts that fit a width, in one line and in their order. */
 export function fitParts(parts: readonly ProgressPart[], width: number): string {
   const ranked = parts.toSorted(([, one], [, other]) => one - other)
   const chosen = new Set<ProgressPart>()

@@ -13,7 +13,6 @@ export function canAsk({ globals, streams }: Pick<Context, 'globals' | 'streams'
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
 
-/** Writes on stderr what a question is about. */
 export function showAbove(
   { globals, streams: { stderr, env } }: StreamsContext,
   draw: (look: Look) => string,
@@ -117,7 +116,6 @@ export async function chooseEncoding(context: Context, refusal: Refusal): Promis
   return label
 }
 
-/** Asks for some of several values, at least one. */
 export const askChoices = (
   context: Context,
   message: string,

@@ -25,12 +25,9 @@ export function stringAt(record: unknown, path: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** The list inside a body. */
 export interface Listing {
   readonly rows: readonly Row[]
-  /** The body is a list, or carries one. */
   readonly isList: boolean
-  /** Name of the property that holds the list. */
   readonly from?: string
 }
 
@@ -111,14 +108,12 @@ export const toView = <T extends object>(stored: T, names: readonly (keyof T & s
     }),
   )
 
-/** Returns the columns of a table of the records of a kind. */
 export function columnsOfKind(kind: EventKind): readonly string[] {
   if (kind === 'lead_search') return ['lead.full_name', 'lead.title', 'company.name']
   if (kind === 'contact_enrichment') return ['first_name', 'last_name', 'email', 'email_status', 'phone']
   return ['name', 'domain', 'industry', 'headcount', 'country']
 }
 
-/** A bar with its name, and what is said of it beside its value. */
 interface Bar {
   readonly label: string
   readonly value: number

@@ -91,7 +91,6 @@ export function toUsageError(error: CommanderError): UsageError {
   )
 }
 
-/** Rewords commander's sentences. */
 function reword(text: string): string {
   return text
     .replace(/^unknown option '(--[^'=]+)=.*'$/s, "unknown option '$1', or one that takes no value")

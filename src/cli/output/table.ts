@@ -25,9 +25,7 @@ export interface Shown {
   readonly columns?: readonly string[] | undefined
   /** Columns that a narrow screen leaves out, the first one first; by default those at the right. */
   readonly optional?: readonly string[] | undefined
-  /** The last row, with sums of the others. */
   readonly total?: Row | undefined
-  /** Columns with ids of this machine, which are shown by their beginning. */
   readonly ids?: readonly string[] | undefined
 }
 
@@ -45,7 +43,6 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
   return grid(names, listing.rows, look, shown) + footer(body, listing, look)
 }
 
-/** The most rows of a table on a terminal. */
 export const tableRows = 1_000
 
 /** Returns a format of rows that draws them as a table when all have come; the last columns are left out where room is short. */
@@ -103,10 +100,8 @@ export function record(
   return lines.length === 0 ? 'Nothing found.\n' : `${lines.join('\n')}\n`
 }
 
-/** How a value is formatted, cut and aligned. */
 type CellKind = 'number' | 'id' | 'path' | 'time' | 'status' | 'text'
 
-/** A column of a table, with the text of each cell. */
 interface GridColumn {
   readonly name: string
   readonly label: string
@@ -184,7 +179,6 @@ function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly
   return { name, label, kind, cells, natural: Math.max(widthOf(label), ...cells.map(widthOf)) }
 }
 
-/** Returns a column with one more cell, whatever the others hold. */
 function withLast(column: GridColumn, value: unknown, look: Look): GridColumn {
   if (value === undefined) return column
   const [text] = format(column.name, value, look)
@@ -255,7 +249,6 @@ function paint(text: string, kind: CellKind, look: Look): string {
   return good.test(text) ? look.green(text) : bad.test(text) ? look.red(text) : look.yellow(text)
 }
 
-/** Names of a total that stands beside a list. */
 const totals = ['total_count', 'total', 'total_jobs']
 /** Fields that the footer does not repeat: stderr has the note already. */
 const notInFooter = new Set([...totals, 'note'])

@@ -8,7 +8,6 @@ import type { Context, Streams } from '../context/context.js'
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
 type Env = Streams['env']
 
-/** How text is displayed on a stream. */
 export interface Look {
   readonly isTerminal: boolean
   readonly width: number
@@ -300,7 +299,6 @@ export function formatReasons(
 
 export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
 
-/** Returns the line about a file with invalid rows. */
 export const formatToFix = (rows: number, file: string, when = ''): string =>
   `${formatNumber(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`
 

@@ -7,7 +7,6 @@ import { limitsText, priceText } from '../output/text.js'
 import { handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
-/** An option of a command, for programs to read. */
 export interface MappedOption {
   readonly flags: string
   readonly name: string
@@ -40,7 +39,6 @@ export interface MappedCommand {
   readonly idempotent?: boolean
 }
 
-/** `prospect commands`: every command with its arguments, options, price and limits. */
 export const commandsCommand: CommandFactory = (environment) =>
   environment
     .command('commands', 'Every command and option, for programs')

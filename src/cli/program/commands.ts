@@ -9,19 +9,19 @@ export type Handwritten = readonly [
 
 /** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-texts.json`. */
 export const handwritten: Readonly<Record<string, Handwritten>> = {
-  init: ['machine', async () => (await import('../commands/setup/init.js')).initCommand],
+  init: ['machine', async () => (await import('../commands/setup/login.js')).initCommand],
   login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],
   logout: ['machine', async () => (await import('../commands/setup/login.js')).logoutCommand],
   engine: ['local', async () => (await import('../commands/engine/workspace.js')).engineCommand],
   data: ['local', async () => (await import('../commands/data/data.js')).dataCommand],
   industries: ['local', async () => (await import('../commands/data/data.js')).industriesCommand],
-  config: ['machine', async () => (await import('../commands/setup/config.js')).configCommand],
+  config: ['machine', async () => (await import('../commands/setup/profiles.js')).configCommand],
   profiles: ['machine', async () => (await import('../commands/setup/profiles.js')).profilesCommand],
   providers: ['local', async () => (await import('../commands/providers/providers.js')).providersCommand],
   ledger: ['machine', async () => (await import('../commands/ledger/ledger.js')).ledgerCommand],
   serve: ['servers', async () => (await import('../commands/serve/serve.js')).serveCommand],
   dashboard: ['servers', async () => (await import('../commands/serve/dashboard.js')).dashboardCommand],
-  worker: ['servers', async () => (await import('../commands/serve/worker.js')).workerCommand],
+  worker: ['servers', async () => (await import('../commands/serve/serve.js')).workerCommand],
   mcp: ['servers', async () => (await import('../commands/mcp/mcp.js')).mcpCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
   match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],

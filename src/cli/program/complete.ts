@@ -13,7 +13,6 @@ import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
 import { buildProgram } from './program.js'
 
-/** A word that can be typed next, and its description. */
 interface Candidate {
   readonly name: string
   readonly summary: string
@@ -114,7 +113,6 @@ async function valuesOf(
   return toCandidates([...names].filter((name) => !chosen.includes(name)).map((name) => begun + name))
 }
 
-/** Names that an option takes beside other values. */
 const wordsOfOption: Readonly<Record<string, () => readonly string[]>> = {
   '--department': () => Object.values(functions),
   '--departments': () => Object.values(functions),
@@ -123,7 +121,6 @@ const wordsOfOption: Readonly<Record<string, () => readonly string[]>> = {
   '--scope': () => [...new Set(operations().map(({ id }) => areaOf(id)))],
 }
 
-/** Returns the values that an option lists, else the names of what it takes by id, else its other known words. */
 function knownValues(option: Option): readonly string[] {
   const listed = option.argChoices ?? optionValues.get(option) ?? []
   if (listed.length > 0) return listed

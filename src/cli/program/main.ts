@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { writeTo } from '../../runs/output/writer.js'
 import type { Context, Streams } from '../context/context.js'
+import { version } from '../context/context.js'
 import { watchStreams } from '../context/io.js'
-import { version } from '../context/version.js'
 import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
 import { readHelp } from '../options/help.js'
@@ -43,7 +43,7 @@ async function runLogged(
   log?: string,
 ): Promise<number> {
   if (log) {
-    const { openLog } = await import('../context/log.js')
+    const { openLog } = await import('../context/io.js')
     context.claimFile(log, '--log')
     const path = resolve(context.streams.cwd, log)
     context.log = openLog(path, () => context.clock.now(), context.redact)

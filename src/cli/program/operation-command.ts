@@ -16,7 +16,6 @@ import { runSync } from '../operation/run-sync.js'
 import { findStored } from '../operation/stored-lookups.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
-import { type OptionsOf, optionRows, toOptions } from '../options/option-rows.js'
 import {
   argumentText,
   type Field,
@@ -37,7 +36,7 @@ import {
   type StoredIds,
   type StoredKind,
 } from '../options/stored-ids.js'
-import { costs } from '../options/values.js'
+import { costs, type OptionsOf, optionRows, toOptions } from '../options/values.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
 import { waitOf, waitOptions } from '../wait/options.js'
@@ -172,7 +171,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
       withFields(context, shape)
       if (!(await findStored(context, { ...request, input })))
-        await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
+        await (await import('../operation/quote.js')).confirmCall(context, { ...request, input })
     }
     return runSync(context, { ...request, input })
   }
@@ -180,11 +179,10 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
   const known =
     options.skipKnown === undefined
       ? undefined
-      : await (await import('../batch/known-records.js')).openKnownRecords(context, { ...request, input })
+      : await (await import('../batch/request.js')).openKnownRecords(context, { ...request, input })
   return runAsync(context, { ...request, input }, undefined, known)
 }
 
-/** What the local engine stores, and an operation takes by its id. */
 interface LocalKind extends StoredKind {
   readonly ids: (admin: Admin) => Promise<StoredIds>
 }
@@ -215,7 +213,6 @@ const kinds: Readonly<Record<string, LocalKind>> = {
 const kindOf = (row: Operation): LocalKind | undefined =>
   pathParameters(row).length > 0 ? kinds[areaOf(row.id)] : undefined
 
-/** Adds the argument and the option that name what the path of an operation names. */
 function addLocalId(command: ProspectCommand, row: Operation): void {
   const kind = kindOf(row)
   if (kind) addStoredId(command, kind)
@@ -250,7 +247,6 @@ async function resolveLocalId(
   return [(await expandId(id, kind, ids)) ?? id]
 }
 
-/** Operations that ask data vendors of the workspace. */
 const asksVendors: readonly OperationId[] = [
   ...(['contacts.enrich', 'contacts.enrich_sync', 'contacts.bulk_enrich'] as const),
   ...(['leads.enrich', 'leads.bulk_enrich', 'accounts.enrich', 'accounts.bulk_enrich'] as const),

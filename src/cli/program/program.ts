@@ -6,7 +6,6 @@ import { wordsOf } from '../options/global-options.js'
 import { type Handwritten, handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
-/** Headings of the list of commands. */
 const headings = {
   lookups: 'Look up:',
   account: 'Saved, and your account:',
@@ -58,7 +57,6 @@ const stub = (name: string, summary = ''): Command => new Command(name).descript
 /** Returns the operations of a command, given as the words after `prospect`. */
 const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
 
-/** Returns the names of an area's commands, in the order of the table. */
 const commandsOf = (area: string): string[] => [
   ...new Set(
     operations().flatMap(({ command }) =>
@@ -90,7 +88,6 @@ async function areaCommand(
   return command
 }
 
-/** Creates the command of the operation that the flags in an argv choose among those that share it. */
 function ofRows(
   environment: CommandEnvironment,
   name: string,
@@ -111,8 +108,6 @@ function summaryOf(rows: readonly Operation[]): string {
   return flags.length === 0 ? summary : `${summary} (also ${flags.join(', ')})`
 }
 
-/** The areas of the API that look nothing up. */
 const savedAreas: ReadonlySet<string> = new Set(['searches', 'lists', 'personas', 'credits', 'account'])
 
-/** The areas of the API and their descriptions, in the order of help. */
 export const areas: Readonly<Record<string, string>> = texts.areas

@@ -7,9 +7,9 @@ import type { OperationId } from '../../api/operations/table.js'
 import { lazily, once } from '../../api/values/objects.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
-import { createClaims } from '../context/claims.js'
 import type {
   ClockContext,
+  CommandLog,
   Context,
   GlobalOptions,
   Home,
@@ -19,11 +19,11 @@ import type {
   StreamsContext,
   TargetOptions,
 } from '../context/context.js'
+import { version } from '../context/context.js'
 import { givenKey, storedKeyOf } from '../context/credentials.js'
 import { Stop } from '../context/errors.js'
-import { homeOf, withEngine } from '../context/home.js'
+import { createClaims, homeOf, readSettings, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
-import type { CommandLog } from '../context/log.js'
 import {
   openEvents,
   openMachineOwner,
@@ -31,14 +31,11 @@ import {
   openWorkspaceOwner,
   suppressorFor,
 } from '../context/open-databases.js'
-import { readSettings } from '../context/settings.js'
-import { version } from '../context/version.js'
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
 import { createLocal, sentAgain } from './local-target.js'
 import { isKeyFor, type RemoteTarget, type Target, targetOf } from './resolve-target.js'
 
-/** What tests can replace. */
 export interface Overrides extends TargetOptions {
   readonly clock?: Clock
   readonly ids?: Ids
@@ -49,7 +46,6 @@ export interface Overrides extends TargetOptions {
   readonly root?: string
   /** What all calls may cost at data vendors together. */
   readonly vendors?: VendorSpending
-  /** Replaces the caller of every target. */
   readonly caller?: Caller
 }
 
@@ -225,13 +221,11 @@ function createClosing(): Pick<Context, 'onClose' | 'close'> {
   }
 }
 
-/** What a remote target needs. */
 type RemotePorts = Machine & {
   /** Returns the key given with the command: in a file, on stdin or in the environment. */
   readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
 }
 
-/** Creates the remote target of a command. Opens nothing yet. */
 const createRemoteServer = (ports: RemotePorts) => ({
   open: once((target: RemoteTarget) => open(ports, target)),
   /** Returns the key for the target. Throws Stop (exit 3) where there is none. */

@@ -35,7 +35,6 @@ import { type RemoteTarget, targetIn } from './resolve-target.js'
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
 type LocalOptions = TargetOptions & { readonly targets: (members: number) => Targets }
 
-/** The server that answers the rows of a run, and the key of the shared database they are distributed with. */
 type RowServer = Pick<DistributedCallerPorts, 'caller' | 'source' | 'apiKey'>
 
 /** Creates the local target: the engine over this machine's store and catalogue. Each is opened on first use. */
@@ -84,7 +83,6 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     return workspace ? keepKeys(machine, made, localOrigin(workspace.id)) : made
   })
   return {
-    /** Whether the workspace in use has data vendors. */
     hasVendors: async () => {
       const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
       return workspace !== undefined && vendors.has(workspace.id)
@@ -93,7 +91,6 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     admin,
     worker,
     caller,
-    /** Opens a caller whose rows are called by the workers that share the database. */
     distributedCaller: async (run: DistributedRun, server?: RowServer): Promise<Caller> => {
       const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
       const target = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
@@ -305,7 +302,6 @@ async function hasCatalogue({ engine, catalogue }: Home): Promise<boolean> {
 
 export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Answers come from ${text}.`
 
-/** Names the source on stderr. */
 export async function notifySource(context: Context, member?: string): Promise<void> {
   const source = await sourceOf(context, member)
   if (source) context.notify(nameSource(source))

@@ -17,7 +17,7 @@ import type {
 } from '../context/context.js'
 import { storedWorkspace, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
-import { profileOf } from '../context/settings.js'
+import { profileOf } from '../context/home.js'
 
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
@@ -73,7 +73,6 @@ export function syncBaseUrlOf(text: string, insecure = false): URL {
   return url
 }
 
-/** Returns the address that was probably meant. */
 function correctUrl({ origin, pathname }: URL): string {
   const before = pathname.split(/\/(?:api|v\d[^/]*)(?:\/|$)/)[0] ?? ''
   return origin + before.replace(/\/+$/, '') + ending
@@ -109,7 +108,6 @@ export interface RemoteTarget extends Limits {
   readonly plan?: string
   /** The header of idempotency keys that the server is known to honour, or `none`. */
   readonly idempotency?: string
-  /** The address at which the server reaches this machine. */
   readonly publicUrl?: string
 }
 
@@ -205,7 +203,6 @@ export async function targetName(context: Context): Promise<string> {
   return isOwn(context.home) ? localName : engineTargetName(context, await engineOf(context))
 }
 
-/** Returns the recorded name of a target, and the names that an engine had at other places. */
 export async function targetNames(context: Context): Promise<RecordedTarget> {
   if (!context.isLocal()) return { name: await targetName(context), formerly: [] }
   const { home } = context
@@ -285,7 +282,6 @@ const engineName = (id: string, createdAt: number): string => digest(JSON.string
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-/** Returns the name under which spending is counted. */
 export const profileName = ({ globals, streams, settings }: Context): string =>
   profileNameOf(globals, streams.env, settings())
 

@@ -6,8 +6,9 @@ import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
+import { aborted, exitOfSignal, interruptible, within } from '../context/io.js'
 import { explainMissing, reportNothingFound, reportRefusal } from '../operation/call.js'
+import { confirmCall } from '../operation/quote.js'
 import { recordSpent } from '../operation/record-spending.js'
 import type { OperationRequest } from '../operation/request.js'
 import { withFields } from '../operation/result-fields.js'
@@ -15,7 +16,6 @@ import { reportSuccess, runSync, sendAndPrint, sendRequest } from '../operation/
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { formatNumber } from '../output/text.js'
-import { confirmCall } from '../quote/confirm.js'
 import { type Wait, waitOf } from './options.js'
 import {
   checkOutput,

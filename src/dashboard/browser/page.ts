@@ -115,7 +115,6 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['second', 1],
 ]
 
-/** Returns how long ago a time was, by the clock of this browser. */
 function ago(iso: string): string {
   const seconds = Math.round((Date.parse(iso) - Date.now()) / 1_000)
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
@@ -136,7 +135,6 @@ async function go(url: string): Promise<void> {
   await arrive()
 }
 
-/** Shows the address from its beginning, with the focus on its heading. */
 async function arrive(): Promise<void> {
   seen = undefined
   markCurrent()
@@ -223,7 +221,6 @@ document.addEventListener('submit', (event) => {
   else void sendOnce(form, () => act(action, fields))
 })
 
-/** Keeps a form from being sent twice. */
 async function sendOnce(form: HTMLFormElement, work: () => Promise<void>): Promise<void> {
   if (form.ariaBusy === 'true') return
   form.ariaBusy = 'true'

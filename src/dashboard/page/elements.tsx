@@ -1,5 +1,5 @@
 import type { JSX } from 'hono/jsx'
-import type { Html } from './view.js'
+import type { Html, View } from './view.js'
 
 /** Returns a number with commas between its thousands; a dash for none. */
 export const formatNumber = (value: number | null | undefined): string =>
@@ -28,7 +28,6 @@ export const Time = ({ at }: { readonly at: number | null | undefined }) =>
     </time>
   )
 
-/** A part of a view, with its heading. */
 export const Section = ({
   title,
   children,
@@ -53,7 +52,7 @@ export const Empty = ({ children, command }: { readonly children?: Html; readonl
 )
 
 /** A column of a table. `number` aligns it to the right. */
-export interface Column<Row> {
+interface Column<Row> {
   readonly title: string
   readonly number?: boolean
   readonly cell: (row: Row) => Html
@@ -72,7 +71,6 @@ export function Table<Row>({
   readonly rows: readonly Row[]
   /** Returns the id of a row: its focus stays with it when others come before it. */
   readonly keyOf?: (row: Row) => string
-  /** The cells of a last row, with sums. */
   readonly foot?: readonly Html[] | undefined
 }) {
   return (
@@ -110,7 +108,6 @@ export function Table<Row>({
   )
 }
 
-/** Links to the parts of a view. */
 export const Tabs = ({
   label,
   tabs,
@@ -138,7 +135,6 @@ const stateKinds: Readonly<Record<string, string>> = {
   ...{ valid: 'good', frozen: 'active' },
 }
 
-/** A bar of how much is used or done. */
 export const Bar = ({
   label,
   value,
@@ -174,7 +170,6 @@ export const Facts = ({ facts }: { readonly facts: Readonly<Record<string, Html>
   </dl>
 )
 
-/** A button that does something, with the fields it needs. */
 export const ActionButton = ({
   action,
   fields = {},
@@ -195,4 +190,87 @@ export const ActionButton = ({
       {label}
     </button>
   </form>
+)
+
+/** A page without any data: the script loads what it shows once the browser is signed in. */
+export const Shell = ({ views }: { readonly views: readonly View[] }) => (
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>Prospect</title>
+      <link rel="icon" href="/dashboard/assets/icon.svg" />
+      <link rel="stylesheet" href="/dashboard/assets/style.css" />
+      <script type="module" src="/dashboard/assets/page.js" />
+    </head>
+    <body>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="top">
+        <a class="brand" href="/dashboard">
+          prospect
+        </a>
+        <nav aria-label="Views">
+          {views.map(({ name, title }) => (
+            <a href={pathOf(name)}>{title}</a>
+          ))}
+        </nav>
+        <span id="connection" class="connection" role="status" />
+        <button id="theme" type="button" class="quiet">
+          Theme
+        </button>
+      </header>
+      <main id="main" tabindex={-1} aria-busy="true">
+        <noscript>The dashboard needs JavaScript. The commands show the same: prospect --help</noscript>
+      </main>
+      <div id="messages" role="status" aria-live="polite" />
+      <dialog id="question" aria-labelledby="question-text">
+        <form method="dialog">
+          <p id="question-text" />
+          <menu>
+            <button type="submit" value="no">
+              Cancel
+            </button>
+            <button type="submit" value="yes" class="primary" id="question-yes" />
+          </menu>
+        </form>
+      </dialog>
+    </body>
+  </html>
+)
+
+export function pathOf(
+  name: string,
+  query: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const given = Object.entries(query).flatMap(([key, value]) =>
+    value === undefined || value === '' ? [] : [[key, String(value)] as [string, string]],
+  )
+  const search = given.length > 0 ? `?${new URLSearchParams(given)}` : ''
+  return `/dashboard${name === '' ? '' : `/${name}`}${search}`
+}
+
+export const Content = ({
+  title,
+  workspace,
+  isReadOnly,
+  body,
+}: {
+  readonly title: string
+  readonly workspace: string
+  readonly isReadOnly: boolean
+  readonly body: Html
+}) => (
+  <>
+    <div class="heading">
+      <h1 tabindex={-1}>{title}</h1>
+      <p>
+        Workspace {workspace}
+        {isReadOnly && ' · read-only'}
+      </p>
+    </div>
+    {body}
+  </>
 )

@@ -33,7 +33,6 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
-/** A field of a request with its label. */
 export const RequestControl = ({
   field: { name, kind },
   value,

@@ -5,8 +5,7 @@ import { validate } from '../../api/validation/validate.js'
 import { isObject, type Fields as Values } from '../../api/values/objects.js'
 import { filtersOf, previewSize } from '../../engine/handlers/imports.js'
 import type { DecodedSearch, RecordOf } from '../../engine/ports/ports.js'
-import { count, Empty, Facts, formatNumber, Section, Table, Tabs } from '../page/elements.js'
-import { pathOf } from '../page/layout.js'
+import { count, Empty, Facts, formatNumber, pathOf, Section, Table, Tabs } from '../page/elements.js'
 import { RequestControl, type RequestField, readRequest, requestFields } from '../page/request-form.js'
 import type { Fields, Html, Page, View } from '../page/view.js'
 
@@ -229,7 +228,6 @@ const People = ({ records }: { readonly records: readonly RecordOf<'people'>[] }
   />
 )
 
-/** Most entries of a list in a record that are shown. */
 const mostEntries = 100
 const mostJobs = 25
 

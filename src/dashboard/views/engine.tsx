@@ -12,8 +12,7 @@ import {
   Table,
   Time,
 } from '../page/elements.js'
-import type { DashboardPorts } from '../page/ports.js'
-import type { Page, View } from '../page/view.js'
+import type { DashboardPorts, Page, View } from '../page/view.js'
 
 type Clock = Awaited<ReturnType<DashboardPorts['admin']['clock']>>
 type ListedKey = Key & { readonly member: string }

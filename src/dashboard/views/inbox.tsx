@@ -1,8 +1,18 @@
 import { parseBody, toPrintableJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
-import { count, Empty, Facts, formatNumber, Input, Section, State, Table, Time } from '../page/elements.js'
-import { pathOf } from '../page/layout.js'
+import {
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  Input,
+  pathOf,
+  Section,
+  State,
+  Table,
+  Time,
+} from '../page/elements.js'
 import type { Fields, Html, Page, View } from '../page/view.js'
 
 const perPage = 50

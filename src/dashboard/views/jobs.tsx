@@ -10,20 +10,18 @@ import {
   Empty,
   Facts,
   formatNumber,
+  pathOf,
   Section,
   State,
   Table,
   Time,
 } from '../page/elements.js'
-import { pathOf } from '../page/layout.js'
-import type { DashboardPorts } from '../page/ports.js'
-import type { Html, Page, View } from '../page/view.js'
+import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 const newest = 100
 const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
 const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 
-/** Accepted work, and what is sent to webhooks. */
 export const jobs: View = {
   name: 'jobs',
   title: 'Jobs and deliveries',

@@ -3,10 +3,8 @@ import { dayOf } from '../../api/values/dates.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
-import { Empty, formatNumber, Input, Section, Table, Tabs, Time } from '../page/elements.js'
-import { pathOf } from '../page/layout.js'
-import type { DashboardPorts } from '../page/ports.js'
-import type { Html, Page, View } from '../page/view.js'
+import { Empty, formatNumber, Input, pathOf, Section, Table, Tabs, Time } from '../page/elements.js'
+import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 const dayMs = 86_400_000
 /** Days that are summed unless others are chosen. */

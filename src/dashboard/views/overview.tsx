@@ -2,10 +2,19 @@ import { commandOf } from '../../api/operations/table.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
-import { Bar, count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
-import { pathOf } from '../page/layout.js'
-import type { DashboardPorts, ListedRun } from '../page/ports.js'
-import type { Html, View } from '../page/view.js'
+import {
+  Bar,
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  pathOf,
+  Section,
+  State,
+  Table,
+  Time,
+} from '../page/elements.js'
+import type { DashboardPorts, Html, ListedRun, View } from '../page/view.js'
 
 const dayMs = 86_400_000
 const chartDays = 30
@@ -187,7 +196,6 @@ function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
   )
 }
 
-/** Returns the sums with the days between them on which nothing was spent. */
 function everyDay(sums: readonly Consumption[], from: number): readonly Sum[] {
   const known = new Map(sums.map((sum) => [sum.day, sum.credits]))
   return Array.from({ length: chartDays }, (_, at) => {

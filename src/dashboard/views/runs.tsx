@@ -7,18 +7,16 @@ import {
   Facts,
   formatNumber,
   formatSeconds,
+  pathOf,
   Section,
   State,
   Table,
   Time,
 } from '../page/elements.js'
-import { pathOf } from '../page/layout.js'
-import type { ListedRun, RestQuote, RunsPort, ShownRun, ShownStep } from '../page/ports.js'
-import type { Fields, Html, View } from '../page/view.js'
+import type { Fields, Html, ListedRun, RestQuote, RunsPort, ShownRun, ShownStep, View } from '../page/view.js'
 
 const perPage = 50
 
-/** The batches of this machine, or those that machines share. */
 export const runs: View = {
   name: 'runs',
   title: 'Runs',
@@ -232,7 +230,6 @@ const Steps = ({ steps }: { readonly steps: readonly ShownStep[] }) => (
   />
 )
 
-/** From the rows of the file to those that were found. */
 function Funnel({ run: { answers, invalid, done, rows } }: { readonly run: ShownRun }) {
   const sum = (some: ShownRun['answers']) => some.reduce((all, { lookups }) => all + lookups, 0)
   const lookups = sum(answers)

@@ -9,9 +9,8 @@ import { validate } from '../../api/validation/validate.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { type DryRun, dryRun } from '../../engine/credits/cost.js'
 import { ActionButton, count, Empty, Facts, Section } from '../page/elements.js'
-import type { DashboardPorts } from '../page/ports.js'
 import { RequestControl, readRequest, requestFields } from '../page/request-form.js'
-import type { ActionResult, Fields, Html, Page, View } from '../page/view.js'
+import type { ActionResult, DashboardPorts, Fields, Html, Page, View } from '../page/view.js'
 
 /** Any operation as a form: what it would send and cost, the same as `curl` and as a command, and the reply. */
 export const tryIt: View = {
@@ -71,14 +70,12 @@ export const tryIt: View = {
   },
 }
 
-/** Returns the words of a command, with the flag that chooses between operations of the same words. */
 const wordsOf = ({ command, flag }: Operation): string =>
   `${command}${flag === undefined ? '' : ` --${flag}`}`
 
 const findOperation = (id: string | undefined): Operation | undefined =>
   operations().find((one) => one.id === id)
 
-/** Returns the request of a form. */
 async function read(fields: Fields) {
   const row = findOperation(fields.operation)
   if (!row) throw new ApiError('not_found')

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { printPaged } from '../../../src/cli/output/pager.js'
+import { printPaged } from '../../../src/cli/options/help.js'
 import { createContext } from '../../../src/cli/target/create.js'
 import { folder, removed, streamsOf } from '../../support/command.js'
 

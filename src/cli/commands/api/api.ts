@@ -16,7 +16,6 @@ import { print } from '../../output/print.js'
 import { isJson, reportError } from '../../output/report-error.js'
 import { createApp, createDocument } from '../serve/http-server.js'
 
-/** `prospect api`: any request, with the answer that a server would give. */
 export const apiCommand: CommandFactory = ({ command }) =>
   command('api', 'Call any path of the API, exactly as over HTTP')
     .argument('<method>', 'GET, POST or DELETE')
@@ -154,7 +153,6 @@ function formatHead({ status, headers }: Reply): string {
   return `${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`
 }
 
-/** `prospect openapi`: the API as an OpenAPI 3.1 document. */
 export const openapiCommand: CommandFactory = ({ command }) =>
   command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON').run(async (context) => {
     if (context.globals.format && context.globals.format !== 'json')

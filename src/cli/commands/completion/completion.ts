@@ -59,7 +59,6 @@ async function install(context: Context, shell: string): Promise<number> {
   return 0
 }
 
-/** `prospect completion`: prints a script that completes commands, options and values. */
 export const completionCommand: CommandFactory = ({ command }) =>
   command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))

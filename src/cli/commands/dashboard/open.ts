@@ -8,7 +8,7 @@ import type {
   ListedRun,
   RestQuote,
   RunsPort,
-} from '../../../dashboard/page/ports.js'
+} from '../../../dashboard/page/view.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { type Consumption, type Grouping, readSpentThisWeek } from '../../../engine/credits/ledger.js'
@@ -24,7 +24,7 @@ import { type Report, Stop, UsageError } from '../../context/errors.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import { reportOf } from '../../messages.js'
 import { createSpendingLayer, openSpending } from '../../operation/record-spending.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { type OptionsOf, optionRows } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import { renderRecords } from '../../output/print.js'
 import { notifyBug } from '../../output/report-error.js'
@@ -37,12 +37,10 @@ import { invalidRowsOf, toRunView } from '../runs/runs.js'
 export interface DashboardChoices {
   readonly isReadOnly: boolean
   readonly origin: () => string
-  /** Returns the base address at which the API is served. */
   readonly apiUrl: () => string
   readonly source: DashboardPorts['source']
 }
 
-/** The options that say what the dashboard permits, and to whom. */
 export const exposureOptions = optionRows({
   readOnly: ['', 'a read-only dashboard, without buttons'],
   dashboardPublic: ['', 'allow a read-only dashboard with --public'],
@@ -137,7 +135,6 @@ export function rememberSums(admin: Admin): Admin {
   }
 }
 
-/** Adds sums by the same keys, in their order. */
 function addSums(
   some: readonly Consumption[],
   more: readonly Consumption[],
@@ -156,7 +153,6 @@ function addSums(
 
 type EnginePorts = Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'>
 
-/** Opens what the dashboard does with the key of this machine, and what this machine has spent. */
 function openEnginePorts(
   context: Context,
   {
@@ -309,7 +305,6 @@ const maxChildren = 2
 /** More than any run costs. The budget that stopped a run would hide the price of its rest. */
 const noBudget = 1_000_000_000
 
-/** Returns the option for the maximum cost of a run, with all its parts. */
 const budgetOption = (credits: number): readonly string[] => ['--max-credits', String(credits)]
 
 /** Exit codes of commands that did what they were asked for; rows may have failed. */
@@ -371,7 +366,6 @@ async function streamOf(child: ChildProcess, ended: Promise<void>): Promise<Read
 /** How far back the rate of a run looks, in milliseconds. */
 const rateMs = 20_000
 
-/** Returns a function that measures the rows per second of running runs from one look to the next. */
 function createRates(now: () => number): (run: Run) => number | undefined {
   const looks = new Map<string, { readonly at: number; readonly done: number }[]>()
   return ({ id, done: rows }) => {

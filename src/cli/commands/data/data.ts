@@ -28,10 +28,8 @@ import {
   rewriteFiles,
   searchedPlaces,
 } from './databases.js'
-import { importCommand, kindArgument, parseKind } from './import.js'
-import { sampleCommand } from './sample.js'
+import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
 
-/** `prospect data`: the companies, people, jobs and posts that the local engine answers from. */
 export const dataCommand: CommandFactory = ({ group }) =>
   group('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge', [
     importCommand,
@@ -43,7 +41,6 @@ export const dataCommand: CommandFactory = ({ group }) =>
     purgeCommand,
   ])
 
-/** `prospect data stats`: how many records of each kind there are. */
 const statsCommand: CommandFactory = ({ command }) =>
   command('stats', 'Count the records of each kind')
     .withOptions(catalogueOption)
@@ -69,7 +66,6 @@ const columns = {
   posts: ['post_url', 'author_profile_url', 'published_at'],
 } as const
 
-/** `prospect data export`: the records as an import takes them back. */
 const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
@@ -91,7 +87,6 @@ const exportCommand: CommandFactory = ({ command }) =>
       })
     })
 
-/** `prospect data copy`: the catalogue of this machine to a server, or back. */
 const copyCommand: CommandFactory = ({ command }) =>
   command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
     .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
@@ -157,7 +152,6 @@ function toRefusal(copied: Exclude<CopyResult, { rows: number }>, to: string | u
   )
 }
 
-/** `prospect data purge`: deletes work, runs and received events that are too old. */
 const purgeCommand: CommandFactory = ({ command }) =>
   command('purge', 'Delete old finished jobs, runs and received events')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
@@ -201,7 +195,6 @@ const formatSummary = (purged: Readonly<Record<string, number>>): string => {
   return `Deleted ${counts.map(([what, count]) => `${formatNumber(count)} ${what}`).join(', ')}.\n`
 }
 
-/** `prospect data forget`: erases a person from all databases of this machine. */
 const forgetCommand: CommandFactory = ({ command }) =>
   command('forget', 'Delete everything that is stored about a person')
     .argument('[person]', 'an email address, professional or personal, or the url of a profile')
@@ -297,7 +290,6 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 interface ForgetReport extends Omit<Erased<ErasedRecords, ErasedWork>, 'state'> {
   readonly dry_run: boolean
   readonly state: Omit<Erased<ErasedRecords, ErasedWork>['state'], 'files'>
-  /** Database files that were rewritten. */
   readonly rewritten: readonly string[]
   /** Database files that another process uses, so that deleted bytes may be left in them. */
   readonly remaining: readonly string[]
@@ -339,7 +331,6 @@ function formatCounts({
   return found.map(([count, one, many]) => `${formatNumber(count)} ${count === 1 ? one : many}`).join(', ')
 }
 
-/** `prospect industries`: the industries that are known. */
 export const industriesCommand: CommandFactory = ({ group }) =>
   group('industries', 'Industries by name', [findCommand])
 

@@ -30,20 +30,17 @@ import type { Driver } from '../../../storage/driver/connection.js'
 import { filePorts, toRunHome } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, systemReason, UsageError } from '../../context/errors.js'
-import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import { readPipe } from '../../context/io.js'
+import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
 import { ensureWorkspace } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { repeated, whole } from '../../options/values.js'
+import { type OptionsOf, optionRows, repeated, whole } from '../../options/values.js'
 import { openFile, pathOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { chooseEncoding } from '../../output/prompt.js'
 import { formatLeftOut, formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
 
-/** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
     .addArgument(kindArgument())
@@ -122,10 +119,8 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
 /** Returns the first argument of commands about one kind of record. */
 export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)
 
-/** Returns the kind in an argument that commander has checked. */
 export const parseKind = (text: string | undefined): RecordKind => text as RecordKind
 
-/** Imports the rows of a file, or finds out what that would do. */
 async function takeFile(
   context: Context,
   kind: RecordKind,
@@ -154,7 +149,6 @@ async function takeFile(
   }
 }
 
-/** Does work with an empty database in a temporary file. */
 async function withScratch<T>(work: (scratch: Driver) => Promise<T>): Promise<T> {
   const { openDatabase } = await import('../../../storage/database/open.js')
   const scratch = await openDatabase('', { sqlite: { durable: false } })
@@ -227,7 +221,6 @@ async function openInput(
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
-/** The result of an import or of its preview. */
 interface ImportResult {
   readonly report: ImportReport
   readonly reasons: readonly ReasonCount[]
@@ -364,3 +357,40 @@ function reportRejects(
     'rows_rejected',
   )
 }
+
+export const sampleCommand: CommandFactory = ({ command }) =>
+  command('sample', 'Load invented companies, people, jobs and posts')
+    .withOptions(size)
+    .withOptions(catalogueOption)
+    .printResult(
+      async (context, { options }) => {
+        const { companies, people, seed } = options
+        return addSample(withCatalogueOption(context, options), withoutUndefined({ companies, people, seed }))
+      },
+      { layout: formatSummary },
+    )
+
+const size = optionRows({
+  companies: ['<n>', 'how many companies, in addition to a few fixed ones (default: 500)', whole],
+  people: ['<n>', 'how many people (default: 5,000)', whole],
+  seed: ['<n>', 'a different number makes different data (default: 1)', whole],
+})
+
+const dayMs = 86_400_000
+
+/** Loads a sample into the catalogue; its newest dates are of today. Returns the number of its records, by kind. */
+export async function addSample(context: Context, asked: OptionsOf<typeof size>): Promise<object> {
+  const { loadSample } = await import('../../../catalogue/sample/sample.js')
+  const catalogue = await context.catalogue()
+  context.notify('Loading sample data…')
+  const now = Math.floor(context.clock.now() / dayMs) * dayMs
+  const reports = await loadSample(catalogue, { ...asked, now })
+  await ensureWorkspace(context)
+  const kinds = ['companies', 'people', 'jobs', 'posts'] as const
+  return Object.fromEntries(kinds.map((kind) => [kind, reports[kind].added + reports[kind].updated]))
+}
+
+const formatSummary = (added: unknown): string =>
+  `Loaded ${Object.entries(added as Readonly<Record<string, number>>)
+    .map(([kind, count]) => `${formatNumber(count)} ${kind}`)
+    .join(', ')}.\n`

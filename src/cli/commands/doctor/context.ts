@@ -77,10 +77,8 @@ const verdict =
 /** Returns a result that needs no action. */
 export const ok = verdict('ok')
 
-/** Returns a result that can wait. */
 export const warning = verdict('warning')
 
-/** Returns a result that makes commands fail or costs money. */
 export const problem = verdict('problem')
 
 /** Returns the troubles, or `fine` as the only result when there are none. */
@@ -109,10 +107,8 @@ export interface ServerAnswer {
   readonly text: string
 }
 
-/** Maximum time for one request to a server. */
 const timeoutMs = 5_000
 
-/** Opens a server for free requests. */
 function openServer(context: Context, target: RemoteTarget): CheckedServer {
   // Direct, so that the check leaves no trace in the state of this machine.
   const direct = context.withGlobals({ direct: true })
@@ -150,7 +146,6 @@ async function fetchOnce({ streams, clock, onClose }: Context, url: URL): Promis
   return { status: answer.status, headers: answer.headers, text: Buffer.concat(answer.body).toString('utf8') }
 }
 
-/** Listens on the port for deliveries, and requests the public address, which should lead there. */
 export async function askPublicUrl(context: Context, url: string): Promise<PublicUrlAnswer> {
   const { listen } = await import('../../../http/listen.js')
   const { origin, host, pathname } = new URL(url)

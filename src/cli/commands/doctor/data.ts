@@ -37,7 +37,6 @@ import { formatSize, type Name, type Readable, reasonOf, type Served } from './d
 /** Size in bytes from which a database is read through only with --thorough. */
 const large = 1_073_741_824
 
-/** What to do about a damaged database. */
 const repairs: Readonly<Record<Name, string>> = {
   engine: 'Put a backup in its place: prospect engine restore FILE',
   catalogue: 'Move it away and import your data again: prospect data import companies FILE',
@@ -122,7 +121,6 @@ const look = 'See what it contains: prospect data stats'
 const filling =
   'Load practice data with prospect data sample, or yours with prospect data import companies FILE.'
 
-/** Checks that the catalogue holds data and that its imports finished. */
 export async function localData(context: DoctorContext): Promise<Findings> {
   if (isShared(context.home)) return await checkSharedData(context)
   const { is } = await context.databases.find('catalogue')
@@ -140,13 +138,11 @@ export async function localData(context: DoctorContext): Promise<Findings> {
   return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], held)
 }
 
-/** Returns the phrase for what a catalogue of this program's schema holds. */
 async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: DoctorContext): Promise<string> {
   const { readOrigins } = await import('../../../catalogue/records/origins.js')
   return describeSource({ home, origins: await driver.read(readOrigins), now: clock.now() }).text
 }
 
-/** Checks that the catalogue in the engine's database on a server holds data. */
 async function checkSharedData(context: DoctorContext): Promise<Findings> {
   // The check of the engine's database reports that already.
   if ((await context.databases.find('engine')).is === 'unreachable') return []
@@ -188,7 +184,6 @@ async function reportEmptyShared({ databases, home }: DoctorContext): Promise<Ve
 
 /** Files that were not written to for this long are left over. */
 const leftMs = 86_400_000
-/** Maximum number of runs in the report. */
 const mostNamed = 3
 
 /** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
@@ -208,7 +203,6 @@ async function readRuns(context: DoctorContext): Promise<readonly Run[] | undefi
   return await runsOver(driver).list()
 }
 
-/** Finds stopped runs, whose answered rows are in a partial output file. */
 async function partialOutputs(context: DoctorContext, runs: readonly Run[]): Promise<readonly Verdict[]> {
   const stopped: Run[] = []
   for (const run of runs) {
@@ -305,7 +299,6 @@ function readStoredKey({ home, files }: DoctorContext, origin: string): string |
   }
 }
 
-/** Checks that there is a workspace with a listed plan. */
 export async function workspace(context: DoctorContext): Promise<Findings> {
   const isThere = (await context.databases.find('engine')).is !== 'missing'
   if (isThere && !(await context.databases.current('engine'))) return []
@@ -320,7 +313,6 @@ export async function workspace(context: DoctorContext): Promise<Findings> {
   )
 }
 
-/** Checks that the engine accepts the key of local commands, and reports its scopes. */
 export async function localKey(context: DoctorContext): Promise<Findings> {
   const state = await engineState(context)
   if (!state) return []
@@ -331,7 +323,6 @@ export async function localKey(context: DoctorContext): Promise<Findings> {
   return await checkKey(context, state, key, given !== undefined)
 }
 
-/** Whether requests go to the engine. Another check reports an invalid target. */
 const isForEngine = (context: DoctorContext): boolean =>
   context.settings() !== undefined && resultOr(undefined, () => context.target())?.kind === 'local'
 
@@ -357,7 +348,6 @@ async function checkKey(
   return warning(`${sentence}, for ${scopes.join(', ')} only.`, 'Other areas answer 403 (exit 3).')
 }
 
-/** Checks the sessions that live calls need. */
 export const sessions = (context: DoctorContext): Promise<readonly Verdict[]> =>
   askEngine(context, async (_, { workspace: { networkSession, premiumSession } }) =>
     sessionVerdicts(networkSession, premiumSession, 'prospect engine session set'),

@@ -40,7 +40,6 @@ export interface Files {
   space(folder: string): { readonly type: number; readonly free: number }
 }
 
-/** The disk of this machine. */
 export const realFiles: Files = {
   entry: (path) => {
     const stats = unlessMissing(() => lstatSync(path))
@@ -76,7 +75,6 @@ function unlessMissing<T>(ask: () => T, others: readonly string[] = []): T | und
   }
 }
 
-/** Returns the nearest existing folder above a path. */
 export function nearestFolder(files: Files, path: string): string {
   const above = dirname(path)
   return above === path || files.entry(above) ? above : nearestFolder(files, above)
@@ -91,7 +89,6 @@ export function formatSize(bytes: number): string {
   return `${size < 10 && power > 0 ? size.toFixed(1) : Math.floor(size)} ${units[power]}`
 }
 
-/** A database of this machine. */
 export type Name = 'engine' | 'catalogue' | 'state'
 
 type Database =
@@ -100,7 +97,6 @@ type Database =
   | Served
   | Readable
 
-/** The state of a database on a server. */
 export type Served =
   | { readonly is: 'unreachable'; readonly reason: string }
   | { readonly is: 'served'; readonly driver: Driver; readonly schema: SchemaState }
@@ -138,7 +134,6 @@ export function databasesOf(home: Home, files: Files) {
   }
 }
 
-/** Whether a location is a file, rather than a server or memory. */
 export const isFile = (location: string): boolean => location !== ':memory:' && !isPostgres(location)
 
 async function openDatabase(name: Name, location: string, files: Files): Promise<Database> {
@@ -171,7 +166,6 @@ async function openServed(location: string): Promise<Served> {
   }
 }
 
-/** The schemas of this program, by database. */
 const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
   engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,

@@ -31,7 +31,6 @@ import { server, settingsFile, target, webhooks } from './target.js'
 
 const columns = ['name', 'status', 'text', 'hint']
 
-/** `prospect doctor`: checks everything that commands rely on, and prints what to do. It changes nothing. */
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
     .option('--thorough', 'check databases of more than 1 GiB in full, too')
@@ -60,7 +59,6 @@ const withoutSecrets = ({ ok, checks }: Examination, redact: (text: string) => s
   })),
 })
 
-/** All checks, in the order of the report. */
 export const checks: readonly Check[] = [
   { name: 'node', run: nodeVersion },
   { name: 'sqlite', run: sqliteVersion },

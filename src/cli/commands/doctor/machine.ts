@@ -64,7 +64,6 @@ const others: readonly string[] = [
   'XDG_STATE_HOME',
 ]
 
-/** Lists the environment variables that change what commands do, and those that look misspelled. */
 export function environment({ env }: DoctorContext): readonly Verdict[] {
   const isSet = (name: string) => Boolean(env[name])
   const names = [...plain, ...secret, ...proxies, ...proxies.map(lower), ...others, 'no_proxy']
@@ -113,7 +112,6 @@ function unusable(env: DoctorContext['env']): readonly Verdict[] {
   return warnings
 }
 
-/** Checks that the folders are private and writable. */
 export function folders(context: DoctorContext): readonly Verdict[] {
   const all = foldersOf(context.home)
   const there = all.filter((folder) => context.files.entry(folder))
@@ -137,7 +135,6 @@ function folderTroubles(context: DoctorContext, folder: string): Findings {
   return problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)
 }
 
-/** Checks that the files are regular files, private and owned by this user. */
 export function privateFiles(context: DoctorContext): readonly Verdict[] {
   const { config, credentials, engine, catalogue, state } = context.home
   const main = [config, credentials, engine, catalogue, state].filter(isFile)
@@ -154,7 +151,6 @@ export function privateFiles(context: DoctorContext): readonly Verdict[] {
   return orElse(troubles, there.length === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
 }
 
-/** Returns a folder and everything in it, recursively. */
 function within(context: DoctorContext, folder: string): string[] {
   const names = context.files.names(folder)
   const inside = names.flatMap((name) => {
@@ -267,14 +263,12 @@ export async function ledger(context: DoctorContext): Promise<Findings> {
   )
 }
 
-/** Maximum number of jobs and of deliveries to read, by state. */
 const most = 1_000
 /** A worker takes due work within seconds, so none ran for this long. */
 const unattendedMs = 600_000
 /** Attempts that make a job suspicious; after 10 it fails. */
 const manyAttempts = 3
 
-/** Checks that accepted jobs make progress. */
 export const jobs = (context: DoctorContext): Promise<readonly Verdict[]> =>
   askEngine(context, async (tx, state) => {
     const running = await listJobs(tx, state.workspace.id, { state: 'running' }, { skip: 0, limit: most })
@@ -342,7 +336,6 @@ const yearMs = 365 * 86_400_000
 /** How long the old secret still signs after a rotation. */
 const overlapMs = 86_400_000
 
-/** Checks the age of the secret that signs deliveries. */
 export const signingSecret = (context: DoctorContext): Promise<readonly Verdict[]> =>
   askEngine(context, async (tx, state) => {
     const since = await signingSince(tx, state)

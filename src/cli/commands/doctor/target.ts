@@ -64,7 +64,6 @@ function valueTroubles(name: string, key: keyof typeof profileKeys, value: unkno
   }
 }
 
-/** Checks that the target is well defined. */
 export function target(context: DoctorContext): Findings {
   if (context.settings() === undefined) return []
   const found = context.target()
@@ -171,7 +170,6 @@ function serverSessions({ body }: Reply): readonly Verdict[] {
   return verdicts.filter(({ status }) => status !== 'ok')
 }
 
-/** Checks that the server's deliveries reach this machine. */
 export async function webhooks(context: DoctorContext): Promise<Findings> {
   const target = remoteTarget(context)
   if (!target) return []

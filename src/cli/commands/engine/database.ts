@@ -11,7 +11,6 @@ import { print } from '../../output/print.js'
 import { confirmLoss } from '../../output/prompt.js'
 import { forgetDeadKey } from './members.js'
 
-/** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
 export const backupCommand: CommandFactory = ({ command }) =>
   command('backup', 'Write a consistent copy of the engine, even while it is in use')
     .argument('<file>', 'where to; an existing file is never replaced')
@@ -44,7 +43,6 @@ function planCopies({ home, streams, claimFile }: Context, engine: string, file:
   return copies
 }
 
-/** `prospect engine restore`: replaces the databases with backups. */
 export const restoreCommand: CommandFactory = ({ command }) =>
   command('restore', 'Replace the engine by a backup')
     .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
@@ -85,7 +83,6 @@ async function planRestore({ home, streams, claimFile }: Context, file: string, 
   return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
 }
 
-/** `prospect engine export`: all of the engine's state in a file that any database takes. */
 export const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Write the whole engine to a file that engine import reads')
     .argument('<file>', 'where to; an existing file is never replaced')
@@ -96,7 +93,6 @@ export const exportCommand: CommandFactory = ({ command }) =>
       }),
     )
 
-/** `prospect engine import`: brings an exported engine into an empty database. */
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Import an exported engine into a database without a workspace')
     .argument('<file>', 'a file that engine export wrote')
@@ -128,7 +124,6 @@ async function openDatabase({ home, clock, onClose }: Context): Promise<Driver> 
   return driver
 }
 
-/** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
 export const resetCommand: CommandFactory = ({ command }) =>
   command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
     async (context) => {

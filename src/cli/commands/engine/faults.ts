@@ -6,11 +6,19 @@ import type { Streams } from '../../context/context.js'
 import { Stop, toFlag, UsageError } from '../../context/errors.js'
 import { readText } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows, toOptions } from '../../options/option-rows.js'
-import { durationMs, isoTime, numberWhere, positive, positiveWhole, whole } from '../../options/values.js'
+import {
+  durationMs,
+  isoTime,
+  numberWhere,
+  type OptionsOf,
+  optionRows,
+  positive,
+  positiveWhole,
+  toOptions,
+  whole,
+} from '../../options/values.js'
 import { toUsageError } from '../../output/report-error.js'
 
-/** `prospect engine faults`: what goes wrong on request, to see what a script does then. */
 export const faultsCommand: CommandFactory = ({ group }) =>
   group('faults', 'Failures on request, to test scripts: refusals, delays, lost answers and deliveries', [
     addFault,
@@ -126,7 +134,6 @@ function readFault(words: readonly string[], place: string, seed: number | undef
   return { ...fault, seed: fault.seed ?? seed }
 }
 
-/** Returns a fault in the form in which commands print it. */
 const toFaultView = ({ id, place, member, rules, seed, matched, fired, createdAt }: ListedFault) => ({
   ...{ id, where: place, member, fault: toWords(rules), seed, matched, fired },
   created_at: isoTime(createdAt),

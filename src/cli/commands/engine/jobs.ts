@@ -3,7 +3,7 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Delivery } from '../../../engine/tables/deliveries.js'
 import type { AsyncJob, JobState } from '../../../engine/tables/jobs.js'
 import { Stop } from '../../context/errors.js'
-import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import {
@@ -20,7 +20,6 @@ import { columnsOfKind, toView } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
 import { recordsOf } from '../../wait/result.js'
 
-/** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export const jobsCommand: CommandFactory = ({ group }) =>
   group('jobs', 'Queued jobs: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
 
@@ -89,14 +88,12 @@ const runJobs: CommandFactory = ({ command }) =>
     })
   })
 
-/** Returns a job in the form in which commands print it. */
 const toJobView = ({ spent: credits, ...job }: AsyncJob) => ({
   ...toView(job, ['id', 'operation', 'kind', 'name', 'state', 'done', 'expected', 'truncated']),
   credits,
   ...toView(job, ['held', 'attempts', 'error', 'createdAt', 'finishedAt']),
 })
 
-/** `prospect engine deliveries`: what is sent to webhooks. */
 export const deliveriesCommand: CommandFactory = ({ group }) =>
   group('deliveries', 'Webhooks that were sent, and those still to send', [
     listDeliveries,
@@ -160,7 +157,6 @@ const retryDeliveries: CommandFactory = ({ command }) =>
     return { retried }
   })
 
-/** Returns a delivery in the form in which commands print it. */
 const toDeliveryView = (delivery: Delivery) => ({
   ...toView(delivery, ['id', 'jobId', 'event', 'url', 'first', 'last', 'part', 'parts']),
   ...toView(delivery, ['state', 'attempts', 'status', 'error']),

@@ -11,7 +11,6 @@ import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
 import { momentMs, repeated, whole } from '../../options/values.js'
 import { toView } from '../../output/records.js'
 
-/** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
 export const membersCommand: CommandFactory = ({ group }) =>
   group('members', 'Members of the workspace, their weekly limits and consent', [
     addMember,
@@ -85,7 +84,6 @@ const toServerView = (servers: readonly ServerSpending[]) =>
 const toMemberView = (member: Member) =>
   toView(member, ['id', 'email', 'name', 'weeklyLimit', 'consentPersonalEmail', 'createdAt'])
 
-/** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
 export const keysCommand: CommandFactory = ({ group }) =>
   group('keys', 'API keys of the members', [createKey, listKeys, revokeKey])
 

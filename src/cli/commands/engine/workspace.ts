@@ -10,13 +10,14 @@ import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
 import {
   durationMs,
   isoTime,
   listOf,
   momentMs,
+  type OptionsOf,
+  optionRows,
   rangeOptions,
   readTimes,
   whole,
@@ -31,7 +32,6 @@ import { faultsCommand } from './faults.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
 import { keysCommand, memberNamed, membersCommand } from './members.js'
 
-/** `prospect engine status`: everything about the workspace in use, in one look. */
 const statusCommand: CommandFactory = ({ command }) =>
   command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
     .reads('engine')
@@ -43,7 +43,6 @@ const statusCommand: CommandFactory = ({ command }) =>
       { layout: formatStatus },
     )
 
-/** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */
 const planCommand: CommandFactory = ({ group }) => group('plan', 'The plan of the workspace', [setPlan])
 
 const setPlan: CommandFactory = ({ command }) =>
@@ -65,7 +64,6 @@ function parsePlanName(name: string): string {
   return name.trim()
 }
 
-/** `prospect engine credits`: the balance; each change is a movement of the ledger. */
 const creditsCommand: CommandFactory = ({ group }) =>
   group('credits', 'The credit balance of the workspace', [addCredits, setCredits])
 
@@ -79,7 +77,6 @@ const setCredits: CommandFactory = ({ command }) =>
     .argument('<credits>', 'the new balance', whole)
     .printAdmin((admin, { args }) => admin.setCredits(Number(args[0])))
 
-/** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
 const quotasCommand: CommandFactory = ({ group }) =>
   group('quotas', 'Daily and monthly quotas of the workspace', [setQuotas])
 
@@ -113,7 +110,6 @@ const toQuotaView = (report: QuotaReport) =>
     ]),
   )
 
-/** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */
 const sessionCommand: CommandFactory = ({ group }) =>
   group('session', 'Sessions on the network that live calls need', [setSession])
 
@@ -132,7 +128,6 @@ const setSession: CommandFactory = ({ command }) =>
       })
     })
 
-/** `prospect engine webhooks`: how deliveries are signed. */
 const webhooksCommand: CommandFactory = ({ group }) =>
   group('webhooks', 'How deliveries to webhooks are signed', [secretCommand])
 
@@ -189,7 +184,6 @@ function formatClockNote(frozen: unknown, offsetSeconds: number): string {
   return ` (${formatNumber(Math.abs(offsetSeconds))} s ${offsetSeconds > 0 ? 'ahead' : 'behind'})`
 }
 
-/** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */
 const workspacesCommand: CommandFactory = ({ group }) =>
   group('workspaces', 'Workspaces of this engine, of which one is in use', [
     listWorkspaces,
@@ -228,7 +222,6 @@ const useWorkspace: CommandFactory = ({ command }) =>
       return used
     })
 
-/** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */
 const clockCommand: CommandFactory = ({ group }) =>
   group('clock', "The engine's clock: move it to see limits reset", [
     showClock,
@@ -266,7 +259,6 @@ const advanceClock: CommandFactory = ({ command }) =>
 const resetClock: CommandFactory = ({ command }) =>
   command('reset', 'Go back to real time').printAdmin(async (admin) => toClockView(await admin.resetClock()))
 
-/** `prospect engine`: administration of the local workspace. A change applies to the next request. */
 export const engineCommand: CommandFactory = ({ group }) =>
   group('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs', [
     statusCommand,
@@ -290,7 +282,6 @@ export const engineCommand: CommandFactory = ({ group }) =>
     resetCommand,
   ])
 
-/** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
 export const ledgerCommand: CommandFactory = (environment) =>
   environment
     .command('ledger', 'Ledger entries, oldest first; with --by, the credits consumed')

@@ -15,10 +15,9 @@ import {
 } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
-import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import {
   addStoredId,
   expandId,
@@ -26,7 +25,7 @@ import {
   resolveIds,
   type StoredKind,
 } from '../../options/stored-ids.js'
-import { positiveWhole, readTimes, timeOptions } from '../../options/values.js'
+import { type OptionsOf, optionRows, positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl, webhookUrl } from '../../options/webhooks.js'
 import { print, printRecords, type View } from '../../output/print.js'
 import { flatten, type Row, toView } from '../../output/records.js'
@@ -34,7 +33,6 @@ import { record } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
 import { deliveriesPort } from '../../wait/run-remote.js'
 
-/** `prospect events`: what was delivered to the receiver of this machine. */
 export const eventsCommand: CommandFactory = ({ group }) =>
   group('events', 'Received events: list, show, send again; sample events', [
     listEvents,
@@ -52,7 +50,6 @@ const view: View = {
   ids: ['id'],
 }
 
-/** `prospect events list`: what was received, newest first. */
 const listEvents: CommandFactory = ({ command }) =>
   command('list', 'List the received events, newest first')
     .withOptions(filterOptions)
@@ -72,7 +69,6 @@ const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
   ...toView(event, ['verified', 'forwarded', 'bytes']),
 })
 
-/** `prospect events show ID`: an event whole, and where it was sent on to. */
 const showEvent: CommandFactory = ({ command }) =>
   addStoredId(
     command('show', 'Show a received event: its body, its headers, and where it was forwarded'),
@@ -108,7 +104,6 @@ const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent)
 /** Returns what a body holds. A reply that could not be used may be no JSON. */
 const readBody = (text: string): unknown => resultOr(text, () => parseBody(text))
 
-/** `prospect events replay ID… --to URL`: sends single events again. */
 const replayEvents: CommandFactory = ({ command }) =>
   addStoredId(
     command('replay', 'Send received events to an address, with the headers and body they came with'),
@@ -123,7 +118,6 @@ const replayEvents: CommandFactory = ({ command }) =>
       return sendAll(context, { events, target, numbers })
     })
 
-/** `prospect events forward --to URL`: sends all chosen events, oldest first. */
 const forwardEvents: CommandFactory = ({ command }) =>
   command('forward', 'Send all received events, or some of them, to an address, oldest first')
     .requiredOption('--to <url>', 'where to send them')
@@ -135,7 +129,6 @@ const forwardEvents: CommandFactory = ({ command }) =>
       return sendAll(context, { events, target, numbers: readNumbers(events, which) })
     })
 
-/** `prospect events trigger EVENT`: sends a sample, signed as the deliveries of this workspace are. */
 const triggerEvent: CommandFactory = ({ command }) =>
   command('trigger', 'Send a sample of an event, signed like a delivery, to an address or to prospect listen')
     .addArgument(new Argument('<event>', 'the event').choices(eventNames()))

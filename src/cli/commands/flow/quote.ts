@@ -8,8 +8,8 @@ import { openRuns } from '../../../runs/records.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
+import { readRemaining } from '../../operation/quote.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
-import { readRemaining } from '../../quote/limits.js'
 import { targetNames } from '../../target/resolve-target.js'
 
 /** What a flow is expected to take and to cost. */

@@ -9,9 +9,8 @@ import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { among, resolveIds } from '../../options/stored-ids.js'
-import { listOf, rangeOptions, readTimes } from '../../options/values.js'
+import { listOf, type OptionsOf, optionRows, rangeOptions, readTimes } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
@@ -29,7 +28,6 @@ const ledgerOptions = optionRows({
   ...sharedOptions,
 })
 
-/** `prospect ledger`: what the commands of this machine spent, on any target. */
 export const ledgerCommand: CommandFactory = (environment) =>
   environment
     .command('ledger', 'What the commands of this machine spent, on any target')
@@ -72,7 +70,6 @@ async function wholeRunId(given: string, spent: readonly Spent[]): Promise<strin
   return (await resolveIds({ args: [given], options: {} }, stored, among(ids)))[0]
 }
 
-/** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')
     .withOptions({ ...rangeOptions, ...sharedOptions })
@@ -140,7 +137,6 @@ interface Days {
   readonly to?: string
 }
 
-/** Returns the days that the options select. */
 function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>): Days {
   const { since, until } = readTimes(options, clock.now())
   return {

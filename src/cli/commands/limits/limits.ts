@@ -4,17 +4,16 @@ import { operation } from '../../../api/operations/table.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import { reportRefusal } from '../../operation/call.js'
+import { isRefused, type Limits, limitsOf } from '../../operation/quote.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
-import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
 import type { AnswerSource } from '../../target/local-target.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 
-/** `prospect limits`: what is left of everything that can run out, and when there is more. */
 export const limitsCommand: CommandFactory = ({ command }) =>
   command('limits', 'Credits, quotas and rate limits: what is left, and when they reset')
     .option('--all', 'show the rate limits that are not in use, too')
@@ -122,7 +121,6 @@ const labels: Readonly<Record<string, string>> = {
   monthly_company_import: 'Companies per month',
 }
 
-/** Formats quotas for a terminal, one line each. */
 export function formatQuotas(quotas: object, look: Look): string {
   const rows = Object.entries(quotas as Row).map(([name, state]) => ({
     Quota: labels[name] ?? name,

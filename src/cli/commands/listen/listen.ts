@@ -8,11 +8,10 @@ import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { aborted, interruptible } from '../../context/interrupts.js'
+import { aborted, interruptible } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { isoTime } from '../../options/values.js'
+import { isoTime, type OptionsOf, optionRows } from '../../options/values.js'
 import {
   givenSecrets,
   givenToken,
@@ -29,7 +28,6 @@ import { oneLine } from '../../output/text.js'
 import { deliveriesPort } from '../../wait/run-remote.js'
 import { listenOptions, startListening } from '../serve/http-server.js'
 
-/** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export const listenCommand: CommandFactory = ({ command }) =>
   command('listen', 'Receive webhook deliveries on this machine, store them and print them')
     .withOptions(ownOptions)
@@ -67,7 +65,6 @@ async function listen(context: Context, { options }: Invocation<ListenChoices>):
   return 0
 }
 
-/** Returns what a receiver needs, read from its options. */
 async function prepare(context: Context, choices: ListenChoices) {
   const known = publicAddress(choices.publicUrl)
   const token = givenToken(choices.path)
@@ -135,7 +132,6 @@ function formatFailure({ delivery, attempts }: Forward, { answer }: Passed, isLa
   return `${id} was not forwarded (attempt ${attempts + 1}: ${answer}): ${next}.`
 }
 
-/** How a receiver verifies deliveries. */
 interface Trust {
   /** Given secrets. Deliveries signed with none of them are refused. */
   readonly secrets: readonly string[]
@@ -145,7 +141,6 @@ interface Trust {
   readonly secret: string | null
   /** Where the secret comes from. */
   readonly from: string | null
-  /** What this means for deliveries, in one sentence. */
   readonly words: string
 }
 

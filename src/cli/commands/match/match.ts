@@ -13,15 +13,13 @@ import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import { exitOfSignal, interruptible } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { repeated } from '../../options/values.js'
+import { type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { fileOf, openFile } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { countRows, duration, formatNumber, formatPath, oneLine } from '../../output/text.js'
 
-/** `prospect match`: which rows of a list are in other lists. */
 export const matchCommand: CommandFactory = ({ command }) =>
   command('match', 'Which rows of a list are in another one, such as your CRM')
     .argument('<file>', 'the list: CSV or .xlsx, or - for stdin')

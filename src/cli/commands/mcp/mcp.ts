@@ -5,15 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { areaOf, operations } from '../../../api/operations/table.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
-import { isInside } from '../../context/claims.js'
 import type { Context, Streams } from '../../context/context.js'
+import { version } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { aborted, interruptible } from '../../context/interrupts.js'
-import { version } from '../../context/version.js'
+import { isInside } from '../../context/home.js'
+import { aborted, interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type { CommandEnvironment, CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { costs, listOf, port, whole } from '../../options/values.js'
+import { costs, listOf, type OptionsOf, optionRows, port, whole } from '../../options/values.js'
 import { notifyBug } from '../../output/report-error.js'
 import { startListening } from '../serve/http-server.js'
 
@@ -41,7 +40,6 @@ const mcpOptions = optionRows({
 
 type Options = OptionsOf<typeof mcpOptions>
 
-/** `prospect mcp`: the operations, files and runs as tools of the Model Context Protocol. */
 export const mcpCommand: CommandFactory = (environment) =>
   environment
     .command('mcp', 'Give an agent these lookups as tools, within a budget')
@@ -144,7 +142,6 @@ function rootOf({ streams }: Context, given = '.'): string {
   return realpathSync.native(path)
 }
 
-/** Returns the folder of the documents, beside the program or its sources. */
 function documentsFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'package.json'))) return join(folder, 'docs')

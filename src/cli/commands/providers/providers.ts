@@ -13,13 +13,12 @@ import { checkSecret } from '../../context/home.js'
 import { readStdin, readText } from '../../context/io.js'
 import { openAdmin, openEngineStore } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { askSecret } from '../../output/prompt.js'
 import { bars } from '../../output/records.js'
 import { formatNumber, type Look } from '../../output/text.js'
 
-/** `prospect providers`: data vendors of your own, which a waterfall asks in their order. */
 export const providersCommand: CommandFactory = ({ group }) =>
   group('providers', 'Data vendors of your own, which a waterfall asks in turn', [
     listCommand,
@@ -113,7 +112,6 @@ const addCommand: CommandFactory = ({ command }) =>
       return { added: name, kinds: added ? kindsOf(added) : [] }
     })
 
-/** Reads the text of a provider file, or of a template. */
 async function readSource({ streams }: Context, source: string): Promise<string> {
   const path = resolve(streams.cwd, source)
   if (existsSync(path)) return readText(streams, path, source)
@@ -190,7 +188,6 @@ const orderCommand: CommandFactory = ({ command }) =>
       return { kind, order: list, ...(options.when === undefined ? {} : { when: options.when }) }
     })
 
-/** Opens a provider with its key on this machine, and what sends requests to it. */
 async function openProvider(context: Context, name: string) {
   const registry = await openRegistry(context)
   const { stored, compiled } = await registry.open(name)

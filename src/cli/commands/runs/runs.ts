@@ -14,13 +14,11 @@ import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
 import { groups } from '../../options/global-options.js'
-import { toOptions } from '../../options/option-rows.js'
 import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
-import { isoTime } from '../../options/values.js'
+import { isoTime, toOptions } from '../../options/values.js'
 import type { Look } from '../../output/text.js'
 import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
 
-/** `prospect runs`: the batches of this machine, with their answers. */
 export const runsCommand: CommandFactory = ({ group }) =>
   group('runs', 'Batches: list, show, resume, export, forget', [
     listCommand,
@@ -97,7 +95,6 @@ const forgetCommand: CommandFactory = ({ command }) =>
       }
     })
 
-/** Discards what the engine of this machine keeps for a run. */
 async function discardLocalReplies(context: Context, { id, target }: Run): Promise<void> {
   if (!/^local(?: |$)/.test(target)) return
   const local = context.withGlobals({ local: true, direct: undefined })
@@ -113,7 +110,6 @@ async function discardLocalReplies(context: Context, { id, target }: Run): Promi
 /** Runs, as their commands name them. */
 export const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
-/** Returns a run in the form in which commands print it. */
 export async function toRunView(context: Context, run: Run, { locks }: RunRecords) {
   const isStopped = run.status === 'running' && !(await isRunning(context, run, locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
@@ -148,7 +144,6 @@ async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<r
 export const findRun = async (records: RunRecords, invocation: Invocation): Promise<Run> =>
   (await findRuns(records, invocation))[0] as Run
 
-/** `prospect runs show`: a run, and what became of its rows. */
 export const showCommand: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
     .withOptions(sharedOptions)

@@ -6,18 +6,16 @@ import type { Listening } from '../../../http/listen.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { prepareHome, writePrivate } from '../../context/home.js'
-import { aborted, interruptible } from '../../context/interrupts.js'
+import { aborted, interruptible } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { engineOption } from '../../options/databases.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { repeated } from '../../options/values.js'
+import { type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
 import { listenOptions, startListening } from './http-server.js'
 
 const defaultPort = 4011
 const defaultApiPort = 4010
 
-/** `prospect dashboard`: a page in the browser on what was spent, what runs, what came in and what failed. */
 export const dashboardCommand: CommandFactory = ({ command }) =>
   command('dashboard', 'See credits, runs, jobs, deliveries and events in the browser')
     .withOptions(dashboardOptions)

@@ -7,14 +7,12 @@ import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening, ListenOptions } from '../../../http/listen.js'
 import type { Context, StreamsContext } from '../../context/context.js'
+import { version } from '../../context/context.js'
 import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
-import { version } from '../../context/version.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { port } from '../../options/values.js'
+import { type OptionsOf, optionRows, port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { notifyBug } from '../../output/report-error.js'
 
-/** Returns the OpenAPI document of an API at a base address. */
 export async function createDocument(serverUrl?: string): Promise<object> {
   const { openapi } = await import('../../../reference/openapi.js')
   return openapi({ version: await version(), ...(serverUrl === undefined ? {} : { serverUrl }) })
@@ -25,7 +23,6 @@ export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
   readonly words?: WireNames | undefined
   /** Parse large bodies; its own without them. */
   readonly threads?: BodyThreads
-  /** Returns the address at which the app is served. */
   readonly baseUrl?: () => string
 }
 
@@ -60,19 +57,15 @@ export interface Backend {
   }
   /** Host names that requests may use, besides the server's own. */
   readonly hosts: readonly string[]
-  /** What is served, in one sentence for the terminal. */
   readonly text: string
-  /** Starts the work beside requests. */
   start(): void
   stop(): Promise<void>
 }
 
-/** What the engine of this machine is served with. */
 interface LocalBackendOptions {
   readonly names: WireNames | undefined
   readonly worker: boolean
   readonly baseUrl: () => string
-  /** Faults that apply while it is served. */
   readonly faults?: readonly WantedFault[] | undefined
 }
 

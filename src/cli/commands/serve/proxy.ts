@@ -18,7 +18,7 @@ import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { keptFrom } from '../../../suppression/rewrite.js'
 import type { Context } from '../../context/context.js'
-import { aborted } from '../../context/interrupts.js'
+import { aborted } from '../../context/io.js'
 import { openEngineStore, openEvents, openStateOf, openWhenWritable } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
 import { createDoubtRecorder, createSpendingLayer, doubtLayer } from '../../operation/record-spending.js'
@@ -39,7 +39,6 @@ interface ProxyOptions extends Pick<DeliveryRetargeting, 'targets' | 'secrets'> 
   readonly upstream: string
   /** Where the server reaches this machine, to deliver here first. */
   readonly publicUrl: string | undefined
-  /** Whether it takes part in distributed runs. */
   readonly worker: boolean
   readonly baseUrl: () => string
 }
@@ -185,13 +184,10 @@ function openProxiedWork(
   return createProxiedWork(ledger, names, parse)
 }
 
-/** How the deliveries of a server are taken and forwarded. */
 interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {
-  /** The address at which the server reaches this machine. */
   readonly address: PublicAddress
   /** Returns where a workspace of that many members may deliver to. */
   readonly targets: (members: number) => Targets
-  /** Secrets that the server signs with. */
   readonly secrets: SecretChoice
   /** Called with each delivery, and the operation that it is a result of, before it is kept. */
   readonly onDelivery:
@@ -248,7 +244,6 @@ const toPassed = ({ status, error }: Awaited<ReturnType<Sender['send']>>): Passe
 /** Before the addresses of what waits here, because the forwarders of `listen` do not sign. */
 const mark = 'signed '
 
-/** Creates what forwards on our own schedule, each address independently. */
 function createForwarding(
   { clock, sleep, notify }: Context,
   events: Events,
@@ -278,7 +273,6 @@ function createForwarding(
   return {
     /** Keeps a delivery to forward. Returns whether it was new. */
     keep: (delivery: ReceivedDelivery, url: string) => events.keep(delivery, mark + url),
-    /** Looks for deliveries to an address. */
     wake: (url: string): void => {
       if (over && !over.aborted) (forwarders.get(mark + url) ?? start(mark + url)).wake()
     },

@@ -1,23 +1,27 @@
+import { existsSync } from 'node:fs'
+import { compose } from '../../../api/calls/caller.js'
 import { hintOf } from '../../../engine/request/access.js'
 import { creditsOf } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/guard.js'
 import type { Listening } from '../../../http/listen.js'
 import { writeTo } from '../../../runs/output/writer.js'
+import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { aborted, interruptible } from '../../context/interrupts.js'
+import { aborted, interruptible } from '../../context/io.js'
+import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
+import { withTimeout } from '../../operation/call.js'
+import { doubtLayer } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { repeated, whole } from '../../options/values.js'
+import { type OptionsOf, optionRows, positiveWhole, repeated, whole } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
-import { namesOf } from '../../target/resolve-target.js'
+import { baseUrlOf, namesOf, targetIn } from '../../target/resolve-target.js'
 import { type DashboardChoices, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
 import { readFaults } from '../engine/faults.js'
 import { type Backend, listenOptions, openLocalBackend, startListening } from './http-server.js'
 
 const defaultPort = 4010
 
-/** `prospect serve`: the API over HTTP and what it accepts, until a signal ends it. */
 export const serveCommand: CommandFactory = ({ command }) =>
   command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
     .withOptions(serveOptions)
@@ -179,4 +183,69 @@ function toLine(entry: Readonly<Record<string, string | number | null>>): string
   return [time, method, path, status, `${ms} ms`, charged, key ?? '-', request_id]
     .map((part) => String(part).replace(/[\r\n\t]/g, ' '))
     .join(' ')
+}
+
+export const workerCommand: CommandFactory = ({ command }) =>
+  command('worker', 'Run queued jobs and send webhooks').withOptions(workerOptions).run(runWorker)
+
+const workerOptions = optionRows({
+  ...deliveringOptions,
+  upstream: ['<url>', 'make the calls of distributed runs to this server (an address that ends in /api/v2)'],
+  calls: ['<n>', 'calls to that server at once (default: 8)', positiveWhole],
+})
+
+async function runWorker(
+  outer: Context,
+  { options }: Invocation<OptionsOf<typeof workerOptions>>,
+): Promise<number> {
+  const { allowTarget, database, upstream, calls, deliveryShape } = options
+  // In a database that machines share, a loopback address may be meant for another machine.
+  const isShared = isPostgres(database ?? outer.home.engine)
+  const names = namesOf(outer.globals, {})
+  const context = outer.withDatabase(database ?? outer.home.engine, {
+    targets: targetsOf('worker', allowTarget, !isShared),
+    ...{ names, deliveryShape },
+  })
+  if (database !== undefined && !isShared && !existsSync(context.home.engine))
+    throw new UsageError(
+      `There is no database ${context.home.engine}.`,
+      'Give the database of prospect serve, or leave --database out to use that of this machine.',
+    )
+  if (upstream !== undefined) return workFor(context, { upstream, calls, isShared })
+  if (calls !== undefined) throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
+  const worker = await openWhenWritable(context, context.worker)
+  if (!worker) return 0
+  await notifyUnlessWritable(context)
+  await interruptible(outer.streams, async (signal) => {
+    worker.start()
+    context.notify('Working. Ctrl-C ends it.')
+    await aborted(signal)
+    await worker.stop()
+  })
+  return 0
+}
+
+/** Calls a server for distributed runs only. */
+async function workFor(
+  outer: Context,
+  { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
+): Promise<number> {
+  if (!isShared)
+    throw new UsageError(
+      '--upstream needs the PostgreSQL database that the workers of distributed runs share.',
+      'Add --database postgres://…, or set PROSPECT_DATABASE_URL.',
+    )
+  const baseUrl = baseUrlOf(upstream, '--upstream', outer.globals.insecureHttp === true).href
+  const { openRowWorker } = await import('../../target/local-target.js')
+  const context = outer.withGlobals({ local: undefined, baseUrl })
+  const timeout = context.globals.timeout ?? targetIn(context).timeout
+  const caller = compose([withTimeout(timeout), doubtLayer(context)], await context.caller())
+  const runChunkWorker = await openWhenWritable(context, () => openRowWorker(context, caller, calls))
+  if (!runChunkWorker) return 0
+  await notifyUnlessWritable(context)
+  await interruptible(context.streams, async (signal) => {
+    context.notify('Working. Ctrl-C ends it.')
+    await runChunkWorker(signal)
+  })
+  return 0
 }

@@ -1,16 +1,18 @@
 import { resultOr } from '../../../api/values/objects.js'
 import { formats } from '../../../runs/output/format.js'
-import type { Context, HomeContext, Profile } from '../../context/context.js'
+import { writeTo } from '../../../runs/output/writer.js'
+import type { Context, GlobalOptions, HomeContext, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
-import { prepareHome } from '../../context/home.js'
-import { openSettings, profileInUse, profileOf } from '../../context/settings.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import { openSettings, prepareHome, profileInUse, profileOf } from '../../context/home.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { durationMs, parseDecimal, whole } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
+import { print } from '../../output/print.js'
+import { grid } from '../../output/table.js'
+import type { Look } from '../../output/text.js'
 import { baseUrlOf, profileName, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
-/** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
 export const profilesCommand: CommandFactory = ({ group }) =>
   group('profiles', 'Named sets of settings', [
     listProfiles,
@@ -143,7 +145,6 @@ const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
 const parseMatching = (pattern: RegExp) => (text: string) =>
   pattern.test(text.trim()) ? text.trim() : undefined
 
-/** The settings of a profile, by name. */
 export const profileKeys = {
   timeout: { description: 'seconds until a request times out', parse: parseSeconds(0, true) },
   max_wait: { description: 'seconds to wait for a rate limit', parse: parseSeconds(0, false) },
@@ -197,14 +198,12 @@ export const profileKeys = {
   },
 } as const satisfies Partial<Record<keyof Profile, ProfileSetting>>
 
-/** The name of a setting of a profile. */
-export type ProfileKey = keyof typeof profileKeys
+type ProfileKey = keyof typeof profileKeys
 
-/** The names of the settings, for help. */
 export const keyNames = Object.keys(profileKeys).join(', ')
 
 /** Returns the setting with a name. Throws a `UsageError` when there is none. */
-export function parseKeyName(name: string): ProfileKey {
+function parseKeyName(name: string): ProfileKey {
   const key = name.replaceAll('-', '_')
   if (Object.hasOwn(profileKeys, key)) return key as ProfileKey
   throw new UsageError(`There is no setting ${name}.`, `Settings: profile, ${keyNames}.`)
@@ -216,7 +215,6 @@ export function currentProfile(context: Context) {
   return { name, profile: profileInUse(context) }
 }
 
-/** Profiles that always exist. */
 export const builtIn: readonly string[] = ['default', 'local']
 
 /** Changes settings of a profile, which is created if needed; null removes a setting. */
@@ -232,17 +230,14 @@ export async function changeProfile(
 }
 
 /** Uses a profile from now on. Throws a `UsageError` when it does not exist. */
-export async function useProfile(context: HomeContext, name: string): Promise<void> {
+async function useProfile(context: HomeContext, name: string): Promise<void> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
   store.set('profile', name)
 }
 
 /** Removes a profile. Returns whether it was in use; `default` is used then. */
-export async function removeProfile(
-  context: HomeContext & Pick<Context, 'ids'>,
-  name: string,
-): Promise<boolean> {
+async function removeProfile(context: HomeContext & Pick<Context, 'ids'>, name: string): Promise<boolean> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
   const { [name]: _, ...rest } = store.get('profiles') ?? {}
@@ -257,4 +252,126 @@ export async function removeProfile(
 function openProfiles(context: HomeContext): ReturnType<typeof openSettings> {
   prepareHome(context.home)
   return openSettings(context.home)
+}
+
+export const configCommand: CommandFactory = ({ group }) =>
+  group('config', 'Settings of this machine', [listConfig, getConfig, setConfig, unsetConfig, pathConfig])
+
+const keysHelp = `Settings:\n${Object.entries(profileKeys)
+  .map(([name, { description }]) => `  ${name.padEnd(20)} ${description}`)
+  .join('\n')}\n  ${'profile'.padEnd(20)} the profile in use`
+
+const listConfig: CommandFactory = ({ command }) =>
+  command('list', 'Show the settings of the profile in use')
+    .addNote(keysHelp)
+    .printResult(
+      async (context) => {
+        const values = listSettings(context)
+        return { ...values, sources: sourcesOf(context, context.globals, values) }
+      },
+      { layout: formatSettings },
+    )
+
+type SettingSource = 'option' | 'environment' | 'profile' | 'default'
+
+function sourcesOf(
+  { streams: { env }, settings }: Context,
+  { profile }: GlobalOptions,
+  values: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, SettingSource>> {
+  const sources = Object.entries(values).map(([name, value]): [string, SettingSource] => {
+    if (name === 'base_url' && env.PROSPECT_BASE_URL) return [name, 'environment']
+    return [name, value === null ? 'default' : 'profile']
+  })
+  const isDefault = settings().profile === undefined
+  const chosen = profile ? 'option' : env.PROSPECT_PROFILE ? 'environment' : isDefault ? 'default' : 'profile'
+  return { ...Object.fromEntries(sources), profile: chosen }
+}
+
+/** What holds where a setting is not set. */
+const defaults: Readonly<Record<string, string>> = {
+  max_wait: '10',
+  format: 'table',
+  concurrency: '256',
+  confirm_above: '10%',
+}
+
+function formatSettings(body: unknown, look: Look): string {
+  const { sources, ...values } = body as { readonly sources: Readonly<Record<string, SettingSource>> }
+  const rows = Object.entries(values).map(([setting, value]) => ({
+    setting,
+    value: value ?? defaults[setting] ?? null,
+    source: sources[setting],
+  }))
+  return grid(['setting', 'value', 'source'], rows, look)
+}
+
+/** Returns every setting of the selected profile; null when it is not set. */
+function listSettings(context: Context): Readonly<Record<string, unknown>> {
+  const { name, profile } = currentProfile(context)
+  const address = context.streams.env.PROSPECT_BASE_URL
+  const given: Profile = { ...profile, ...(address ? { base_url: address } : {}) }
+  const values = Object.keys(profileKeys).map((key) => [key, given[parseKeyName(key)] ?? null])
+  return { profile: name, ...Object.fromEntries(values) }
+}
+
+const getConfig: CommandFactory = ({ command }) =>
+  command('get', 'Print the value of one setting; nothing if it is not set')
+    .argument('<name>', `one of profile, ${keyNames}`)
+    .run(async (context, { args: [name = ''] }) => {
+      if (name !== 'profile') parseKeyName(name)
+      await printBare(context, listSettings(context)[name])
+    })
+
+const setConfig: CommandFactory = ({ command }) =>
+  command('set', 'Change one setting of the profile in use')
+    .argument('<name>', 'a setting, as config list shows them')
+    .argument('<value>', 'the value, or default to reset it')
+    .addNote(keysHelp)
+    .run(changeSetting)
+
+async function changeSetting(
+  context: Context,
+  { args: [name = '', value = ''] }: Invocation,
+): Promise<number> {
+  if (name === 'profile') {
+    await useProfile(context, value)
+    await print(context, { profile: value })
+    return 0
+  }
+  const key = parseKeyName(name)
+  const parsed = value === 'default' ? null : profileKeys[key].parse(value)
+  if (parsed === undefined)
+    throw new UsageError(
+      `${name} does not take "${value}".`,
+      `It takes ${profileKeys[key].description}, or default.`,
+    )
+  const { name: profile } = currentProfile(context)
+  await changeProfile(context, profile, { [key]: parsed })
+  await print(context, { profile, [name]: parsed })
+  return 0
+}
+
+const unsetConfig: CommandFactory = ({ command }) =>
+  command('unset', 'Reset one setting of the profile in use')
+    .argument('<name>', `one of ${keyNames}`)
+    .run((context, { args: [name = ''], ...given }) =>
+      changeSetting(context, { ...given, args: [name, 'default'] }),
+    )
+
+const pathConfig: CommandFactory = ({ command }) =>
+  command('path', 'Print where the settings are; with --json, where everything is').run(async (context) => {
+    const { folder, config, credentials, engine, catalogue, state } = context.home
+    const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
+    if (context.globals.format || context.globals.json) await print(context, paths)
+    else await writeTo(context.streams.stdout, `${config}\n`)
+  })
+
+const withoutPassword = (location: string): string =>
+  location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')
+
+/** Prints a value without quotes, for scripts, unless a format was given. */
+async function printBare(context: Context, value: unknown): Promise<void> {
+  if (context.globals.format || context.globals.json) return print(context, value ?? null)
+  if (value !== null && value !== undefined) await writeTo(context.streams.stdout, `${value}\n`)
 }

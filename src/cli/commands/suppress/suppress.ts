@@ -25,12 +25,11 @@ import {
   thisMachine,
 } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { type OptionsOf, optionRows } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { formatNumber } from '../../output/text.js'
 import { targetIn } from '../../target/resolve-target.js'
 
-/** `prospect suppress`: people and companies that are never looked up, written or sent anywhere. */
 export const suppressCommand: CommandFactory = ({ group }) =>
   group('suppress', 'People and companies that are never looked up, and never written', [
     addCommand,
