@@ -289,7 +289,7 @@ const messages: Readonly<Record<string, Message>> = {
   'run.no_baseline': { text: '--since: {run} is no finished run of this operation with the same options.', hint: 'See: prospect runs list' },
   'run.other_content': { text: ({ file = 'The input from stdin', read, run }) => `${file} has other content than ${read}, as run ${run} read it.`, hint: 'Give the same file with --csv, or start a new run with this one.' },
   'run.other_target': { text: 'Run {run} is for another target: {target}.', hint: 'Choose that target with --profile, --base-url or --local.' },
-  'run.request_too_large': { text: ({ file, bytes, max }) => `${file} makes a request of ${formatSize(bytes)}; the limit is ${formatSize(max)}.`, hint: 'Split the file.' },
+  'run.request_too_large': { text: ({ file, bytes, max, rows }) => `${file} makes a list of ${formatSize(bytes)}; a list holds ${formatSize(max)}, which is ${count(rows)} rows of this file.`, hint: 'Split the file.' },
   'run.rows_together': { text: 'Run {run} has sent rows up to {last} together, and waits for their answers.', hint: 'Leave --rows out, or raise it to {last}.' },
   'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{place}' },
   'run.taken_over': { text: 'Another command has taken over this run: nothing was heard from this one for a while.', hint: 'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.', exit: exitCodes.locked },

@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import type { buildConnector, Client, Dispatcher } from 'undici'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError, Refusal } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
 import { hasBody, pathParameters } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
-import { PackedJson, toJson } from '../api/values/json.js'
+import { toJson } from '../api/values/json.js'
 import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import { hostOf } from './ssrf-guard.js'
@@ -42,7 +41,7 @@ export function createConnection(settings: ConnectionSettings) {
       onWire?: (wire: Wire) => void,
     ): Promise<WireAnswer> => {
       opening ??= open(settings, allowance)
-      const request = { origin, method, path, ...contentOf(body, headers) }
+      const request = { origin, method, path, headers: { ...headers }, body: body ?? null }
       const dispatcher = await opening
       return allowance.during(() => exchange(dispatcher, request, settings, signal, onWire))
     },
@@ -51,13 +50,6 @@ export function createConnection(settings: ConnectionSettings) {
       opening = undefined
     },
   }
-}
-
-/** Pieces are sent one after the other: joining them would hold the event loop. */
-function contentOf(body: WireRequest['body'], headers: Readonly<Record<string, string>>) {
-  if (typeof body !== 'object') return { headers: { ...headers }, body: body ?? null }
-  const size = body.reduce((sum, { length }) => sum + length, 0)
-  return { headers: { ...headers, 'content-length': String(size) }, body: Readable.from(body) }
 }
 
 /**
@@ -332,8 +324,8 @@ export interface WireRequest {
   readonly method: Operation['method']
   /** Relative to the base address, with its query. */
   readonly path: string
-  /** JSON, in pieces where it is large; absent without a body. */
-  readonly body?: string | readonly Uint8Array[]
+  /** JSON; absent without a body. */
+  readonly body?: string
 }
 
 /** Builds a request in the server's names. Throws `ApiError` (404) for an id that no path can hold. */
@@ -343,18 +335,8 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
   const fields = (names ? renameOut(rest, names) : rest) as Input
-  if (hasBody(operation)) return { method, path, body: bodyOf(fields) }
+  if (hasBody(operation)) return { method, path, body: toJson(fields) }
   return { method, path: path + queryOf(fields) }
-}
-
-/** Returns fields as JSON. Packed ones are sent as they are. */
-function bodyOf(fields: Input): string | readonly Uint8Array[] {
-  if (!Object.values(fields).some((value) => value instanceof PackedJson)) return toJson(fields)
-  const members = Object.entries(fields).flatMap(([name, value], at) => [
-    Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-    ...(value instanceof PackedJson ? value.pieces : [Buffer.from(toJson(value))]),
-  ])
-  return [...members, Buffer.from('}')]
 }
 
 /** Encodes a value as one path segment. A value that would change the path is an unknown id. */

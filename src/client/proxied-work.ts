@@ -1,10 +1,9 @@
 import type { FinishedWork, Layer, WorkHold } from '../api/calls/caller.js'
 import { isOk, type Reply } from '../api/calls/caller.js'
 import type { WireNames } from '../api/calls/wire-names.js'
-import { isPriced } from '../api/operations/facts.js'
+import { isPriced, largeBytes } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
 import { failedSearchStatuses } from '../api/schemas/enumerations.js'
-import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { type EventKind, eventOf } from '../api/webhooks/events.js'
 import {
@@ -53,7 +52,7 @@ export type ProxiedWork = ReturnType<typeof createProxiedWork>
 export function createProxiedWork(
   ledger: ProxiedWorkLedger,
   names: WireNames | undefined,
-  parse: (task: RecordsTask, owner: string) => Promise<readonly Bytes[]>,
+  parse: (task: RecordsTask) => Promise<PassedResults>,
 ) {
   const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => ledger.onError(error))
   const record = async (id: OperationId, { ids, records, finished }: PassedResults) => {
@@ -112,8 +111,7 @@ export function createProxiedWork(
         const row = operations().find(({ id }) => id === started)
         if (!row || !isPriced(row)) return
         const task: RecordsTask = { kind: 'records', operation: row.id, delivery, names }
-        const parts = delivery.body.length > small.bytes ? await parse(task, '') : packRecords(task)
-        for (const part of parts) await record(row.id, JSON.parse(viewOf(part).toString()) as PassedResults)
+        await record(row.id, delivery.body.length > largeBytes ? await parse(task) : passedResults(task))
       }),
   }
 }
@@ -167,20 +165,9 @@ export interface RecordsTask {
   readonly names: WireNames | undefined
 }
 
-const recordsPerPart = 500
-
-/** Returns the results in a delivery as JSON, in parts of some records each; the last part has the work that ended. */
-export function packRecords({ operation: id, delivery, names }: RecordsTask): readonly Bytes[] {
-  const { ids, records, finished } = resultsIn(operation(id), delivery, names)
-  const parts = Math.max(1, Math.ceil(records.length / recordsPerPart))
-  return Array.from({ length: parts }, (_, at) => {
-    const some = records.slice(at * recordsPerPart, (at + 1) * recordsPerPart)
-    const part: PassedResults = { ids, records: some, finished: at === parts - 1 ? finished : [] }
-    return new TextEncoder().encode(JSON.stringify(part))
-  })
-}
-
-function resultsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames | undefined): PassedResults {
+/** Returns the results in a delivery. */
+export function passedResults({ operation: id, delivery, names }: RecordsTask): PassedResults {
+  const row = operation(id)
   const kind = eventOf(row.id)
   if (kind === undefined) return { ids: [], records: [], finished: [] }
   const { search, path } = delivery

@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import { type Bytes, Pieces } from '../api/values/bytes.js'
 import failures from './failures.json' with { type: 'json' }
 
 /** Limits for reading an answer, and its server. */
@@ -17,7 +16,7 @@ export interface WireAnswer {
   readonly status: number
   /** As received, with lower-case names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: readonly Bytes[]
+  readonly body: Uint8Array<ArrayBuffer>
   /** Why the body is incomplete, in words that follow "Upstream answered". */
   readonly broken?: string
 }
@@ -39,7 +38,8 @@ export class Lost extends Error {
 
 /** Reads one answer as it arrives. */
 export class Reading implements Dispatcher.DispatchHandler {
-  readonly #pieces = new Pieces()
+  readonly #chunks: Buffer[] = []
+  #size = 0
   #controller: Dispatcher.DispatchController | undefined
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -68,8 +68,9 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.#pieces.size + chunk.length > this.settings.bodyBytes) this.end('large')
-    else this.#pieces.add(chunk)
+    this.#size += chunk.length
+    if (this.#size > this.settings.bodyBytes) this.end('large')
+    else this.#chunks.push(chunk)
   }
 
   onResponseEnd(): void {
@@ -99,7 +100,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   #answer(broken?: string): void {
-    const body = this.#pieces.take()
+    const body = Buffer.concat(this.#chunks)
     if (!this.#head) this.#lost(new Error('no status'))
     else this.settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
   }

@@ -8,9 +8,8 @@ import {
 } from '../api/calls/caller.js'
 import { ApiError, toRefusal } from '../api/calls/errors.js'
 import type { WireNames } from '../api/calls/wire-names.js'
-import { hasBody } from '../api/operations/facts.js'
+import { hasBody, largeBytes } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
-import { isLarge, join, viewOf } from '../api/values/bytes.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import {
   type Connection,
@@ -148,8 +147,8 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
       AbortSignal.timeout(probeMs),
     )
     if (status >= 500) return undefined
-    if (isLarge(body)) return false
-    const said = JSON.parse(viewOf(join(body)).toString()) as { readonly idempotency?: unknown } | null
+    if (body.length > largeBytes) return false
+    const said = JSON.parse(Buffer.from(body).toString()) as { readonly idempotency?: unknown } | null
     return String(said?.idempotency).toLowerCase() === usualHeader
   } catch (error) {
     return error instanceof Lost ? undefined : false
@@ -242,10 +241,8 @@ async function attempt(
       isPassedOn: passOn !== undefined,
     }
     const reply =
-      passOn && isLarge(answer.body)
-        ? await passOn(task, apiKey ?? '', signal).catch(() =>
-            unusable(row, 'with a body that cannot be read', {}),
-          )
+      passOn && answer.body.length > largeBytes
+        ? await passOn(task).catch(() => unusable(row, 'with a body that cannot be read', {}))
         : await readReply(task)
     const isOfAnother =
       recent !== undefined &&

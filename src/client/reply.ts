@@ -10,7 +10,6 @@ import {
   operation as operationOf,
 } from '../api/operations/table.js'
 import { misfitOf } from '../api/validation/fits.js'
-import { type Bytes, join, viewOf } from '../api/values/bytes.js'
 import { exceededLimit, parseExact } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { readForeignReply } from './foreign-replies.js'
@@ -29,8 +28,8 @@ export interface ReplyTask {
   readonly isPassedOn: boolean
 }
 
-/** Reads large answers beside the event loop, in turns of the owners of keys. */
-export type PassOn = (task: ReplyTask, owner: string, signal?: AbortSignal) => Promise<Reply>
+/** Reads large answers beside the event loop. */
+export type PassOn = (task: ReplyTask) => Promise<Reply>
 
 /**
  * Converts a server's answer, which may be anything, to a reply. A success that cannot be used becomes a 502. A refusal
@@ -118,7 +117,7 @@ export function doubted(operation: Operation, isOfAnother: boolean): Reply {
 }
 
 type Read = ({ readonly value: unknown; readonly text: string } | { readonly problem: string }) & {
-  readonly bytes: Bytes
+  readonly bytes: Uint8Array<ArrayBuffer>
 }
 
 function refusal(
@@ -139,7 +138,7 @@ const byteOrderMark = [0xef, 0xbb, 0xbf]
 
 /** Returns a body as it came: to be passed on, or as text in our words. */
 function pickForm(
-  { text, bytes }: { readonly text: string; readonly bytes: Bytes },
+  { text, bytes }: { readonly text: string; readonly bytes: Uint8Array<ArrayBuffer> },
   { names, isPassedOn }: Pick<ReplyTask, 'names' | 'isPassedOn'>,
 ): Pick<Reply, 'text' | 'wire'> {
   if (!isPassedOn) return names ? {} : { text }
@@ -149,8 +148,7 @@ function pickForm(
 /** Maximum number of values in an answer, those inside of others included. */
 const mostValues = 400_000
 
-function bodyOf({ body, broken, headers }: WireAnswer): Read {
-  const bytes = join(body)
+function bodyOf({ body: bytes, broken, headers }: WireAnswer): Read {
   const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
   if (broken !== undefined) return { problem: broken, bytes }
   if (encoding !== 'identity') return { problem: 'with a compressed body, which was not asked for', bytes }
@@ -202,9 +200,9 @@ function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
     name,
     [value].flat().map(clean).join(', '),
   ])
-  const body = join(answer.body)
-  const view = viewOf(body)
-  const text = view.includes(key) ? view.toString('latin1').replaceAll(key, '[key]') : undefined
-  const cleaned = text === undefined ? body : new Uint8Array(Buffer.from(text, 'latin1'))
-  return { ...answer, headers: Object.fromEntries(headers), body: [cleaned] }
+  const view = Buffer.from(answer.body.buffer, answer.body.byteOffset, answer.body.length)
+  const body = view.includes(key)
+    ? Buffer.from(view.toString('latin1').replaceAll(key, '[key]'), 'latin1')
+    : answer.body
+  return { ...answer, headers: Object.fromEntries(headers), body }
 }

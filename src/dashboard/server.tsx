@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { ApiError, isRefusal, Refusal } from '../api/calls/errors.js'
-import { join } from '../api/values/bytes.js'
 import { readBody } from '../http/body.js'
 import { Content, Shell } from './page/elements.js'
 import type { ActionResult, DashboardPorts, Fields, Html, ServerPorts, View } from './page/view.js'
@@ -159,7 +158,7 @@ const mostBytes = 1_048_576
 async function readFields(request: Request): Promise<Fields> {
   if (!/^application\/json\b/.test(request.headers.get('content-type') ?? ''))
     throw refused(415, 'The fields of a form are sent as JSON.')
-  const bytes = join(await readBody(request, mostBytes))
+  const bytes = await readBody(request, mostBytes)
   try {
     const fields = JSON.parse(Buffer.from(bytes).toString()) as unknown
     if (typeof fields !== 'object' || fields === null) throw new SyntaxError()

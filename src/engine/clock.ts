@@ -102,9 +102,8 @@ export function nextRenewal(createdAt: number, after: number): number {
 }
 
 /** Returns the clock that all processes of a store share, even when a machine's own clock is wrong. */
-export const sharedClock = (store: Pick<Driver, 'aheadMs'>, clock: Clock): Clock => ({
-  now: () => clock.now() + store.aheadMs(),
-})
+export const sharedClock = ({ aheadMs }: Pick<Driver, 'aheadMs'>, clock: Clock): Clock =>
+  aheadMs ? { now: () => clock.now() + aheadMs() } : clock
 
 const usualLeaseMs = 30_000
 

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError, type Details, type ErrorCode } from '../api/calls/errors.js'
-import { type BodyLimits, mostLevels } from '../api/operations/facts.js'
-import { type Bytes, Pieces, small, viewOf } from '../api/values/bytes.js'
-import { exceededLimit, isTooLarge, parseExact } from '../api/values/json.js'
+import { type BodyLimits, largeBytes, mostLevels } from '../api/operations/facts.js'
+import { exceededLimit, hazardIn, isTooLarge, parseExact } from '../api/values/json.js'
 
 const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 
@@ -16,35 +15,37 @@ export function declaresMore(headers: Headers, limit: number): boolean {
 export const saysJson = (headers: Headers): boolean => json.test(headers.get('content-type') ?? '')
 
 /**
- * Reads a body of at most `limit` bytes in pieces; refuses with 413 or 400, and with 415 when it is compressed. Waits
- * for `enter` before it reads a large body, or more than the beginning of one whose length is not known.
+ * Reads a body of at most `limit` bytes; refuses with 413 or 400, and with 415 when it is compressed. Calls `enter` before
+ * it reads a large body, or more than the beginning of one whose length is not known.
  */
 export async function readBody(
   request: Request,
   limit: number,
-  enter: (bytes: number) => Promise<void> = async () => {},
-): Promise<readonly Bytes[]> {
+  enter: (bytes: number) => void = () => {},
+): Promise<Uint8Array<ArrayBuffer>> {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
   const declared = request.headers.get('content-length')
   try {
     // The parser below enforces a declared length.
-    if (declared !== null && Number(declared) <= small.bytes) {
+    if (declared !== null && Number(declared) <= largeBytes) {
       const bytes = new Uint8Array(await request.arrayBuffer())
       if (bytes.length > limit) throw new ApiError('body_too_large', { limit })
-      return [bytes]
+      return bytes
     }
-    if (declared !== null) await enter(Number(declared))
-    const pieces = new Pieces()
+    if (declared !== null) enter(Number(declared))
+    const chunks: Uint8Array[] = []
+    let size = 0
     let isInside = declared !== null
     for await (const chunk of request.body ?? []) {
-      if (pieces.size + chunk.byteLength > limit) throw new ApiError('body_too_large', { limit })
-      pieces.add(chunk)
-      if (isInside || pieces.size <= small.bytes) continue
-      await enter(limit)
+      size += chunk.byteLength
+      if (size > limit) throw new ApiError('body_too_large', { limit })
+      chunks.push(chunk)
+      if (isInside || size <= largeBytes) continue
+      enter(limit)
       isInside = true
     }
-    return pieces.take()
+    return Buffer.concat(chunks)
   } catch (error) {
     if (error instanceof ApiError) throw error
     throw new ApiError('bad_request', { reason: 'The request body ended early' })
@@ -58,7 +59,8 @@ export function parseObject(bytes: Uint8Array, limits: Pick<BodyLimits, 'values'
     throw refused('The request body must be a JSON object')
   if (Object.keys(value).length > mostFields)
     throw refused(`The request body has more than ${mostFields} fields`)
-  check(value)
+  const hazard = hazardIn(value)
+  if (hazard !== undefined) throw refused(hazard)
   return value as Input
 }
 
@@ -80,22 +82,13 @@ export function parseJson(bytes: Uint8Array, { values }: Pick<BodyLimits, 'value
 
 /** Returns the text of a body. Throws 400 when it is not UTF-8. */
 function textOf(bytes: Uint8Array): string {
-  const buffer = viewOf(bytes)
-  if (!isUtf8(buffer)) throw refused('The request body is not valid UTF-8')
-  return buffer.toString().replace(/^\ufeff/, '')
+  if (!isUtf8(bytes)) throw refused('The request body is not valid UTF-8')
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    .toString()
+    .replace(/^\ufeff/, '')
 }
 
-const refused = (reason: string) => new ApiError('bad_request', { reason })
-
-/** Refuses infinite numbers and `__proto__`, which JSON can spell. */
-export function check(value: object): void {
-  for (const key of Object.keys(value)) {
-    if (key === '__proto__') throw refused('A field must not be named __proto__')
-    const inner = (value as Record<string, unknown>)[key]
-    if (isTooLarge(inner)) throw refused('The request body has a number that is too large')
-    if (typeof inner === 'object' && inner !== null) check(inner)
-  }
-}
+export const refused = (reason: string) => new ApiError('bad_request', { reason })
 
 /** A refusal, as it passes between threads. */
 export interface RefusedBody {

@@ -12,10 +12,10 @@ import { ApiError } from '../api/calls/errors.js'
 import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
-import { toJson } from '../api/values/json.js'
+import { hazardIn, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import { answer, asApiError, refuse, respond } from './answer.js'
-import { check, declaresMore } from './body.js'
+import { declaresMore, refused } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
 
 /** The path of the operations on the server. */
@@ -89,7 +89,7 @@ function operationAnswer(operation: Operation, serving: Serving): Route['answer'
   }
 }
 
-/** Where keys are not check, large bodies take turns by the key that they came with. */
+/** Where keys are not checked, large bodies are counted by the key that they came with. */
 const strangerTo = ({ apiKey = '' }: CallOptions): InputReader => ({ owner: apiKey, validates: false })
 
 const isTold = (thrown: unknown): boolean => thrown instanceof ApiError || thrown instanceof ConnectionLost
@@ -127,7 +127,8 @@ const queryInput =
     const from = request.url.indexOf('?')
     if (from < 0) return { input: params }
     const input = { ...queryFields(request.url.slice(from + 1)), ...params }
-    check(input)
+    const hazard = hazardIn(input)
+    if (hazard !== undefined) throw refused(hazard)
     return { input: names ? (renameRequest(input, names) as Input) : input }
   }
 

@@ -13,6 +13,7 @@ import { basePath } from './handler.js'
 export interface Timing {
   /** From connecting, or from the end of the last answer, to the end of the headers. */
   readonly headersMs: number
+  /** From connecting, or from its beginning, to the end of a request. */
   readonly requestMs: number
   /** An idle connection between two requests. */
   readonly keepAliveMs: number
@@ -25,7 +26,7 @@ export interface Timing {
 /** The timing of every server but those of tests. */
 export const usualTiming: Timing = {
   headersMs: 10_000,
-  requestMs: 30_000,
+  requestMs: 15_000,
   keepAliveMs: 10_000,
   unreadMs: 30_000,
   checkMs: 4_000,
@@ -73,7 +74,6 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   }
   const unanswered = new Set<Socket>()
   attach(server, options, servedHosts(options.host, port, options.allowHosts ?? []), unanswered)
-  endSlowBodies(server, timing.checkMs)
   limitSilent(server, options.maxSilent ?? 256, options.isProxy)
   const origin = `http://${originHost(options.host)}:${port}`
   let closed: Promise<void> | undefined
@@ -258,48 +258,6 @@ function limitSilent(server: Server, most: number, isProxy = (_: string) => fals
     if (silent.size > most) for (const oldest of [...silent].slice(0, silent.size - most)) oldest.destroy()
   })
   server.prependListener('request', ({ socket }) => forget(socket, addresses.get(socket) ?? ''))
-}
-
-const slowestBytesPerSecond = 1024
-const patience = 3
-
-interface Upload {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  bytes?: number
-  strikes: number
-}
-
-/**
- * Closes connections whose request body trickles in: at three looks in a row, `everyMs` apart, less than
- * 1 KiB per second had come. Node's own limit is on the whole request only, which must be long enough for a
- * large body. Stops with the server.
- */
-export function endSlowBodies(server: Server, everyMs: number): void {
-  const uploads = new Map<Socket, Upload>()
-  const least = (slowestBytesPerSecond * everyMs) / 1000
-  const timer = setInterval(() => {
-    for (const [socket, upload] of uploads) if (isStuck(socket, upload, least)) cut(socket, upload)
-  }, everyMs).unref()
-  server.on('connection', (socket) => socket.once('close', () => uploads.delete(socket)))
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (request.method !== 'GET') uploads.set(request.socket, { request, response, strikes: 0 })
-  })
-  server.once('close', () => clearInterval(timer))
-}
-
-/** A body that waits to be read here is no fault of the client. */
-function isStuck(socket: Socket, upload: Upload, least: number): boolean {
-  if (upload.request.complete || upload.request.readableLength > 0) return false
-  const grown = socket.bytesRead - (upload.bytes ?? 0)
-  upload.strikes = upload.bytes !== undefined && grown < least ? upload.strikes + 1 : 0
-  upload.bytes = socket.bytesRead
-  return upload.strikes >= patience
-}
-
-function cut(socket: Socket, upload: Upload): void {
-  if (upload.response.headersSent) socket.destroy()
-  else refuseConnection(socket, new ApiError('request_timeout'))
 }
 
 const lingerMs = 500

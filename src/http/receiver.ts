@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
-import { type Bytes, isLarge, join, viewOf } from '../api/values/bytes.js'
+import { largeBytes } from '../api/operations/facts.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, errorOf, parseJson, type RefusedBody, readBody, refusedBy, saysJson } from './body.js'
@@ -22,9 +22,7 @@ export interface ReceiverOptions {
   /** Real time. */
   readonly clock: { now(): number }
   /** Reads large deliveries elsewhere. */
-  readonly parse?: (task: DeliveryTask, owner: string, signal: AbortSignal) => Promise<ReadDelivery>
-  /** Called for each new delivery after it was stored. */
-  readonly received?: (delivery: ReceivedDelivery) => void
+  readonly parse?: (task: DeliveryTask) => Promise<ReadDelivery>
   /** Called when a delivery could not be stored. */
   readonly report?: (error: unknown) => void
 }
@@ -71,36 +69,29 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   const { headers } = request
   const limit = deliveryLimit
   if (declaresMore(headers, limit)) throw new ApiError('body_too_large', { limit })
-  const pieces = await readBody(request, limit)
+  const bytes = await readBody(request, limit)
   const { secrets, known, parse, token: path } = options
   const receivedAt = options.clock.now()
   const task: DeliveryTask = {
-    ...{
-      kind: 'delivery',
-      pieces,
-      headers: keptHeaders(headers),
-      saysJson: saysJson(headers),
-      receivedAt,
-      secrets,
-    },
+    kind: 'delivery',
+    bytes,
+    headers: keptHeaders(headers),
+    saysJson: saysJson(headers),
+    receivedAt,
+    secrets,
     known: known && headers.has('webhook-signature') ? await known() : [],
   }
-  const read = await (parse && isLarge(pieces)
-    ? parse(task, path, request.signal)
-    : readDelivery(task, join(pieces)))
+  const read = parse && bytes.length > largeBytes ? await parse(task) : readDelivery(task)
   if ('problem' in read) return answer(401, { error: read.problem })
   if ('refused' in read) throw errorOf(read.refused)
-  const { bytes, ...found } = read
-  const body = viewOf(bytes).toString()
-  const delivery: ReceivedDelivery = { ...found, path, receivedAt, headers: task.headers, body }
+  const delivery: ReceivedDelivery = { ...read, path, receivedAt, headers: task.headers }
   const isNew = await options.inbox.keep(delivery)
-  if (isNew) options.received?.(delivery)
   return answer(200, { received: true, duplicate: !isNew })
 }
 
 export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receivedAt'> {
   readonly kind: 'delivery'
-  readonly pieces: readonly Bytes[]
+  readonly bytes: Uint8Array
   readonly saysJson: boolean
   /** Secrets of which one must have signed it, where there are any; and others that verify it. */
   readonly secrets: readonly string[]
@@ -109,12 +100,12 @@ export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receiv
 
 /** A delivery as it was read, or what is wrong with its signature or body. */
 export type ReadDelivery =
-  | (Pick<ReceivedDelivery, 'id' | 'event' | 'search' | 'verified'> & { readonly bytes: Bytes })
+  | Pick<ReceivedDelivery, 'id' | 'event' | 'search' | 'verified' | 'body'>
   | { readonly problem: string }
   | { readonly refused: RefusedBody }
 
-export function readDelivery(task: DeliveryTask, bytes = join(task.pieces)): ReadDelivery {
-  const { headers, secrets, known, receivedAt } = task
+export function readDelivery(task: DeliveryTask): ReadDelivery {
+  const { bytes, headers, secrets, known, receivedAt } = task
   const verification = secrets.length > 0 ? verify(headers, bytes, secrets, receivedAt) : undefined
   if (verification && !verification.valid) return { problem: verification.reason }
   try {
@@ -128,7 +119,7 @@ export function readDelivery(task: DeliveryTask, bytes = join(task.pieces)): Rea
     const event = named(body)
     const verified =
       verification !== undefined || (known.length > 0 && verify(headers, bytes, known, receivedAt).valid)
-    return { id: deliveryId(headers, bytes), ...event, verified, bytes }
+    return { id: deliveryId(headers, bytes), ...event, verified, body: Buffer.from(bytes).toString() }
   } catch (error) {
     return { refused: refusedBy(error) }
   }
@@ -140,7 +131,7 @@ const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signat
 export type NamedDelivery = Pick<ReceivedDelivery, 'event' | 'search'>
 
 /** Returns the sender's id of a delivery, or one that equal bodies share. */
-const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Bytes): string =>
+const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Uint8Array): string =>
   headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 export const keptHeaders = (headers: Headers): Record<string, string> =>

@@ -5,15 +5,13 @@ import type { ReceivedDelivery } from './inbox.js'
 import { type ReceiverOptions, receiver, receiverPath } from './receiver.js'
 
 /** Deliveries to receive for others, and how to forward them. */
-export interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token' | 'received'> {
+export interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token'> {
   /** Creates and verifies the addresses; it is the same at every start. */
   readonly secret: string
   /** Returns unguessable bytes for a request without an idempotency key. */
   readonly random: () => Uint8Array
   /** Stores a delivery to forward. The result, whether it was new, is durable. */
   readonly keep: (delivery: ReceivedDelivery, meant: WebhookTarget) => Promise<boolean>
-  /** Called for a new delivery to an address after it was stored. */
-  readonly received: (target: string) => void
 }
 
 /** What one of our addresses stands for. */
@@ -28,7 +26,7 @@ const sealBytes = 16
 
 /** Creates what receives deliveries for others. An address contains its receiver and cannot be forged. */
 export function retargetDeliveries(options: RetargetingOptions) {
-  const { secret, random, keep, received, prefix = '', ...rest } = options
+  const { secret, random, keep, prefix = '', ...rest } = options
   const sealed = (...parts: readonly (string | Uint8Array)[]): Buffer => {
     const seal = createHmac('sha256', secret)
     for (const part of parts) seal.update(part)
@@ -65,7 +63,7 @@ export function retargetDeliveries(options: RetargetingOptions) {
       const meant = decodeToken(token)
       if (meant === undefined) return Promise.resolve(refuse(new ApiError('not_found')))
       const inbox = { keep: (delivery: ReceivedDelivery) => keep(delivery, meant) }
-      return receiver({ ...rest, prefix, inbox, token, received: () => received(meant.target) })(request)
+      return receiver({ ...rest, prefix, inbox, token })(request)
     },
   }
 }

@@ -90,12 +90,21 @@ export function countReasons({ problems }: Pick<Items, 'problems'>): ReasonCount
   return reasons.counts
 }
 
-/** Throws a Refusal for a request that is too large. */
-export function checkSize({ body }: Operation, input: Input, file: string): void {
-  const bytes = Buffer.byteLength(toJson(input))
+/** Throws a Refusal for a request with more items in a field than its body can hold. */
+export function checkSize({ body }: Operation, input: Input, into: string, file: string): void {
+  const bytes = sizeOf(input)
   if (body === undefined || bytes <= body.bytes) return
-  throw new Refusal('run.request_too_large', { file, bytes, max: body.bytes })
+  let left = body.bytes - sizeOf({ ...input, [into]: [] })
+  let rows = 0
+  for (const item of input[into] as readonly unknown[]) {
+    left -= sizeOf(item) + 1
+    if (left < -1) break
+    rows++
+  }
+  throw new Refusal('run.request_too_large', { file, bytes, max: body.bytes, rows })
 }
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(toJson(value))
 
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(

@@ -6,7 +6,7 @@ import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
 import type { ReplyTask } from '../../src/client/reply.js'
-import { performTask } from '../../src/http/body-tasks.js'
+import { performTask } from '../../src/http/body-thread.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
 import { bundled } from '../support/processes.js'
@@ -139,9 +139,9 @@ describe('a large response of another server', () => {
     const caller = closeAfterTest(
       remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`, {
         names,
-        passOn: (task, ...rest) => {
+        passOn: (task) => {
           given.push(task)
-          return threads.parse(task, ...rest)
+          return threads.parse(task)
         },
       }),
     )

@@ -5,13 +5,12 @@ import { shapeOf } from '../../src/api/areas/shapes.js'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { compose } from '../../src/api/calls/caller.js'
 import { operation } from '../../src/api/operations/table.js'
-import { PackedJson } from '../../src/api/values/json.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { wireRequest } from '../../src/client/connection.js'
 import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { listCompanies } from '../../src/engine/tables/lists.js'
-import { performTask } from '../../src/http/body-tasks.js'
+import { performTask } from '../../src/http/body-thread.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
 import type { ReceivedDelivery } from '../../src/http/inbox.js'
@@ -19,8 +18,6 @@ import { type Listening, listen } from '../../src/http/listen.js'
 import { type RequestTask, readRequestOf } from '../../src/http/parse-body.js'
 import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
 import { createBodyReader } from '../../src/http/request-body.js'
-import { answering, closeAfterTest, received } from '../client/listeners.js'
-import { remoteTo } from '../client/serving.js'
 import { isLong } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { bundled } from '../support/processes.js'
@@ -43,10 +40,9 @@ afterAll(() => rmSync(program))
 const json = (apiKey: string) => ({ 'content-type': 'application/json', 'x-api-key': apiKey })
 const companies = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ name: `Company ${at}`, domain: `company-${at}.example` }))
-const never = new AbortController().signal
 const taskOf = (fields: object, more: Partial<RequestTask> = {}): RequestTask => ({
   ...{ kind: 'request', operation: 'lists.create', params: {}, names: undefined, validates: true },
-  pieces: [new TextEncoder().encode(JSON.stringify(fields))],
+  bytes: new TextEncoder().encode(JSON.stringify(fields)),
   ...more,
 })
 
@@ -219,79 +215,24 @@ describe('what is handed back by the thread', () => {
   it('is only what the handler needs', async () => {
     const parsed = await threads.parse(
       taskOf({ name: 'x', companies: companies(3), other: Array(10_000).fill({}) }),
-      'w',
-      never,
     )
     expect(parsed).toMatchObject({
       isLive: true,
-      result: { fields: { packed: {} } },
+      result: { fields: JSON.stringify({ name: 'x', companies: companies(3) }) },
     })
     expect(readRequestOf(parsed).checked?.result).toEqual({
       fields: { name: 'x', companies: companies(3) },
     })
-    expect(parsed).toHaveProperty(
-      'result.fields.plain.length',
-      JSON.stringify({ name: 'x', companies: companies(3) }).length,
-    )
-  })
-
-  it('is packed where it is long', async () => {
-    const parsed = await threads.parse(taskOf({ name: 'x', companies: companies(1_200) }), 'w', never)
-    const { checked } = readRequestOf(parsed)
-    const { companies: packed } = (checked as unknown as { result: { fields: { companies: PackedJson } } })
-      .result.fields
-    expect([packed.length, packed.parts.length]).toEqual([1_200, 3])
-    expect([...packed]).toEqual(companies(1_200))
-    expect(JSON.parse(Buffer.concat(packed.pieces).toString())).toEqual(companies(1_200))
-  })
-
-  it('is packed where a proxy sends it on and it is long, but not what the proxy itself reads', async () => {
-    const fields = {
-      ...Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`list_${at}`, Array(300).fill(at)])),
-      text: 'x'.repeat(5_000_000),
-      live: false,
-      webhook_url: 'https://a.example/hook',
-    }
-    const parsed = await performTask(taskOf(fields, { validates: false }))
-    const { input } = readRequestOf(parsed)
-    expect(input).toMatchObject({ live: false, webhook_url: 'https://a.example/hook' })
-    const packed = Object.values(input).filter((value) => value instanceof PackedJson)
-    expect(packed.length).toBeGreaterThan(800)
-    expect(input.text).toBeInstanceOf(PackedJson)
-    expect(
-      JSON.parse(
-        Buffer.concat(wireRequest(operation('lists.create'), input).body as Uint8Array[]).toString(),
-      ),
-    ).toEqual(fields)
-  })
-
-  it('is sent to another server in pieces, with their length', async () => {
-    const fields = { name: 'x', companies: companies(1_200) }
-    const { input } = readRequestOf(await performTask(taskOf(fields, { validates: false })))
-    const got: { readonly length: unknown; readonly body: string }[] = []
-    const server = closeAfterTest(
-      await answering(async (request, response) => {
-        const { body } = await received(request)
-        got.push({ length: request.headers['content-length'], body })
-        response.writeHead(201).end('{"id":"a"}')
-      }),
-    )
-    const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
-    await remote.call('lists.create', input, { apiKey: 'k' })
-    expect(got.map(({ length, body }) => [length, JSON.parse(body)])).toEqual([
-      [String(got[0]?.body.length), fields],
-    ])
   })
 
   it('is sent on by a proxy as it came', async () => {
     const front = await openBench()
     benches.push(front)
     const sent: unknown[] = []
+    const names = { network: 'linkedin', premium: 'navigator' }
     const upstream: Caller = {
       call: async (id, input: Input) => {
-        sent.push(
-          JSON.parse(Buffer.concat(wireRequest(operation(id), input).body as Uint8Array[]).toString()),
-        )
+        sent.push(JSON.parse(String(wireRequest(operation(id), input, names).body)))
         return { status: 201, body: {}, headers: {}, credits: 0 }
       },
       close: async () => {},
@@ -299,7 +240,7 @@ describe('what is handed back by the thread', () => {
     const ports = { store: front.store, clock: front.clock, apiKey: 'theirs', sleep: async () => {} }
     const respond = handler({
       ...{ caller: compose([guardCaller(ports)], upstream), version: '1', document: async () => ({}) },
-      names: { network: 'linkedin', premium: 'navigator' },
+      names,
       readBody: createBodyReader(threads),
     })
     const given = {
@@ -314,99 +255,40 @@ describe('what is handed back by the thread', () => {
 })
 
 describe('the threads', () => {
-  it('serve the owners in turn, whatever one of them has queued', async () => {
-    const order: string[] = []
-    const large = () => taskOf({ name: 'x', companies: companies(5_000) })
-    const done = (name: string, owner: string) =>
-      threads.parse(large(), owner, never).then(() => void order.push(name))
-    await Promise.all([
-      ...Array.from({ length: 4 }, (_, at) => done(`greedy ${at}`, 'greedy')),
-      done('other', 'other'),
-    ])
-    expect(order.indexOf('other')).toBeLessThanOrEqual(2)
-  })
-
-  it('take no body of a client that has left', async () => {
-    await expect(threads.parse(taskOf({}), 'w', AbortSignal.abort())).rejects.toThrow('given up')
-  })
-
-  it('give up a body whose client left, and go on with the next', async () => {
-    const leaving = new AbortController()
-    const left = threads.parse(taskOf({ x: Array(250_000).fill({}) }), 'w', leaving.signal)
-    const queued = threads.parse(taskOf({ name: 'x', companies: companies(1) }), 'w', never)
-    leaving.abort()
-    await expect(left).rejects.toThrow('given up')
-    expect(await queued).toHaveProperty('result.fields')
-  })
-
   it('answer as parsing in this thread does', async () => {
     for (const task of [
       taskOf({ name: 'x', companies: companies(4) }),
       taskOf({}),
       taskOf({}, { validates: false }),
     ])
-      expect(
-        await threads.parse({ ...task, pieces: task.pieces.map((one) => one.slice()) }, 'w', never),
-      ).toEqual(await performTask(task))
+      expect(await threads.parse(task)).toEqual(await performTask(task))
   })
 })
 
 describe('the room for large bodies', () => {
-  /** Threads that parse when they are told to. */
-  function held() {
+  it('takes no more of a workspace, or of all, while too many are read', async () => {
     const waiting: (() => void)[] = []
-    const threads: BodyThreads = {
+    const held: BodyThreads = {
       parse: (task) => new Promise((resolve) => waiting.push(() => resolve(performTask(task)))),
     }
-    return { threads, waiting }
-  }
-  const settled = async () => {
-    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
-  }
-  const body = JSON.stringify({ name: 'x', companies: companies(2_000) })
-  const declared = { 'content-length': String(body.length) }
-  const limits = { ownBytes: 2 * body.length, allBytes: 3 * body.length, ownWaiting: 1, allWaiting: 2 }
-
-  it('holds two of a workspace, lets one wait unread, and refuses the next', async () => {
-    const { threads, waiting } = held()
-    const { bench, respond } = await serve(createBodyReader(threads, limits))
-    const requests = Array.from({ length: 4 }, () => listRequest(bench.key, body, declared))
-    const replies = requests.map(respond)
-    await settled()
-    expect([waiting.length, requests.map(({ bodyUsed }) => bodyUsed)]).toEqual([
-      2,
-      [true, true, false, false],
-    ])
-    const refused = await replies[3]
-    expect([refused?.status, refused?.headers.get('retry-after'), await refused?.json()]).toEqual([
+    const body = JSON.stringify({ name: 'x', companies: companies(2_000) })
+    const max = { own: 2 * body.length, all: 10 * body.length }
+    const { bench, respond } = await serve(createBodyReader(held, max))
+    const ask = () => respond(listRequest(bench.key, body, { 'content-length': String(body.length) }))
+    const replies = [ask(), ask()]
+    while (waiting.length < 2) await new Promise(setImmediate)
+    const refused = await ask()
+    expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
       503,
       '1',
       { error: 'Too many large requests at once' },
     ])
-    for (let at = 0; at < 3; at++) {
-      waiting[at]?.()
-      await settled()
-    }
-    expect((await Promise.all(replies.slice(0, 3))).map(({ status }) => status)).toEqual([201, 201, 201])
-  })
-
-  it('forgets a client that leaves while it waits', async () => {
-    const { threads, waiting } = held()
-    const { bench, respond } = await serve(createBodyReader(threads, limits))
-    const leaving = new AbortController()
-    const replies = [0, 1].map(() => respond(listRequest(bench.key, body, declared)))
-    await settled()
-    const left = respond(new Request(listRequest(bench.key, body, declared), { signal: leaving.signal }))
-    await settled()
-    leaving.abort()
-    expect((await left).status).toBe(400)
-    const next = respond(listRequest(bench.key, body, declared))
-    await settled()
-    for (let at = 0; at < 3; at++) {
-      waiting[at]?.()
-      await settled()
-    }
-    expect((await Promise.all([...replies, next])).map(({ status }) => status)).toEqual([201, 201, 201])
+    for (const go of waiting.splice(0)) go()
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([201, 201])
+    const next = ask()
+    while (waiting.length === 0) await new Promise(setImmediate)
+    waiting[0]?.()
+    expect((await next).status).toBe(201)
   })
 })
 
@@ -426,9 +308,9 @@ describe('a large delivery', () => {
         clock: { now: () => now },
         inbox: { keep: async (one) => kept.push(one) > 0 },
       },
-      parse: (task, ...rest) => {
+      parse: (task) => {
         given.push(task)
-        return threads.parse(task, ...rest)
+        return threads.parse(task)
       },
       ...more,
     })
@@ -466,7 +348,7 @@ describe('a large delivery', () => {
     expect(large.kept.map(({ body }) => body)).toEqual(large.status === 200 ? [pad + text] : [])
   })
 
-  it('of proxied work is counted in parts', async () => {
+  it('of proxied work is counted', async () => {
     const leads = Array.from({ length: 1_200 }, (_, ordinal) => ({
       ordinal,
       account: { domain: 'a.example' },
@@ -483,6 +365,6 @@ describe('a large delivery', () => {
     const { recordDelivery } = createProxiedWork(ledger, undefined, threads.parse)
     const delivery = { event: 'account_search.completed', search: 's', path: 'p' }
     await recordDelivery('intents.stack', { ...delivery, body: pad + JSON.stringify({ accounts: leads }) })
-    expect(counted).toEqual([500, 500, 200])
+    expect(counted).toEqual([1_200])
   })
 })

@@ -47,6 +47,9 @@ export interface BodyLimits {
 /** The limits of most request bodies. */
 export const usualBody: BodyLimits = { bytes: 1024 * 1024, values: 50_000 }
 
+/** A body of more bytes is parsed beside the event loop, which it would hold for milliseconds. */
+export const largeBytes = 65_536
+
 /** Maximum nesting of arrays and objects in JSON from others. */
 export const mostLevels = 64
 

@@ -233,7 +233,7 @@ export const table = {
     command: 'lists create', method: 'POST', path: '/lists', ok: 201,
     summary: 'Create a list of companies',
     price: {}, rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    batch: { identity: 'company', into: 'companies' }, body: { bytes: 32 * 1024 * 1024, values: 600_000 },
+    batch: { identity: 'company', into: 'companies' }, body: { bytes: 4 * 1024 * 1024, values: 600_000 },
     columns: ['id', 'network_list_id'],
   },
   'lists.list': {

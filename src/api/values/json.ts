@@ -48,6 +48,18 @@ const { rawJSON: rawJson, isRawJSON: isRawJson } = JSON as unknown as {
 export const isTooLarge = (value: unknown): boolean =>
   typeof value === 'number' ? !Number.isFinite(value) : isRawJson(value)
 
+/** Returns what is wrong with JSON of a request: a field `__proto__`, or a number that is infinite here. */
+export function hazardIn(value: object): string | undefined {
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') return 'A field must not be named __proto__'
+    const inner = (value as Record<string, unknown>)[key]
+    if (isTooLarge(inner)) return 'The request body has a number that is too large'
+    const hazard = typeof inner === 'object' && inner !== null ? hazardIn(inner) : undefined
+    if (hazard !== undefined) return hazard
+  }
+  return undefined
+}
+
 /** Returns whether a key of JSON text has an escape sequence in it; reads each character at most once. */
 function hasEscapedKey(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
@@ -88,7 +100,6 @@ const writeExact = (_: string, value: unknown) => (typeof value === 'bigint' ? r
 export function toCanonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null || isRawJson(value)) return toJson(value)
-  if (value instanceof PackedJson) return value.digest
   const fields = value as Record<string, unknown>
   const members = Object.keys(fields)
     .filter((name) => fields[name] !== undefined)
@@ -96,35 +107,6 @@ export function toCanonicalJson(value: unknown): string {
     .map((name) => `${JSON.stringify(name)}:${toCanonicalJson(fields[name])}`)
   return `{${members.join(',')}}`
 }
-
-/** A large value as JSON. It passes between threads without being copied, and a list is read part by part. */
-export class PackedJson<T = unknown> implements Iterable<T> {
-  /** UTF-8: of a list some items each, as arrays; of another value all of it. */
-  readonly parts: readonly Uint8Array[]
-  /** Number of items; 0 for another value than a list. */
-  readonly length: number
-  /** What equal values have in common. */
-  readonly digest: string
-
-  constructor({ parts, length, digest }: Pick<PackedJson, 'parts' | 'length' | 'digest'>) {
-    this.parts = parts
-    this.length = length
-    this.digest = digest
-  }
-
-  *[Symbol.iterator](): Generator<T> {
-    for (const part of this.parts) yield* parseExact(Buffer.from(part).toString()) as T[]
-  }
-
-  /** The JSON in pieces, to be written one after the other. */
-  get pieces(): readonly Uint8Array[] {
-    if (this.length === 0) return this.parts
-    const items = this.parts.map((part) => part.subarray(1, -1))
-    return [opening, ...items.flatMap((item, at) => (at === 0 ? [item] : [comma, item])), closing]
-  }
-}
-
-const [opening, comma, closing] = ['[', ',', ']'].map((char) => Buffer.from(char)) as [Buffer, Buffer, Buffer]
 
 /** Limits of JSON text from others, which are checked before it is parsed. */
 export interface JsonLimits {

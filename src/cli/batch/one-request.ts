@@ -23,6 +23,7 @@ import { askMissing, type OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
 import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
+import { targetIn } from '../target/resolve-target.js'
 import { runAsync } from '../wait/run-async.js'
 import { chooseMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
@@ -49,13 +50,18 @@ export async function sendTogether(
     const { mapping, output, rows, rejects } = await gatherRows(context, request, into, choices)
     if (!rows) return printMapping(context, mapping)
     const given = { ...constants, [into]: rows.items }
+    const checkFits = (input: Input) => {
+      const target = targetIn(context)
+      // Another server has its own limits.
+      if (target.kind === 'local' || !target.direct) checkSize(operation, input, into, choices.file)
+    }
     if (choices.dryRun) {
-      checkSize(operation, given, choices.file)
+      checkFits(given)
       const left = await readRemaining(context, operation, {})
       return showQuote(context, 'reply' in left ? left : quoteItems(operation, rows, left))
     }
     const input = await askMissing(context, shape, given)
-    checkSize(operation, input, choices.file)
+    checkFits(input)
     const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
     const code = await runAsync(context, { ...request, input }, lineOf)
     onEnd({ run: null, report: createReport(rows, output, code, context.clock.now() - startedAt), rejects })

@@ -71,11 +71,14 @@ export async function openEvents(
 ): Promise<Events> {
   const { eventsOver } = await import('../../storage/state/webhook-inbox.js')
   const state = await openStateOf(context)
+  const { openSuppressor } = await import('../../engine/tables/members.js')
   const workspace = once(() => openWorkspaceOwner(context))
   const clean: CleanDelivery = async (delivery) => {
+    const ofMachine = await openSuppressor(state, thisMachine)
+    const owner = await workspace()
+    const ofWorkspace = owner && (await openSuppressor(owner.driver, owner.owner))
     let { body } = delivery
-    for (const owner of [{ driver: state, owner: thisMachine }, await workspace()])
-      body = (await (await suppressorFor(owner))?.received(body)) ?? body
+    for (const suppressor of [ofMachine, ofWorkspace]) body = (await suppressor?.received(body)) ?? body
     if (body === delivery.body) return delivery
     const { 'webhook-signature': signature, ...headers } = delivery.headers
     const signing = signature === undefined ? [] : await signingSecrets(context, await workspace(), secrets)

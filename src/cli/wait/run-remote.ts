@@ -368,19 +368,22 @@ async function openReceiver(
   { options }: Invocation,
 ): Promise<Receiver> {
   const { receiver } = await import('../../http/receiver.js')
-  const { createBodyThreads } = await import('../../http/body-threads.js')
   const key = givenKey(options) ?? context.ids.uuid()
   const events = await openEvents(context)
   const { token, port: derivedPort } = await deriveAddress(context, events, key)
   const arrivals = createWakeUp()
   const handler = receiver({
-    inbox: events,
-    parse: createBodyThreads().parse,
+    inbox: {
+      keep: async (delivery) => {
+        const isNew = await events.keep(await events.clean(delivery))
+        if (isNew) arrivals.notify()
+        return isNew
+      },
+    },
     token,
     secrets: [],
     clock: context.clock,
     ...(endpoint.address ? { prefix: endpoint.address.prefix } : {}),
-    received: arrivals.notify,
     report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
   })
   const listening = await listenAt(handler, endpoint, derivedPort)

@@ -281,10 +281,10 @@ function memberAdmin(ports: AdminPorts) {
       }),
     /** Returns the email of the member with a key; `undefined` where no member has it. */
     emailOf: (apiKey: string): Promise<string | undefined> =>
-      store.read(async (tx) => (await findPrincipal(tx, hashKey(apiKey)))?.member.email),
+      findPrincipal(store, hashKey(apiKey)).then((found) => found?.member.email),
     /** Returns the id of the workspace that a key spends from; `undefined` where no member has it. */
     workspaceOf: (apiKey: string): Promise<string | undefined> =>
-      store.read(async (tx) => (await findPrincipal(tx, hashKey(apiKey)))?.workspace.id),
+      findPrincipal(store, hashKey(apiKey)).then((found) => found?.workspace.id),
     /** Returns the members, with the credits that each has spent this week, here and at servers. */
     members: (readSpent = readSpentThisWeek) =>
       store.read(async (tx) => {

@@ -10,7 +10,8 @@ export const accounts: HandlersOf<'accounts'> = {
   /** One company; free when not found. `live: false` omits the phone. */
   'accounts.enrich': async (context) => {
     const { input, source } = context
-    const account = await source.company(toEnrichQuery(input))
+    const query = toEnrichQuery(input)
+    const account = await source.company(query)
     if (account) return { output: accountFor(input, account), used: { company: 1 } }
     const other = await askVendorsFor(context, 'company', toVendorQuery(input))
     if (!other) throw new ApiError('no_company_found')

@@ -1,7 +1,6 @@
-import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
+import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
-import type { CompanyQuery } from '../ports/ports.js'
 import {
   countCompanies,
   findList,
@@ -37,7 +36,12 @@ export const lists: HandlersOf<'lists'> = {
           network_list_id,
           status: 'pending',
           ...times,
-          companies: { [Symbol.iterator]: () => toQueries(companies) },
+          companies: companies.map(({ network_url: url, domain, name, country_code: country }) => ({
+            url,
+            domain,
+            name,
+            country,
+          })),
         },
       },
     }
@@ -73,14 +77,6 @@ export const lists: HandlersOf<'lists'> = {
     if (!renamed) throw new ApiError('not_found')
     return { output: toListOutput(renamed) }
   },
-}
-
-/** Yields the companies one by one: a long list is packed, and unpacked part by part. */
-function* toQueries(
-  companies: Iterable<NonNullable<InputOf<'lists.create'>['companies']>[number]>,
-): Generator<CompanyQuery> {
-  for (const { network_url: url, domain, name, country_code: country } of companies)
-    yield { url, domain, name, country }
 }
 
 const toListedOutput = ({

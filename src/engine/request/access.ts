@@ -1,6 +1,6 @@
 import sha256 from 'fast-sha256'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Operation } from '../../api/operations/table.js'
+import type { Operation, OperationId } from '../../api/operations/table.js'
 import { searchPageOf } from '../../api/values/network-url.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
@@ -31,7 +31,7 @@ export function createAccess(
   return async (apiKey) => {
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
-    const principal = hash && (await store.readShared(hash, (tx) => findPrincipal(tx, hash)))
+    const principal = hash && (await findPrincipal(store, hash))
     if (!principal || !isValid(principal, waiting.clock)) return await refuse()
     // Only accepted keys are cached, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
@@ -41,7 +41,7 @@ export function createAccess(
 
 /** Returns the principal of an accepted key by its id. Throws 401 when the key is no longer valid. */
 export async function accessOf(store: Driver, clock: Clock, keyId: string): Promise<Principal> {
-  const principal = await store.readShared(`key ${keyId}`, (tx) => findPrincipalOfKey(tx, keyId))
+  const principal = await findPrincipalOfKey(store, keyId)
   if (!principal || !isValid(principal, clock)) throw new ApiError('invalid_api_key')
   return principal
 }
@@ -65,10 +65,9 @@ function createRefusal({ clock, sleep }: WaitPorts): () => Promise<never> {
 }
 
 /** Throws 403 without a `code` when the key's scopes lack the operation's area. */
-export function checkScope(operation: Operation, principal: Principal): void {
+export function checkScope(id: OperationId, principal: Principal): void {
   const { scopes } = principal.key
-  if (scopes && !scopes.includes(operation.id.slice(0, operation.id.indexOf('.'))))
-    throw new ApiError('forbidden')
+  if (scopes && !scopes.includes(id.slice(0, id.indexOf('.')))) throw new ApiError('forbidden')
 }
 
 /** Throws 422 when a request needs the network and the workspace has no valid session there. */

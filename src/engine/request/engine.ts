@@ -103,13 +103,12 @@ export function createEngine(engine: EnginePorts): Engine {
   const callOver =
     (pipeline: PipelinePorts): Caller['call'] =>
     async (id, input, options = {}) => {
-      const row = operation(id)
-      const reply = await answer(pipeline, row, () => ({ input }), options)
-      return reply.loss ? loseReply(reply, row, options, pipeline) : reply
+      const reply = await answer(pipeline, id, () => ({ input }), options)
+      return reply.loss ? loseReply(reply, operation(id), options, pipeline) : reply
     }
   return {
     call: callOver(ports),
-    answerRequest: (id, readInput, options = {}) => answer(ports, operation(id), readInput, options),
+    answerRequest: (id, readInput, options = {}) => answer(ports, id, readInput, options),
     actingFor: (keyId, checkFencing) => {
       const acting = { ...ports, checkFencing, access: () => accessOf(store, clock, keyId) }
       return { call: callOver(acting) }
@@ -175,9 +174,9 @@ interface AskingRequest extends Request {
  * Runs one request through the checks in the order of `docs/rules.md`: key, scope, rates, body, fields, idempotency,
  * quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
  */
-export async function answer(
+async function answer(
   ports: PipelinePorts,
-  operation: Operation,
+  id: OperationId,
   readInput: (reader: InputReader) => Awaitable<ReadRequest>,
   options: CallOptions,
 ): Promise<Reply> {
@@ -185,39 +184,40 @@ export async function answer(
   let reply: Reply
   try {
     const principal = await ports.access(options.apiKey)
-    checkScope(operation, principal)
+    checkScope(id, principal)
     const engineNow = () => engineTime(principal.clock, ports.realNow())
     const now = engineNow()
     await ports.noticeTime(now)
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
+    const row = operation(id)
     const count = async (live: unknown) => {
-      const admission = await countRequest(ports.store, operation, principal, live, now, ports.observedLimits)
+      const admission = await countRequest(ports.store, row, principal, live, now, ports.observedLimits)
       readRateHeaders = () => rateHeaders(admission, engineNow())
       if (admission.refused) throw new ApiError('rate_limited')
     }
-    const { isCounted, isChosenByLive } = countingOf(operation)
+    const { isCounted, isChosenByLive } = countingOf(row)
     if ((isCounted || ports.observedLimits) && !isChosenByLive) await count(undefined)
     const given = await readInput({ owner: principal.workspace.id, validates: true })
     if (isCounted && isChosenByLive) await count(given.input.live)
-    const input = await check(ports, operation, given, principal)
+    const input = await check(ports, row, given, principal)
     const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}/top-up`
     const { workspace, member } = principal
     let asked: Asking | undefined
     const asking = () =>
       (asked ??= { ...toAsking(ports, options), workspaceId: workspace.id, memberId: member.id })
-    const request = { operation, principal, now, input, topUpUrl, asking }
+    const request = { operation: row, principal, now, input, topUpUrl, asking }
     const suppressor = principal.suppresses ? await openSuppressor(ports.store, workspace.id) : undefined
     const source = suppressor?.source(ports.source) ?? ports.source
     const vendors =
       ports.vendors && suppressor ? suppressor.vendors(ports.vendors, ports.source) : ports.vendors
     const work = async () => {
       const found = await replyTo({ ...ports, source, vendors }, request, given, options)
-      return (await suppressor?.reply(operation, found, ports.source)) ?? found
+      return (await suppressor?.reply(row, found, ports.source)) ?? found
     }
     reply = await (principal.faults > 0 ? answerUnderFaults(ports, request, options, work) : work())
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    reply = toRefusal(error, operation)
+    reply = toRefusal(error, operation(id))
   }
   // Rate headers as of now, since the work takes time.
   return readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply

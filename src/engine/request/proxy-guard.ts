@@ -75,7 +75,7 @@ const createGuardedCall =
     let isAsked = false
     try {
       const principal = await access(options.apiKey)
-      checkScope(row, principal)
+      checkScope(id, principal)
       const refused = await upstream.refusedNow?.(id, { ...options, apiKey })
       if (refused) return refused
       const { input } = await readInput({ owner: principal.workspace.id, validates: false })

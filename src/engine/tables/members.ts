@@ -106,8 +106,12 @@ const toClock = (row: StoredRow): StoredClock => ({
   frozenAt: row.frozen_at === null ? null : Number(row.frozen_at),
 })
 
-async function findBy(tx: Connection, sql: string, value: string): Promise<Principal | undefined> {
-  const row = await tx.get<StoredRow>(sql, value)
+async function findBy(
+  store: Pick<Driver | Connection, 'get'>,
+  sql: string,
+  value: string,
+): Promise<Principal | undefined> {
+  const row = await store.get<StoredRow>(sql, value)
   return (
     row && {
       key: keyTable.toRecord(row, 'k'),
@@ -120,10 +124,12 @@ async function findBy(tx: Connection, sql: string, value: string): Promise<Princ
   )
 }
 
-export const findPrincipal = (tx: Connection, keyHash: string) => findBy(tx, principalSql, keyHash)
+export const findPrincipal = (store: Pick<Driver | Connection, 'get'>, keyHash: string) =>
+  findBy(store, principalSql, keyHash)
 
 /** Finds the principal by the id of a key, which is not secret. */
-export const findPrincipalOfKey = (tx: Connection, keyId: string) => findBy(tx, principalOfKeySql, keyId)
+export const findPrincipalOfKey = (store: Pick<Driver | Connection, 'get'>, keyId: string) =>
+  findBy(store, principalOfKeySql, keyId)
 
 export const readClock = async (tx: Connection): Promise<StoredClock> =>
   toClock((await tx.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {})
@@ -199,7 +205,7 @@ const suppressesSql = `SELECT 1 FROM suppression_keys WHERE owner = ${boundText}
 
 /** Returns what keeps out whom a workspace suppresses; `undefined` where it suppresses nobody. */
 export async function openSuppressor(store: Driver, workspaceId: string): Promise<Suppressor | undefined> {
-  if (!(await store.read((tx) => tx.get(suppressesSql, workspaceId)))) return undefined
+  if (!(await store.get(suppressesSql, workspaceId))) return undefined
   const { createSuppressor } = await import('../../suppression/suppressor.js')
   return createSuppressor(store, workspaceId)
 }

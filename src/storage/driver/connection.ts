@@ -245,6 +245,8 @@ export const addRow = (connection: Connection, insert: RowInsert, ...values: Val
 export interface Driver {
   readonly dialect: Dialect
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
+  /** Reads one row. Equal reads that wait at the same time run once and share the result. */
+  get<T>(sql: string, ...values: Value[]): Promise<T | undefined>
   /** Like `read`, but tasks of the same name that wait at the same time run once and share the result. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   /**
@@ -258,8 +260,8 @@ export interface Driver {
   flush(): Promise<void>
   /** Throws while the server permits no writes. A file does not: there, each write finds out by itself. */
   requireWritable(): Promise<void>
-  /** Returns how many milliseconds the server's clock is ahead of this machine's. */
-  aheadMs(): number
+  /** Returns how many milliseconds the server's clock is ahead of this machine's. A file has no clock. */
+  aheadMs?(): number
   /**
    * Calls `wake` when another process may have added work, of a topic if named; returns a function that stops this. It
    * may miss some, and always does in a file, so callers also poll.

@@ -59,13 +59,10 @@ export type Events = ReturnType<typeof eventsOver>
 export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
   const cleanOne = async (event: KeptEvent | undefined) => event && clean(event)
   return {
-    /** Returns a delivery as it is kept. */
     clean,
-    /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
-    keep: async (delivery: ReceivedDelivery, forwardTo?: string) => {
-      const kept = await clean(delivery)
-      return driver.transaction((connection) => keep(connection, kept, forwardTo))
-    },
+    /** Keeps a clean delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
+    keep: (delivery: ReceivedDelivery, forwardTo?: string) =>
+      driver.transaction((connection) => keep(connection, delivery, forwardTo)),
     /** Keeps a reply that cannot be used as an event. */
     keepUnusable: (reply: Pick<ReceivedDelivery, 'id' | 'receivedAt' | 'headers' | 'body'>) =>
       driver.transaction((connection) =>

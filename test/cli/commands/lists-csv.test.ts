@@ -78,6 +78,22 @@ describe('lists create --csv', () => {
     })
   })
 
+  it('sends no list that is too large for the engine, and says how many rows of the file fit', async () => {
+    const rows = Array.from({ length: 20_000 }, (_, at) => `${'x'.repeat(240)},c${10_000 + at}.example`)
+    writeFileSync(join(here.home, 'companies.csv'), `name,domain\n${rows.join('\n')}\n`)
+    const { code, stderr } = await create('--dry-run')
+    const fitting = Math.floor(
+      4_194_304 /
+        Buffer.byteLength(`${JSON.stringify({ name: 'x'.repeat(240), domain: 'c10000.example' })},`),
+    )
+    expect([code, Number(/which is ([\d,]+) rows/.exec(stderr)?.[1]?.replace(',', ''))]).toEqual([2, fitting])
+    writeFileSync(join(here.home, 'companies.csv'), `name,domain\n${rows.slice(0, fitting).join('\n')}\n`)
+    expect((await create('--dry-run')).code).toBe(0)
+    const direct = ['--base-url', 'http://127.0.0.1:9/api/v2', '--direct']
+    writeFileSync(join(here.home, 'companies.csv'), `name,domain\n${rows.join('\n')}\n`)
+    expect((await create('--dry-run', ...direct)).stderr).not.toContain('a list holds')
+  })
+
   it('writes no rejects and no summary with --dry-run', async () => {
     await create('-o', 'list.json', '--rejects', 'bad.csv', '--summary-json', 'sum.json', '--dry-run')
     expect(
@@ -147,7 +163,11 @@ describe('lists create --csv', () => {
     ['no row that makes sense', 'name\n" "\n', 'has no valid rows'],
     ['no column that names a company', 'colour\nred\n', '--map'],
     ['too many rows', `domain\n${'a.co\n'.repeat(100_001)}`, 'more than 100,000 companies'],
-    ['too many bytes', `domain,name\n${`a.co,${'€'.repeat(390)}\n`.repeat(30_000)}`, '32 MiB'],
+    [
+      'too many bytes',
+      `domain,name\n${`a.co,${'€'.repeat(390)}\n`.repeat(4_000)}`,
+      'a list holds 4 MiB, which is 3,501 rows',
+    ],
   ])('refuses a file with %s', async (_, content, said) => {
     writeFileSync(join(here.home, 'companies.csv'), content)
     const { code, stderr } = await create()

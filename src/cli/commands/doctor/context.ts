@@ -143,7 +143,7 @@ async function fetchOnce({ streams, clock, onClose }: Context, url: URL): Promis
     { accept: 'application/json' },
     AbortSignal.timeout(timeoutMs),
   )
-  return { status: answer.status, headers: answer.headers, text: Buffer.concat(answer.body).toString('utf8') }
+  return { status: answer.status, headers: answer.headers, text: Buffer.from(answer.body).toString() }
 }
 
 export async function askPublicUrl(context: Context, url: string): Promise<PublicUrlAnswer> {

@@ -261,7 +261,7 @@ function isOld(context: DoctorContext, path: string): boolean {
 
 /** The engine's state, read only. */
 export interface EngineState {
-  readonly store: Pick<Driver, 'read'>
+  readonly store: Pick<Driver, 'read' | 'get'>
   readonly workspace: Workspace
   /** Engine time. */
   readonly now: number
@@ -336,7 +336,7 @@ async function checkKey(
   const hint = isGiven
     ? 'Unset PROSPECT_API_KEY to use the stored key, or create one: prospect engine keys create --member EMAIL'
     : `Take "${localOrigin(state.workspace.id)}" out of ${context.home.credentials}: the next command creates a new key.`
-  const principal = await state.store.read((tx) => findPrincipal(tx, hashKey(key)))
+  const principal = await findPrincipal(state.store, hashKey(key))
   if (!principal) return problem(`${which} is not known to the engine.`, hint)
   const { revokedAt, expiresAt, scopes } = principal.key
   if (revokedAt !== null) return problem(`${which} was revoked at ${isoTime(revokedAt)}.`, hint)

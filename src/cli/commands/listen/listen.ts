@@ -11,7 +11,7 @@ import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { isoTime, type OptionsOf, optionRows } from '../../options/values.js'
+import { type OptionsOf, optionRows } from '../../options/values.js'
 import {
   givenSecrets,
   givenToken,
@@ -82,19 +82,23 @@ async function serve(
   sending: Forwarder | undefined,
   over: AbortSignal,
 ): Promise<void> {
-  const { createBodyThreads } = await import('../../../http/body-threads.js')
   const handler = receiver({
-    parse: createBodyThreads().parse,
-    inbox: { keep: (delivery) => events.keep(delivery, forwardTo) },
+    inbox: {
+      keep: async (delivery) => {
+        const kept = await events.clean(delivery)
+        const isNew = await events.keep(kept, forwardTo)
+        if (isNew) {
+          lines.event(kept)
+          sending?.wake()
+        }
+        return isNew
+      },
+    },
     token,
     ...(known ? { prefix: known.prefix } : {}),
     secrets: trust.secrets,
     ...(trust.known ? { known: trust.known } : {}),
     clock: context.clock,
-    received: (delivery) => {
-      lines.event(events.clean(delivery))
-      sending?.wake()
-    },
     report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
   })
   const allowHosts = known ? [known.host] : []
@@ -194,8 +198,8 @@ function openLines(context: StreamsContext, failed: () => void) {
   const { stdout } = context.streams
   const isObjects = printsJson(context)
   let last = Promise.resolve()
-  const line = (text: string | Promise<string>) => {
-    last = last.then(async () => writeTo(stdout, `${escapeControls(await text)}\n`))
+  const line = (text: string) => {
+    last = last.then(() => writeTo(stdout, `${escapeControls(text)}\n`))
     last.catch(failed)
   }
   return {
@@ -206,8 +210,8 @@ function openLines(context: StreamsContext, failed: () => void) {
       if (!isObjects && secret !== null) line(label('Signing secret') + secret)
       return last
     },
-    event: (delivery: Promise<ReceivedDelivery>) =>
-      line(delivery.then(isObjects ? formatEventJson : formatEvent)),
+    event: (delivery: ReceivedDelivery) =>
+      line(isObjects ? formatEventJson(delivery) : formatEvent(delivery)),
     /** Resolves when all is written; rejects when the reader of stdout has gone. */
     written: () => last,
   }
@@ -225,11 +229,11 @@ function printsJson(context: StreamsContext): boolean {
 
 /** The body is valid JSON, so that tabs and line ends in it lie between its values. */
 function formatEventJson({ id, receivedAt, event, search, verified, body }: ReceivedDelivery): string {
-  const fields = { id, received_at: isoTime(receivedAt), event, search_id: search, verified }
+  const fields = { id, received_at: new Date(receivedAt).toISOString(), event, search_id: search, verified }
   return `${JSON.stringify(fields).slice(0, -1)},"body":${body.replace(/^\ufeff/, '').replace(/[\t\r\n]+/g, ' ')}}`
 }
 
 function formatEvent({ id, receivedAt, event, search, verified }: ReceivedDelivery): string {
   const trust = verified ? 'verified' : 'not verified'
-  return oneLine([isoTime(receivedAt), event, search ?? '-', trust, id].join('  '))
+  return oneLine([new Date(receivedAt).toISOString(), event, search ?? '-', trust, id].join('  '))
 }

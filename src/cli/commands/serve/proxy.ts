@@ -224,7 +224,6 @@ async function openRetargeting(context: Context, options: DeliveryRetargeting) {
       await onDelivery?.(operation, delivery)
       return forwarding.keep(delivery, target)
     },
-    received: forwarding.wake,
     report: (error) => context.notify(`A delivery could not be stored: ${(error as Error).message}.`),
   })
   const home: Home = {
@@ -271,10 +270,11 @@ function createForwarding(
     return one
   }
   return {
-    /** Keeps a delivery to forward. Returns whether it was new. */
-    keep: (delivery: ReceivedDelivery, url: string) => events.keep(delivery, mark + url),
-    wake: (url: string): void => {
-      if (over && !over.aborted) (forwarders.get(mark + url) ?? start(mark + url)).wake()
+    /** Keeps a delivery, and forwards it. Returns whether it was new. */
+    keep: async (delivery: ReceivedDelivery, url: string) => {
+      const isNew = await events.keep(await events.clean(delivery), mark + url)
+      if (isNew && over && !over.aborted) (forwarders.get(mark + url) ?? start(mark + url)).wake()
+      return isNew
     },
     /** Forwards until the signal, beginning with what was kept earlier. */
     run: async (signal: AbortSignal): Promise<void> => {

@@ -66,7 +66,9 @@ async function serve(context: Context, { options: choices }: Invocation<ServeOpt
         apiUrl: () => listening?.baseUrl ?? '',
       })
     : undefined
-  const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
+  const plain = dashboard
+    ? async (request: Request) => dashboard.handle(request) ?? backend.handler(request)
+    : backend.handler
   const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
