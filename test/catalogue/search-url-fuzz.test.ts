@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { decodeSearchUrl } from '../../src/catalogue/search-url/decode.js'
 import { tries } from '../support/effort.js'
+import { casesOf } from '../support/fixtures.js'
 import { companies, filter, host, people, plainCompanies, plainPeople } from './search-urls.js'
 
 const seed = Number(process.env.SEED ?? 20_260_312)
@@ -22,44 +23,7 @@ const whole = [
   plainPeople('geoUrn=%5B%22105015875%22%5D&keywords=a+b&titleFreeText=CEO%20OR%20CFO&origin=X'),
   plainCompanies('companySize=%5B%22B%22%5D&industryCompanyVertical=%5B%2296%22%5D'),
 ]
-const pieces = [
-  ...[
-    '(',
-    ')',
-    'List(',
-    ',',
-    ':',
-    '%',
-    '%2',
-    '%25',
-    '%2528',
-    '&',
-    '#',
-    '+',
-    '=',
-    '"',
-    '[',
-    ']',
-    '\\',
-    '\0',
-    '\ud800',
-    ' ',
-    '\n',
-  ],
-  ...[
-    'type:',
-    'values:List((',
-    'text:',
-    'id:',
-    'selectionType:EXCLUDED',
-    'keywords:',
-    'query=',
-    '__proto__',
-    'constructor:',
-    ')))',
-    '1e999',
-  ],
-]
+const pieces = casesOf<string>('catalogue/search-url-fuzz/pieces')
 
 /** A url with a few of its characters cut out, and pieces put in. */
 const mutated = fc

@@ -283,28 +283,6 @@ describe('rejects', () => {
     await batch('accounts enrich', 'domain\na.example\n', ['-o', 'out.csv'], { caller: target(company) })
     expect(existsSync(join(home, 'out.rejects.csv'))).toBe(false)
   })
-
-  it.each([['in.csv'], ['out.csv'], ['-']])(
-    'refuses %s as the rejects file before any call',
-    async (name) => {
-      const caller = target(company)
-      const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--rejects', name], { caller })
-      expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
-      expect(existsSync(join(home, 'out.csv.partial'))).toBe(false)
-    },
-  )
-})
-
-describe('files that cannot be written', () => {
-  it.each([
-    ['-o', 'nowhere/out.csv', '--rejects', 'bad.csv'],
-    ['-o', 'out.csv', '--rejects', 'nowhere/bad.csv'],
-  ])('leaves no files behind when one cannot be written: %s %s %s %s', async (...argv) => {
-    const caller = target(company)
-    const ended = await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
-    expect([ended.code, caller.asked]).toEqual([2, []])
-    expect((await readdir(home)).filter((name) => /out|bad/.test(name))).toEqual([])
-  })
 })
 
 describe('--delimiter', () => {
@@ -400,16 +378,6 @@ describe('--summary-json', () => {
     expect((await summary()).stopped).toMatchObject({ reason: expect.stringContaining('No column') })
     expect(ended.code).toBe(2)
   })
-
-  it.each([['in.csv'], ['out.csv'], ['nowhere/sum.json'], ['-']])(
-    'refuses %s as the summary file',
-    async (name) => {
-      const caller = target(company)
-      const more = ['-o', 'out.csv', '--summary-json', name]
-      const ended = await batch('accounts enrich', csv, more, { caller })
-      expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
-    },
-  )
 })
 
 describe('saved mappings', () => {
@@ -667,14 +635,6 @@ describe('a run that stopped at its budget', () => {
     const { stdout } = await command(['runs', 'list', '--format', 'ids'], { env: keyed(home) })
     return stdout.trim()
   }
-
-  it('is quoted for the rows that are left', async () => {
-    const caller = target(company)
-    await stop(caller)
-    const { json } = await batch('accounts enrich', csv, ['--dry-run'], { caller, env: at('a.example') })
-    expect(json).toMatchObject({ rows: 3, credits: { max: 2 } })
-    expect(caller.asked.filter(({ domain }) => domain)).toHaveLength(1)
-  })
 
   it('is not resumed with another target', async () => {
     const caller = target(company)

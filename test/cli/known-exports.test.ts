@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { sample } from '../support/effort.js'
 
 const folder = join(import.meta.dirname, '../fixtures/exports')
@@ -28,9 +29,8 @@ const imports = cases.filter(({ command }) => command.startsWith('data import'))
 const batches = cases.filter((one) => !imports.includes(one))
 
 /** A machine that knows the invented companies and people, by their domains, profiles and ids. */
-let here: Machine
+const here = perFile(machine)
 beforeAll(async () => {
-  here = machine()
   for (const [kind, file] of [
     ['companies', 'evaboot.csv'],
     ['companies', 'apollo-accounts.csv'],
@@ -38,7 +38,6 @@ beforeAll(async () => {
   ] as const)
     expect((await here.run(['data', 'import', kind, join(folder, file)])).code).toBe(11)
 })
-afterAll(() => here.remove())
 
 const aliases: Readonly<Record<string, string>> = { firstname: 'first_name', lastname: 'last_name' }
 

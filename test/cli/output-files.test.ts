@@ -14,18 +14,17 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { fileLock, hold } from '../../src/runs/records.js'
-import { type Machine, machine } from '../support/command.js'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   await here.run(['init', '--yes'])
   await here.run(['data', 'sample', '--companies', '3', '--people', '1'])
   writeFileSync(at('in.csv'), 'domain\nacme-robotics.example\n')
 })
-afterEach(() => here.remove())
 
 const at = (name: string): string => join(here.home, name)
 

@@ -6,21 +6,20 @@ import { constants as system } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { launch, prospect } from '../support/processes.js'
 import { until } from '../support/until.js'
 
-let here: Machine
 let children: ReturnType<typeof launch>[]
+const here = perTest(machine)
 beforeEach(() => {
-  here = machine()
   children = []
   execFileSync('mkfifo', [at('pipe')])
 })
 afterEach(() => {
   for (const child of children) child.kill('SIGKILL')
-  here.remove()
 })
 
 const at = (name: string): string => join(here.home, name)

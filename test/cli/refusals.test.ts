@@ -14,6 +14,7 @@ import {
   keyed,
   removed,
 } from '../support/command.js'
+import { casesOf } from '../support/fixtures.js'
 
 let home = ''
 beforeEach(async () => {
@@ -28,23 +29,7 @@ const ask = (
 ) => command(argv.split(' '), { env: keyed(home), caller: answering(...[reply].flat()), ...given })
 
 describe('a command that only reads, where there is no workspace', () => {
-  const reading = [
-    ...['credits --min 500 --quiet', 'credits consumption --start-date 2026-01-01 --end-date 2026-01-02'],
-    ...[
-      'account',
-      'limits',
-      'ledger',
-      'ledger check',
-      'runs list',
-      'runs show x',
-      'events list',
-      'events show x',
-    ],
-    ...['searches list', 'searches get x', 'lists list', 'lists get x', 'personas list', 'contacts get x'],
-    ...['engine status', 'engine ledger', 'engine ledger verify', 'engine jobs list', 'engine jobs show x'],
-    ...['engine deliveries list', 'engine members list', 'engine keys list', 'engine workspaces list'],
-    'engine clock show',
-  ]
+  const reading = casesOf<string>('cli/refusals/reading')
 
   it.each(reading)('exits with 2 and creates nothing: %s', async (words) => {
     const missing = join(home, 'mistyped')
@@ -72,23 +57,7 @@ describe('a command that only reads, where there is no workspace', () => {
 })
 
 /** Status and body of a reply, and the exit code of the command. */
-const refusals: readonly (readonly [number, Record<string, unknown>, number])[] = [
-  [400, { error: 'Missing required keys: name' }, 7],
-  [400, { error: 'Company not found' }, 9],
-  [401, { error: 'Invalid API key' }, 3],
-  [402, { error: 'Insufficient credits: need 1 credits, have 0', code: 'insufficient_credits' }, 4],
-  [403, { error: 'Workspace weekly credit limit exceeded', code: 'workspace_limit_exceeded' }, 5],
-  [403, { error: 'This API key has no access to this endpoint' }, 3],
-  [404, { error: 'No company found' }, 9],
-  [409, { error: 'reused', code: 'idempotency_key_reused' }, 7],
-  [422, { error: "Can't proceed with the request. Plan limit reached." }, 6],
-  [422, { error: 'country must be an ISO 3166-1 alpha-2 code' }, 7],
-  [422, { error: 422, message: 'limit must be a whole number' }, 7],
-  [429, { error: 'Rate limit exceeded. Please wait before retrying.' }, 8],
-  [500, { error: 'Internal server error' }, 10],
-  [501, { error: 'Not implemented' }, 10],
-  [503, { error: 'The database is busy' }, 10],
-]
+const refusals = casesOf<readonly [number, Record<string, unknown>, number]>('cli/refusals/refusals')
 
 describe('a refusal of the API', () => {
   it.each(refusals)('maps the response %i %j to exit code %i', async (status, body, exit) => {

@@ -1,20 +1,14 @@
 import { readdirSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { accepting, answering, type Listener } from '../client/listeners.js'
-import { type Served, served } from '../client/serving.js'
-import { type CommandResult, canary, errorOf, type Given, type Machine, machine } from '../support/command.js'
+import { served } from '../client/serving.js'
+import { type CommandResult, canary, errorOf, type Given, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
+import { casesOf } from '../support/fixtures.js'
 import { launch, prospect } from '../support/processes.js'
 
-let here: Machine
-let there: Served
-beforeEach(async () => {
-  here = machine()
-  there = await served()
-})
-afterEach(async () => {
-  here.remove()
-  await there.close()
-})
+const here = perTest(machine)
+const there = perTest(served)
 
 const url = () => there.server.baseUrl
 const at = (listener: Listener) => `http://127.0.0.1:${listener.port}/api/v2`
@@ -163,31 +157,12 @@ describe('older and other servers', () => {
     }
   }
 
-  it.each([
-    [
-      422,
-      { error: 'Not enough credits' },
-      'contacts waterfall --sync --network-url https://x.example/in/a --enrichment-type phone',
-      4,
-    ],
-    [422, { error: 'Insufficient enrichment credits.' }, 'accounts stack --company-domain x', 4],
-    [
-      401,
-      { error: 'Not enough credits to run this search' },
-      'intents hiring --selected-keywords x --webhook-url https://x.example',
-      4,
-    ],
-    [401, { error: 401, message: 'You have no credits left' }, 'accounts hiring --company-domain x', 4],
-    [401, { error: 'Invalid API key' }, 'credits', 3],
-    [422, { error: 'Plan limit reached' }, 'leads search --company-domain x --job-titles *', 6],
-    [422, { error: 'Weekly credit limit reached' }, 'accounts enrich --domain x', 5],
-    [403, { error: 'Weekly limit reached' }, 'accounts enrich --domain x', 3],
-    [400, { error: 'Company not found' }, 'accounts enrich --domain x', 9],
-    [200, { name: null, domain: null, id: null }, 'accounts enrich --domain x', 9],
-    [422, { error: 'limit must be a whole number' }, 'accounts hiring --company-domain x', 7],
-  ])('understands the errors of older servers: %i %j', async (status, body, line, code) => {
-    expect((await answers(status, body, line)).code).toBe(code)
-  })
+  it.each(casesOf<[number, Record<string, unknown>, string, number]>('cli/remote/understands-the-errors-of'))(
+    'understands the errors of older servers: %i %j',
+    async (status, body, line, code) => {
+      expect((await answers(status, body, line)).code).toBe(code)
+    },
+  )
 
   it('does not retry when the network limits requests for hours', async () => {
     const server = await answering((_, response) =>

@@ -10,6 +10,7 @@ import { widthOf } from '../../src/cli/output/text.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering, command, type Given, keyed } from '../support/command.js'
 import { sample } from '../support/effort.js'
+import { casesOf } from '../support/fixtures.js'
 
 /** The time of every screen. */
 const now = Date.parse('2026-03-10T12:05:00.000Z')
@@ -150,49 +151,11 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  it.each([
-    ['credits', 'credits'],
-    ['limits', 'limits'],
-    ['runs-list', 'runs list'],
-    ['runs-show', 'runs show 7f6f2d16'],
-    ['runs-show-stopped', 'runs show --last'],
-    ['ledger', 'ledger'],
-    ['ledger-by-day', 'ledger --by day'],
-    ['events-list', 'events list'],
-    ['events-show', 'events show --last'],
-    ['engine-status', 'engine status'],
-    ['engine-ledger', 'engine ledger'],
-    ['error-unknown-run', 'runs show 99'],
-    ['error-ambiguous-run', 'runs show 7f6f'],
-    ['error-usage', 'accounts enrich --domian acme.example'],
-    ['error-csv', 'accounts enrich --csv missing.csv'],
-  ])('show %s', async (name, line) => {
+  it.each(casesOf<[string, string]>('cli/screens/show'))('show %s', async (name, line) => {
     await check(name, line)
   })
 
-  const answered: readonly (readonly [string, string, OperationId])[] = [
-    ['accounts-enrich', 'accounts enrich --domain acme-robotics.example', 'accounts.enrich'],
-    ['accounts-headcount', 'accounts headcount --company-domain acme-robotics.example', 'accounts.headcount'],
-    ['accounts-hiring', 'accounts hiring --company-domain acme-robotics.example', 'accounts.hiring'],
-    ['accounts-stack', 'accounts stack --company-domain acme-robotics.example', 'accounts.stack'],
-    [
-      'leads-enrich',
-      'leads enrich --network-profile-url https://www.network.example/in/lenya',
-      'leads.enrich',
-    ],
-    [
-      'leads-search',
-      'leads search --company-domain acme-robotics.example --functions 18 --no-wait',
-      'leads.search',
-    ],
-    ['leads-preview', 'leads advanced-search --preview --first-name Ann', 'leads.advanced_search_preview'],
-    ['people', 'searches get 2f1f7c7e-0000-4000-8000-000000000004', 'searches.get'],
-    ['searches-list', 'searches list --per-page 1', 'searches.list'],
-    ['lists-list', 'lists list', 'lists.list'],
-    ['contacts-get', 'contacts get 2f1f7c7e-0000-4000-8000-000000000011', 'contacts.get'],
-    ['titles-suggest', 'titles suggest head', 'titles.suggest'],
-    ['account', 'account', 'account.show'],
-  ]
+  const answered = casesOf<readonly [string, string, OperationId]>('cli/screens/answered')
   it.each(answered)('show %s', async (name, line, id) => {
     await check(name, line, { env: keyed(home), caller: reply(id) })
   })

@@ -1,16 +1,15 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { served } from '../client/serving.js'
-import { errorOf, type Machine, machine } from '../support/command.js'
+import { errorOf, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { prospect } from '../support/processes.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   const rows = Array.from({ length: 40 }, (_, at) => `known-${at}.example,react`)
   const stdin = `domain,technologies\n${rows.join('\n')}\n`
   await here.run(['data', 'import', 'companies', '-'], { stdin })
@@ -22,7 +21,6 @@ beforeEach(async () => {
       .join('\n')}\n`,
   )
 })
-afterEach(() => here.remove())
 
 const set = (name: string, value: string) => here.json('config', 'set', name, value)
 const spent = async () =>

@@ -2,20 +2,17 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { catalogueSchema } from '../../src/catalogue/schema/schema.js'
 import { engineSchema } from '../../src/engine/tables/schema.js'
 import { newestVersion, storedNumber } from '../../src/storage/database/migrate.js'
 import { stateSchema } from '../../src/storage/state/open.js'
-import { type Machine, machine } from '../support/command.js'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { acceptedThen, databases, readFixture, storedIn, unpackHome } from '../support/home-0.1.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-  unpackHome(here.home)
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => unpackHome(here.home))
 
 const schemas = { engine: engineSchema, state: stateSchema, catalogue: catalogueSchema }
 const stored = () => databases.map((name) => storedIn(here.home, name))

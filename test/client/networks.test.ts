@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { addressOf, covers, embeddedIn, isNetwork, kindOf } from '../../src/client/networks.js'
+import { casesOf } from '../support/fixtures.js'
 
 const kind = (text: string) => {
   const address = addressOf(text)
@@ -8,84 +9,16 @@ const kind = (text: string) => {
 }
 
 describe('addresses', () => {
-  it.each([
-    '1.1.1.1',
-    '8.8.8.8',
-    '9.255.255.255',
-    '11.0.0.0',
-    '100.63.255.255',
-    '100.128.0.0',
-    '126.255.255.255',
-    '128.0.0.0',
-    '169.253.255.255',
-    '172.15.255.255',
-    '172.32.0.0',
-    '192.0.1.0',
-    '198.17.255.255',
-    '198.20.0.0',
-    '223.255.255.255',
-    '2000::1',
-    '2001:200::1',
-    '2606:4700:4700::1111',
-    '2a00::1',
-    '3ffe::1',
-    '64:ff9b::808:808',
-    '::ffff:8.8.8.8',
-  ])('treats %s as a public address', (text) => {
+  it.each(casesOf<string>('client/networks/treats-as-a-public'))('treats %s as a public address', (text) => {
     expect(kind(text)).toBeUndefined()
   })
 
-  it.each([
-    ['0.0.0.0', 'unspecified'],
-    ['0.255.255.255', 'unspecified'],
-    ['10.0.0.0', 'private'],
-    ['10.255.255.255', 'private'],
-    ['100.64.0.0', 'carrier'],
-    ['100.127.255.255', 'carrier'],
-    ['127.0.0.1', 'loopback'],
-    ['127.255.255.255', 'loopback'],
-    ['169.254.169.254', 'link-local'],
-    ['172.16.0.0', 'private'],
-    ['172.31.255.255', 'private'],
-    ['192.0.0.1', 'reserved'],
-    ['192.0.2.1', 'reserved'],
-    ['192.88.99.1', 'reserved'],
-    ['192.168.0.0', 'private'],
-    ['192.168.255.255', 'private'],
-    ['198.18.0.0', 'reserved'],
-    ['198.19.255.255', 'reserved'],
-    ['198.51.100.1', 'reserved'],
-    ['203.0.113.1', 'reserved'],
-    ['224.0.0.1', 'multicast'],
-    ['239.255.255.255', 'multicast'],
-    ['240.0.0.0', 'reserved'],
-    ['255.255.255.255', 'broadcast'],
-    ['::', 'unspecified'],
-    ['::1', 'loopback'],
-    ['::2', 'reserved'],
-    ['::7f00:1', 'reserved'],
-    ['::ffff:10.0.0.1', 'private'],
-    ['::ffff:0:127.0.0.1', 'reserved'],
-    ['64:ff9b:1::1', 'reserved'],
-    ['100::1', 'reserved'],
-    ['2001::1', 'tunnel'],
-    ['2001:2::1', 'reserved'],
-    ['2001:20::1', 'reserved'],
-    ['2001:1ff::1', 'reserved'],
-    ['2001:db8::1', 'reserved'],
-    ['2002:7f00:1::', 'tunnel'],
-    ['3fff::1', 'reserved'],
-    ['4000::1', 'reserved'],
-    ['5f00::1', 'reserved'],
-    ['fc00::1', 'private'],
-    ['fd00:ec2::254', 'private'],
-    ['fe80::1', 'link-local'],
-    ['febf::1', 'link-local'],
-    ['fec0::1', 'reserved'],
-    ['ff02::1', 'multicast'],
-  ])('does not treat %s as public, because it is %s', (text, word) => {
-    expect(kind(text)).toContain(word)
-  })
+  it.each(casesOf<[string, string]>('client/networks/does-not-treat-as'))(
+    'does not treat %s as public, because it is %s',
+    (text, word) => {
+      expect(kind(text)).toContain(word)
+    },
+  )
 
   it.each([
     '',

@@ -3,19 +3,18 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { servingMachine } from '../cli/wait/serving.js'
 import { type Machine, machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { emptySchema, type TestDatabase } from '../support/postgres.js'
 
 const names = readdirSync('docs/examples/flows').filter((name) => name.endsWith('.yaml'))
 
-let here: Machine
 let schema: TestDatabase
+const here = perFile(machine)
 beforeAll(async () => {
-  here = machine()
   cpSync('docs/examples', join(here.home, 'examples'), { recursive: true })
   schema = await emptySchema()
 })
 afterAll(async () => {
-  here.remove()
   await schema.drop()
 })
 

@@ -2,17 +2,16 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { stocked, writeList } from '../support/flows.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   await stocked(here.run, 40)
   writeList(here.home, 60)
 })
-afterEach(() => here.remove())
 
 const path = (name: string) => join(here.home, name)
 const read = (name: string) => readFileSync(path(name), 'utf8')

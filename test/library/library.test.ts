@@ -4,18 +4,17 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { handler, remote, verify } from '../../src/index.js'
-import { type Served, served } from '../client/serving.js'
+import { served } from '../client/serving.js'
 import { folder, removed } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { launch } from '../support/processes.js'
 
-let there: Served
 let home = ''
+const there = perFile(served)
 beforeAll(async () => {
-  there = await served()
   home = await folder()
 })
 afterAll(async () => {
-  await there.close()
   await removed(home)
 })
 

@@ -3,11 +3,12 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { operation, operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
-import { answering, command, type Machine, machine } from '../support/command.js'
+import { answering, command, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { connectAgent } from './agent.js'
 
@@ -15,12 +16,8 @@ const webhookless = ({ webhook_url: _, ...request }: Readonly<Record<string, unk
 const toolOf = (id: string) => id.replace('.', '_')
 
 describe('prospect mcp', () => {
-  let here: Machine
-  beforeEach(async () => {
-    here = machine()
-    await here.json('init', '--yes', '--sample')
-  })
-  afterEach(() => here.remove())
+  const here = perTest(machine)
+  beforeEach(() => here.json('init', '--yes', '--sample'))
 
   const spent = async () =>
     (await here.json<{ credits: number }[]>('ledger', '--by', 'day')).reduce(

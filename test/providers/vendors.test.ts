@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { command, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
+import { casesOf } from '../support/fixtures.js'
 import { nameServer } from '../support/name-server.js'
 import { type FakeVendor, fakeFile, fakeVendor } from '../support/vendors.js'
 
@@ -79,38 +80,28 @@ describe('a waterfall over vendors', () => {
     })
   })
 
-  it.each([
-    ['Nobody', 'vendor2', 0],
-    ['Faulty', 'vendor2', 0],
-    ['Lost', 'vendor2', 1],
-    ['Half', 'vendor2', 1],
-    ['Garbage', 'vendor2', 1],
-    ['Slow', 'vendor2', 1],
-    ['Empty', 'vendor2', 1],
-    ['Broke', 'vendor2', 0],
-    ['Badkey', 'vendor2', 0],
-    ['Moved', 'vendor2', 0],
-    ['Limited', 'vendor1', 1],
-    ['Catchall', 'vendor1', 1],
-  ])('goes on after %s, which %s answers', async (name, source, charged) => {
-    const two = await fakeVendor((row, _, response, charge) => {
-      charge()
-      response.end(
-        JSON.stringify({ data: { email: `${row}@acme.example`, verification: { status: 'valid' } } }),
+  it.each(casesOf<[string, string, number]>('providers/vendors/goes-on-after-which'))(
+    'goes on after %s, which %s answers',
+    async (name, source, charged) => {
+      const two = await fakeVendor((row, _, response, charge) => {
+        charge()
+        response.end(
+          JSON.stringify({ data: { email: `${row}@acme.example`, verification: { status: 'valid' } } }),
+        )
+      })
+      const one = await fakeVendor()
+      await withVendors(
+        [one, two],
+        async () => {
+          expect(await find(name)).toMatchObject({ email_source: source })
+          expect(await find(name)).toMatchObject({ email_source: source })
+          const times = { Limited: 2, Faulty: 1, Moved: 2 }[name] ?? 1
+          expect([one.asked.get(name), one.charged()]).toEqual([times, charged])
+        },
+        name === 'Slow' ? '2s' : undefined,
       )
-    })
-    const one = await fakeVendor()
-    await withVendors(
-      [one, two],
-      async () => {
-        expect(await find(name)).toMatchObject({ email_source: source })
-        expect(await find(name)).toMatchObject({ email_source: source })
-        const times = { Limited: 2, Faulty: 1, Moved: 2 }[name] ?? 1
-        expect([one.asked.get(name), one.charged()]).toEqual([times, charged])
-      },
-      name === 'Slow' ? '2s' : undefined,
-    )
-  })
+    },
+  )
 
   it('says whose answer was lost where nobody found anything, and asks no more', async () => {
     const vendor = await fakeVendor()

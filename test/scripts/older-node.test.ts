@@ -1,18 +1,17 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { widthOf } from '../../src/cli/output/text.js'
+import { perTest } from '../support/each.js'
 import { isLong, sample } from '../support/effort.js'
-import { type Clone, oldNodeClone, oldVersion, root } from '../support/older-node.js'
+import { oldNodeClone, oldVersion, root } from '../support/older-node.js'
 
-let here: Clone
+const here = perTest(() => oldNodeClone('package-lock.json', 'README.md', 'biome.json'))
 beforeEach(() => {
-  here = oldNodeClone('package-lock.json', 'README.md', 'biome.json')
   for (const name of ['src', 'docs']) symlinkSync(join(root, name), here.path(name), 'junction')
   mkdirSync(here.path('test'))
 })
-afterEach(() => here.remove())
 
 /** Runs a command as a shell on the machine with the older Node would. */
 const shell = async (

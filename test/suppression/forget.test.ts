@@ -1,23 +1,22 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
 const people = `full_name,email,network_profile_url,company_domain,phone
 Jane Roe,jane@acme.example,https://www.network.example/in/jane-roe,acme.example,+33612345678
 Bob Poe,bob@acme.example,https://www.network.example/in/bob-poe,acme.example,+33612345679
 `
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   writeFileSync(join(here.home, 'companies.csv'), 'name,domain\nAcme,acme.example\n')
   writeFileSync(join(here.home, 'people.csv'), people)
   await here.json('data', 'import', 'companies', 'companies.csv')
   await here.json('data', 'import', 'people', 'people.csv')
   await here.json('engine', 'credits', 'set', '100')
 })
-afterEach(() => here.remove())
 
 const bytes = () =>
   ['engine.db', 'state.db', 'catalogue.db', 'engine.db-wal', 'state.db-wal', 'catalogue.db-wal'].map(

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
 import { accountRecord } from '../../../src/api/schemas/records.js'
-import { eventBody, eventNames, eventOf, events } from '../../../src/api/webhooks/events.js'
+import { type EventName, eventBody, eventNames, eventOf, events } from '../../../src/api/webhooks/events.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const fieldsOf = (name: (typeof names)[number]) => Object.keys(eventBody(name).shape)
 const names = eventNames()
@@ -65,21 +66,7 @@ describe('webhook events', () => {
     expect(JSON.stringify(z.toJSONSchema(eventBody(name)))).toContain(name)
   })
 
-  it.each([
-    ['account_import.record', ['ordinal', 'account']],
-    ['account_import.completed', ['accounts', 'total', 'truncated', 'part', 'parts']],
-    ['lead_search.record', ['ordinal', 'lead', 'company']],
-    ['lead_search.completed', ['leads', 'total', 'truncated', 'part', 'parts']],
-    ['lead_search.failed', ['error']],
-    ['list_import.completed', ['list']],
-    ['list_import.failed', ['list', 'error']],
-    ['hiring_import.record', ['ordinal', 'account', 'jobs']],
-    ['hiring_import.completed', ['accounts', 'total', 'truncated', 'part', 'parts']],
-    ['stack_import.record', ['ordinal', 'account', 'technologies_found']],
-    ['growth_import.record', ['ordinal', 'account']],
-    ['lookalike_import.record', ['ordinal', 'account', 'similarity']],
-    ['contact_enrichment.failed', ['error']],
-  ] as const)('%s carries %j', (name, carried) => {
+  it.each(casesOf<[EventName, string[]]>('api/webhooks/events/carries'))('%s carries %j', (name, carried) => {
     expect(fieldsOf(name)).toEqual([...common, ...carried])
   })
 

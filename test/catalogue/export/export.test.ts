@@ -1,21 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
+import { perTest } from '../../support/each.js'
 import { bytesOf, exported, openEmpty, stillClock } from '../open.js'
 
 describe('an export of a catalogue', () => {
-  let catalogue: Catalogue
-  let copy: Catalogue
-  beforeEach(async () => {
-    catalogue = await openEmpty()
-    copy = await openEmpty()
-    await loadSample(catalogue, { companies: 60, people: 300, now: stillClock.now() })
-  })
-  afterEach(async () => {
-    await catalogue.close()
-    await copy.close()
-  })
+  const catalogue = perTest(openEmpty)
+  const copy = perTest(openEmpty)
+  beforeEach(() => loadSample(catalogue, { companies: 60, people: 300, now: stillClock.now() }))
 
   it('can be imported unchanged', async () => {
     for (const kind of kinds) {

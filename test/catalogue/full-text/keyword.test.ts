@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toFts5 } from '../../../src/catalogue/dialect/sqlite.js'
 import { parseKeyword } from '../../../src/catalogue/full-text/keyword.js'
 import { tries } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 
 /** A keyword as a tree, with the ways to write and to evaluate it. */
 type Tree =
@@ -116,24 +117,12 @@ describe('a keyword', () => {
     )
   })
 
-  it.each<[string, string, boolean]>([
-    ['sales manager', 'Manager of Sales', true],
-    ['"sales manager"', 'Manager of Sales', false],
-    ['“sales manager”', 'the Sales Manager', true],
-    ['sales and manager', 'sales manager', false],
-    ['sales and manager', 'manager and sales', true],
-    ['"NOT"', 'to be or not to be', true],
-    ['a OR b c', 'a', true],
-    ['a OR b c', 'b', false],
-    ['NOT a OR b', 'a b', true],
-    ['NOT NOT a', 'a', true],
-    ['R&D', 'r d', true],
-    ['sales & marketing', 'marketing sales', true],
-    ['((((((((((a))))))))))', 'a', true],
-    ['INGENIEUR', 'ingénieur', true],
-  ])('%s matches %s: %s', (keyword, text, found) => {
-    expect(has(keyword, text)).toBe(found)
-  })
+  it.each(casesOf<[string, string, boolean]>('catalogue/full-text/keyword/matches'))(
+    '%s matches %s: %s',
+    (keyword, text, found) => {
+      expect(has(keyword, text)).toBe(found)
+    },
+  )
 
   it.each<[string, string]>([
     ['(a', 'a parenthesis is not closed'],

@@ -3,6 +3,7 @@ import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { Connection, Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
+import { casesOf } from '../../support/fixtures.js'
 import { exported, openEmpty } from '../open.js'
 
 const profile = (slug: string) => `https://www.network.example/company/${slug}`
@@ -100,37 +101,17 @@ describe('companies that are imported', () => {
     ])
   })
 
-  it.each<[string, RawRecord, string]>([
-    ['words for a number', { domain: 'acme.example', headcount: 'about fifty' }, 'headcount'],
-    ['half a person', { domain: 'acme.example', headcount: '1.5' }, 'headcount'],
-    ['a country that there is not', { domain: 'acme.example', country: 'Atlantis' }, 'country'],
-    [
-      'the profile of a person',
-      { domain: 'acme.example', network_url: 'https://network.example/in/jane' },
-      'network_url',
-    ],
-    ['a size that there is not', { domain: 'acme.example', employee_range: 'many' }, 'employee_range'],
-    ['an object for a text', { domain: 'acme.example', name: { first: 'x' } }, 'name'],
-    ['NUL', { domain: 'acme.example', name: 'a\0b' }, 'name'],
-    [
-      'a history without numbers',
-      { domain: 'acme.example', headcount_history: [{ date: '2026-01-01' }] },
-      'headcount_history',
-    ],
-    ['a history that is no JSON', { domain: 'acme.example', headcount_history: '[{' }, 'headcount_history'],
-    [
-      'a confidence above 1',
-      { domain: 'acme.example', technology_details: [{ slug: 'react', confidence: 2 }] },
-      'technology_details',
-    ],
-  ])('are read without %s, which is counted and named', async (_, company, field) => {
-    const report = await take({ domain: 'x.example' }, { ...company, city: 'Paris' })
-    expect(report).toMatchObject({ added: 2, rejectedTotal: 0 })
-    expect(report.leftOut).toEqual([{ field, values: 1, sample: expect.any(String) }])
-    const stored = (await exported(catalogue, 'companies'))[1]
-    expect(stored).toMatchObject({ domain: 'acme.example', city: 'Paris' })
-    expect(stored).not.toHaveProperty(field)
-  })
+  it.each(casesOf<[string, RawRecord, string]>('catalogue/import/import/are-read-without-which'))(
+    'are read without %s, which is counted and named',
+    async (_, company, field) => {
+      const report = await take({ domain: 'x.example' }, { ...company, city: 'Paris' })
+      expect(report).toMatchObject({ added: 2, rejectedTotal: 0 })
+      expect(report.leftOut).toEqual([{ field, values: 1, sample: expect.any(String) }])
+      const stored = (await exported(catalogue, 'companies'))[1]
+      expect(stored).toMatchObject({ domain: 'acme.example', city: 'Paris' })
+      expect(stored).not.toHaveProperty(field)
+    },
+  )
 
   it('are all counted when rejected, also beyond the reported ones', async () => {
     const report = await take(...Array.from({ length: 1_200 }, () => ({ name: 'x' })))

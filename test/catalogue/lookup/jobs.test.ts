@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import type { Account, JobFilters } from '../../../src/engine/ports/ports.js'
+import { casesOf } from '../../support/fixtures.js'
 import { exported, openEmpty, openWith, stillClock } from '../open.js'
 
 const now = stillClock.now()
@@ -69,30 +70,12 @@ describe('the jobs of a company', () => {
     })
   })
 
-  it.each<[string, JobFilters, string[]]>([
-    ['the last days, the first of them whole', { posted_within_days: 7 }, ['new', 'edge']],
-    ['fewer days', { posted_within_days: 6 }, ['new']],
-    ['any word of the title', { job_title_keywords: ['senior', 'CLERK'] }, ['old', 'undated']],
-    ['a phrase', { job_title_keywords: ['data engineer'] }, ['old']],
-    ['a word without its accents', { job_title_keywords: ['ingenieur donnees'] }, ['edge']],
-    ['no word of the title', { excluded_job_title_keywords: ['engineer'] }, ['edge', 'undated']],
-    ['a word of the description', { job_description_keywords: ['postgresql'] }, ['new']],
-    ['no word of the description', { excluded_job_description_keywords: ['pencil'] }, ['new', 'edge', 'old']],
-    ['title and description', { job_title_keywords: ['data'], job_description_keywords: ['works'] }, ['new']],
-    ['countries', { job_country_codes: ['FR', 'BE'] }, ['edge', 'old']],
-    ['other countries, or none known', { excluded_job_country_codes: ['FR', 'BE'] }, ['new', 'undated']],
-    [
-      'empty lists, which say nothing',
-      { job_title_keywords: [], job_country_codes: [] },
-      ['new', 'edge', 'old', 'undated'],
-    ],
-    ['quotes', { job_description_keywords: ['and "quotes"'] }, ['new']],
-    ['what only looks like a search', { job_title_keywords: ['data OR clerk', 'cle*', ') OR ('] }, []],
-    ['words of signs alone, which nothing holds', { job_title_keywords: ['"', '!!', '🎈'] }, []],
-    ['no word of signs alone', { excluded_job_title_keywords: ['!!'] }, ['new', 'edge', 'old', 'undated']],
-  ])('are found by %s', async (_, filters, jobs) => {
-    expect(await found(filters)).toEqual(jobs)
-  })
+  it.each(casesOf<[string, JobFilters, string[]]>('catalogue/lookup/jobs/are-found-by'))(
+    'are found by %s',
+    async (_, filters, jobs) => {
+      expect(await found(filters)).toEqual(jobs)
+    },
+  )
 
   it('are found with as many and as long keywords as a request may have', async () => {
     const words = Array.from({ length: 1_000 }, (_, at) => `word${at} `.repeat(50).trim())

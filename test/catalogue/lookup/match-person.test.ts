@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { personRecord } from '../../../src/api/schemas/records.js'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { PersonQuery } from '../../../src/engine/ports/ports.js'
 import { anyCodePoint } from '../../support/any-text.js'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { openWith } from '../open.js'
 
@@ -57,13 +57,11 @@ const people = [
   { id: 'us', full_name: 'Uma Unsaid', company_name: 'Nowhere Ltd', phones: ['+12125550102'] },
 ]
 
-let catalogue: Catalogue
+const catalogue = perFile(() => openWith(companies))
 beforeAll(async () => {
-  catalogue = await openWith(companies)
   const { rejected } = await catalogue.importRecords('people', people)
   expect(rejected).toEqual([])
 })
-afterAll(() => catalogue.close())
 
 const named = (name: string, query: PersonQuery): PersonQuery => {
   const [firstName, lastName] = name.split(' ', 2)

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { beforeAll, expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { openEmpty } from '../open.js'
 
-let catalogue: Catalogue
+const catalogue = perFile(openEmpty)
 beforeAll(async () => {
-  catalogue = await openEmpty()
   const titles = [
     'Head Falconer',
     'head falconer',
@@ -20,7 +19,6 @@ beforeAll(async () => {
   }))
   await catalogue.importRecords('people', people)
 })
-afterAll(() => catalogue.close())
 
 it.each<[string, string[]]>([
   ['falconer', ['Head Falconer', 'Falconer', 'Falconer, Head of Birds']],

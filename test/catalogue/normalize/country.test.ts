@@ -1,29 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createCountryNormalizer, toCountryCode } from '../../../src/catalogue/normalize/country.js'
+import { casesOf } from '../../support/fixtures.js'
 
 describe('a country code', () => {
-  it.each([
-    ['FR', 'FR'],
-    [' fr ', 'FR'],
-    ['FRA', 'FR'],
-    ['France', 'FR'],
-    ['united states', 'US'],
-    ['United States of America', 'US'],
-    ['U.S.A.', 'US'],
-    ['États-Unis', 'US'],
-    ['UK', 'GB'],
-    ['Royaume-Uni', 'GB'],
-    ['Allemagne', 'DE'],
-    ['Deutschland', 'DE'],
-    ["Côte d'Ivoire", 'CI'],
-    ['Pays-Bas', 'NL'],
-    ['Japan', 'JP'],
-    ['Vereinigte Staaten', 'US'],
-    ['Österreich', 'AT'],
-    ['Estados Unidos', 'US'],
-    ['Paesi Bassi', 'NL'],
-    ['Sverige', 'SE'],
-  ])('of %s is %s', (text, code) => {
+  it.each(casesOf<[string, string]>('catalogue/normalize/country/of-is'))('of %s is %s', (text, code) => {
     expect(toCountryCode(text)).toBe(code)
   })
 

@@ -3,59 +3,21 @@ import { getDomain } from 'tldts'
 import { describe, expect, it } from 'vitest'
 import { toDomain } from '../../../src/catalogue/normalize/domain.js'
 import { isLong } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
 describe('the registrable domain', () => {
-  it.each([
-    ['acme.example', 'acme.example'],
-    ['ACME.Example', 'acme.example'],
-    ['  acme.example ', 'acme.example'],
-    ['www.acme.example', 'acme.example'],
-    ['acme.example.', 'acme.example'],
-    ['https://www.Acme.example/about?x=1#top', 'acme.example'],
-    ['//acme.example/pricing', 'acme.example'],
-    ['http://user:secret@acme.example:8080/', 'acme.example'],
-    ['acme.example:443', 'acme.example'],
-    ['shop.acme.example/cart', 'acme.example'],
-    ['jane.doe@acme.example', 'acme.example'],
-    ['mailto:jane@acme.example', 'acme.example'],
-    ['Jane Doe <jane@mail.acme.example>', 'acme.example'],
-    ['www.acme.co.uk', 'acme.co.uk'],
-    ['https://shop.acme.com.au/', 'acme.com.au'],
-    ['bücher.example', 'xn--bcher-kva.example'],
-    ['https://BÜCHER.example/x', 'xn--bcher-kva.example'],
-    ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
-    ['b%C3%BCcher.example', 'xn--bcher-kva.example'],
-    ['acme.github.io', 'acme.github.io'],
-    ['github.io', 'github.io'],
-    ['gmail.com', 'gmail.com'],
-    ['www.com', 'www.com'],
-  ])('of %s is %s', (text, domain) => {
+  it.each(casesOf<[string, string]>('catalogue/normalize/domain/of-is'))('of %s is %s', (text, domain) => {
     expect(toDomain(text)).toBe(domain)
   })
 
-  it.each([
-    'acme.co.uk,',
-    'acme.co.uk;',
-    '"acme.co.uk"',
-    '(acme.co.uk)',
-    '<acme.co.uk>',
-    '\u200bacme.co.uk',
-    'acme.co.uk\u00a0',
-    'http:/acme.co.uk',
-    'https:acme.co.uk',
-    'http//acme.co.uk',
-    'https://https://acme.co.uk/about',
-    'www acme.co.uk',
-    'Website: acme.co.uk',
-    '[acme.co.uk](https://acme.co.uk)',
-    'acme.co.uk, acme.fr',
-    'https://acme.co.uk | https://acme.co.uk/fr',
-    'acme.co.uk (main site)',
-  ])('is found in %j, as people write it', (text) => {
-    expect(toDomain(text)).toBe('acme.co.uk')
-  })
+  it.each(casesOf<string>('catalogue/normalize/domain/is-found-in-as'))(
+    'is found in %j, as people write it',
+    (text) => {
+      expect(toDomain(text)).toBe('acme.co.uk')
+    },
+  )
 
   it.each(['jane@gmail.com', 'jane@GoogleMail.com', 'mailto:jane@hotmail.co.uk', 'jane@web.de'])(
     '%s says nothing: a free mailbox',
@@ -64,32 +26,12 @@ describe('the registrable domain', () => {
     },
   )
 
-  it.each([
-    '',
-    ' ',
-    'n/a',
-    '-',
-    'none',
-    'acme',
-    'localhost',
-    'http://localhost:3000/',
-    '192.168.0.1',
-    'http://[::1]/',
-    'Acme Inc.',
-    'acme example',
-    'Node.js is great',
-    'ask bob at acme.example',
-    'http:// www',
-    'co.uk',
-    'http://',
-    '@',
-    'jane@',
-    'a..example',
-    '.example',
-    '%zz.example',
-  ])('does not exist in "%s"', (text) => {
-    expect(toDomain(text)).toBeUndefined()
-  })
+  it.each(casesOf<string>('catalogue/normalize/domain/does-not-exist-in'))(
+    'does not exist in "%s"',
+    (text) => {
+      expect(toDomain(text)).toBeUndefined()
+    },
+  )
 
   it('is the domain itself when that is registrable', () => {
     // To make the first path of fast-check takes half a second.

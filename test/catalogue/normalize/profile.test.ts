@@ -2,45 +2,24 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { networkHosts } from '../../../src/api/values/network-url.js'
 import { parseProfile } from '../../../src/catalogue/normalize/profile.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
 describe('a profile url', () => {
-  it.each([
-    ['https://www.linkedin.com/company/acme', { kind: 'company', slug: 'acme' }],
-    ['http://linkedin.com/company/Acme/', { kind: 'company', slug: 'acme' }],
-    ['linkedin.com/company/acme?trk=x#y', { kind: 'company', slug: 'acme' }],
-    ['//fr.linkedin.com/company/acme/about/', { kind: 'company', slug: 'acme' }],
-    ['HTTPS://WWW.LINKEDIN.COM/COMPANY/ACME', { kind: 'company', slug: 'acme' }],
-    ['https://network.example/company/soci%C3%A9t%C3%A9', { kind: 'company', slug: 'société' }],
-    ['https://www.network.example/company/12345', { kind: 'company', id: '12345' }],
-    ['https://www.linkedin.com/sales/company/12345?_ntb=x', { kind: 'company', id: '12345' }],
-    ['https://www.linkedin.com/sales/company/12345/people', { kind: 'company', id: '12345' }],
-    ['https://www.linkedin.com/in/Jane-Doe-1a2b/', { kind: 'person', slug: 'jane-doe-1a2b' }],
-    ['https://de.linkedin.com/in/j%C3%BCrgen', { kind: 'person', slug: 'jürgen' }],
-    ['https://www.linkedin.com/in/ACoAAAbCdE', { kind: 'person', id: 'ACoAAAbCdE' }],
-    ['https://www.linkedin.com/sales/lead/ACwAAAbCdE,NAME_SEARCH,xYz', { kind: 'person', id: 'ACwAAAbCdE' }],
-    ['https://www.linkedin.com/sales/lead/ACwAAAbCdE%2CNAME_SEARCH', { kind: 'person', id: 'ACwAAAbCdE' }],
-  ])('is parsed from %s', (url, profile) => {
-    expect(parseProfile(url)).toEqual(profile)
-  })
+  it.each(casesOf<[string, Record<string, unknown>]>('catalogue/normalize/profile/is-parsed-from'))(
+    'is parsed from %s',
+    (url, profile) => {
+      expect(parseProfile(url)).toEqual(profile)
+    },
+  )
 
-  it.each([
-    '',
-    'acme',
-    'acme.example',
-    'https://acme.example/company/acme',
-    'https://evil-linkedin.com/company/acme',
-    'https://linkedin.com.evil.example/company/acme',
-    'https://www.linkedin.com/',
-    'https://www.linkedin.com/company/',
-    'https://www.linkedin.com/company/%zz',
-    'https://www.linkedin.com/feed/update/1',
-    'https://www.linkedin.com/sales/search/company?query=x',
-    'https://www.linkedin.com/search/results/people/?keywords=x',
-  ])('is not parsed from "%s"', (url) => {
-    expect(parseProfile(url)).toBeUndefined()
-  })
+  it.each(casesOf<string>('catalogue/normalize/profile/is-not-parsed-from'))(
+    'is not parsed from "%s"',
+    (url) => {
+      expect(parseProfile(url)).toBeUndefined()
+    },
+  )
 
   it('may have the hosts of a setting', () => {
     expect(parseProfile('https://net.test/company/acme', ['net.test'])).toEqual({

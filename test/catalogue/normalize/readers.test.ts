@@ -7,27 +7,18 @@ import {
   texts,
   wholeNumber,
 } from '../../../src/catalogue/normalize/readers.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const readers = { bool, decimal, email, employeeRange, texts, wholeNumber }
 type ReaderName = keyof typeof readers
 
 describe('a field of a record', () => {
-  test.each<[ReaderName, unknown, unknown]>([
-    ['decimal', '1.234,5', 1_234.5],
-    ['decimal', '€ 1,234.5', 1_234.5],
-    ['decimal', '-2e3', -2_000],
-    ['wholeNumber', 0, 0],
-    ['wholeNumber', '1 000', 1_000],
-    ['bool', 'TRUE', true],
-    ['bool', 'x', true],
-    ['bool', 'Non', false],
-    ['texts', 'a; b;;a', ['a', 'b']],
-    ['texts', [], []],
-    ['email', 'MAILTO:Ada@Known.example', 'ada@known.example'],
-    ['employeeRange', '1,001 – 5,000 employees', '1001-5000'],
-  ])('as %s is read from %j', (name, given, expected) => {
-    expect(readers[name](given)).toEqual(expected)
-  })
+  test.each(casesOf<[ReaderName, unknown, unknown]>('catalogue/normalize/readers/as-is-read-from'))(
+    'as %s is read from %j',
+    (name, given, expected) => {
+      expect(readers[name](given)).toEqual(expected)
+    },
+  )
 
   test.each(Object.keys(readers) as ReaderName[])('as %s is absent when it is blank', (name) => {
     for (const blank of [undefined, null, '', ' ']) expect(readers[name](blank)).toBeUndefined()

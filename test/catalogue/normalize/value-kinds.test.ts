@@ -6,57 +6,19 @@ import {
   toColumnKind,
   toValueKind,
 } from '../../../src/catalogue/normalize/value-kinds.js'
+import { casesOf } from '../../support/fixtures.js'
 
 describe('a value is recognised by its form', () => {
-  test.each([
-    ['https://www.linkedin.com/in/ada-lovelace', 'person profile'],
-    ['de.linkedin.com/in/ada/', 'person profile'],
-    ['http://linkedin.com/sales/lead/ACwAAAx,NAME_SEARCH,abcd', 'person profile'],
-    ['https://www.network.example/sales/people/ACwAAAx,NAME_SEARCH', 'person profile'],
-    ['https://www.linkedin.com/company/acme', 'company profile'],
-    ['https://www.linkedin.com/sales/company/1234?_ntb=x', 'company profile'],
-    ['Ada@Acme.example', 'email'],
-    ['Ada Lovelace <ada@acme.example>', 'email'],
-    ['mailto:ada@acme.example', 'email'],
-    ['+1 555-010-1234', 'phone'],
-    ["'+33 6 39 98 00 01", 'phone'],
-    ['(0)89 12345 678', 'phone'],
-    ['555-010-0199', 'phone'],
-    ['06 39 98 12 34', 'phone'],
-    ['acme.example', 'web address'],
-    ['https://acme.example/about?x=1', 'web address'],
-    ['FR', 'country'],
-    ['USA', 'country'],
-    ['Vereinigte Staaten', 'country'],
-    ["Côte d'Ivoire", 'country'],
-    ['Ada Lovelace', 'person name'],
-    ['Müller, Jürgen', 'person name'],
-    ['Jean-Pierre de la Tour', 'person name'],
-    ['Zoé', 'person name'],
-    ['Acme Holding GmbH', 'company name'],
-    ['Acme, Inc.', 'company name'],
-  ])('%s is a %s', (cell, kind) => {
+  test.each(casesOf<[string, string]>('catalogue/normalize/value-kinds/is-a'))('%s is a %s', (cell, kind) => {
     expect(toValueKind(cell)).toBe(kind)
   })
 
-  test.each([
-    '',
-    'Acme',
-    'Acme Robotics',
-    'Head of Sales',
-    'SAP',
-    'München, Germany',
-    'Lovelace',
-    '51-200',
-    '1001-5000',
-    '2024-01-15',
-    '01/02/2024',
-    '12 000 000',
-    '120 000 000',
-    '75008',
-  ])('%j is none of them', (cell) => {
-    expect(toValueKind(cell)).toBeUndefined()
-  })
+  test.each(casesOf<string>('catalogue/normalize/value-kinds/is-none-of-them'))(
+    '%j is none of them',
+    (cell) => {
+      expect(toValueKind(cell)).toBeUndefined()
+    },
+  )
 })
 
 test('a column is of the kind that more than half of its cells are', () => {

@@ -3,63 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/dates.js'
 import { findLocations, findPlace } from '../../../src/catalogue/places/place.js'
 import { tries } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const sources = ['live', 'database', 'hiring'] as const
 const contexts = (name: string) => findLocations(name, 'database').map(({ context }) => context)
 
 describe('the first location found', () => {
-  it.each<[name: string, id: string, context: string]>([
-    ['Lyon', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['lyon', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['  LYON  ', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['lyon france', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['Lyon, France', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['Lyon, Rhône, Auvergne-Rhône-Alpes, France', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['Lyon et périphérie', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['lyo', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
-    ['Île-de-France', 'geo:FR.11', 'Île-de-France, France'],
-    ['ile de france', 'geo:FR.11', 'Île-de-France, France'],
-    ['Bretagne', 'geo:FR.53', 'Brittany, France'],
-    ['PACA', 'geo:FR.93', "Provence-Alpes-Côte d'Azur, France"],
-    ['St Etienne', 'geo:2980291', 'Saint-Étienne, Auvergne-Rhône-Alpes, France'],
-    ['saint et, france', 'geo:2980291', 'Saint-Étienne, Auvergne-Rhône-Alpes, France'],
-    ['paris', 'geo:2988507', 'Paris, Île-de-France, France'],
-    ['Greater Paris Metropolitan Region', 'geo:2988507', 'Paris, Île-de-France, France'],
-    ['paris texas', 'geo:4717560', 'Paris, Texas, United States'],
-    ['Paris, TX', 'geo:4717560', 'Paris, Texas, United States'],
-    ['new york', 'geo:US.NY', 'New York, United States'],
-    ['New York, NY', 'geo:5128581', 'New York City, New York, United States'],
-    ['NYC', 'geo:5128581', 'New York City, New York, United States'],
-    ['los angeles ca', 'geo:5368361', 'Los Angeles, California, United States'],
-    ['San Francisco Bay Area', 'geo:5391959', 'San Francisco, California, United States'],
-    ['Austin, Texas Metropolitan Area', 'geo:4671654', 'Austin, Texas, United States'],
-    ['springfield illinois united states', 'geo:4250542', 'Springfield, Illinois, United States'],
-    ['Washington, D.C.', 'geo:4140963', 'Washington, D.C., District of Columbia, United States'],
-    ['united kingdom', 'geo:GB', 'United Kingdom'],
-    ['UK', 'geo:GB', 'United Kingdom'],
-    ['Royaume-Uni', 'geo:GB', 'United Kingdom'],
-    ['England', 'geo:GB.ENG', 'England, United Kingdom'],
-    ['Londres', 'geo:2643743', 'London, England, United Kingdom'],
-    ['USA', 'geo:US', 'United States'],
-    ['états unis', 'geo:US', 'United States'],
-    ['fr', 'geo:FR', 'France'],
-    ['Deutschland', 'geo:DE', 'Germany'],
-    ['Bayern', 'geo:DE.02', 'Bavaria, Germany'],
-    ['München', 'geo:2867714', 'Munich, Bavaria, Germany'],
-    ['muenchen', 'geo:2867714', 'Munich, Bavaria, Germany'],
-    ['cologne', 'geo:2886242', 'Köln, North Rhine-Westphalia, Germany'],
-    ['Hamburg, Germany', 'geo:DE.04', 'Hamburg, Germany'],
-    ['zurich', 'geo:CH.ZH', 'Zurich, Switzerland'],
-    ['cataluña', 'geo:ES.56', 'Catalonia, Spain'],
-    ['georgia', 'geo:GE', 'Georgia'],
-    ['Georgia, USA', 'geo:US.GA', 'Georgia, United States'],
-    ['Ho Chi Minh City, Vietnam', 'geo:VN.79', 'Ho Chi Minh City, Vietnam'],
-    ['bergen norway', 'geo:3161732', 'Bergen, Vestland, Norway'],
-    ['york', 'geo:2633352', 'York, England, United Kingdom'],
-    ['st louis', 'geo:4407066', 'St. Louis, Missouri, United States'],
-  ])('for "%s" is %s (%s)', (name, id, context) => {
-    expect(findLocations(name, 'database')[0]).toMatchObject({ id, context })
-  })
+  it.each(casesOf<[name: string, id: string, context: string]>('catalogue/places/locations/for-is'))(
+    'for "%s" is %s (%s)',
+    (name, id, context) => {
+      expect(findLocations(name, 'database')[0]).toMatchObject({ id, context })
+    },
+  )
 })
 
 describe('locations', () => {

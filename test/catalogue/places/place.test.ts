@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/dates.js'
 import { findPlace, findRegion, parsePlace } from '../../../src/catalogue/places/place.js'
+import { casesOf } from '../../support/fixtures.js'
 
 describe('a place', () => {
   it.each([
@@ -40,20 +41,7 @@ describe('a place', () => {
     expect([place?.kind, place?.code]).toEqual([kind, code])
   })
 
-  it.each([
-    '',
-    ' ',
-    'Lyo',
-    'Nowhere',
-    'Paris, Nowhere',
-    'geo:',
-    'geo:ZZ',
-    'geo:FR.ZZ',
-    'geo:1',
-    '123456789',
-    '999999999999999',
-    'urn:1',
-  ])('is not found by %j', (text) => {
+  it.each(casesOf<string>('catalogue/places/place/is-not-found-by'))('is not found by %j', (text) => {
     expect(findPlace(text)).toBeUndefined()
   })
 

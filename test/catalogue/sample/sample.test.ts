@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { kinds, type RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample, sampleData } from '../../../src/catalogue/sample/sample.js'
+import { perFile } from '../../support/each.js'
 import { openEmpty, stillClock } from '../open.js'
 
 const now = stillClock.now()
@@ -69,14 +69,12 @@ describe('the sample', () => {
 })
 
 describe('a catalogue with the sample', () => {
-  let catalogue: Catalogue
+  const catalogue = perFile(openEmpty)
   beforeAll(async () => {
-    catalogue = await openEmpty()
     const reports = await loadSample(catalogue, { companies: 60, people: 300, now })
     for (const kind of kinds)
       expect(reports[kind]).toMatchObject({ updated: 0, rejectedTotal: 0, companies: 0 })
   })
-  afterAll(() => catalogue.close())
 
   it('has the same size after the sample is loaded again', async () => {
     const before = await catalogue.stats()

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Nested, parseNested } from '../../../src/catalogue/search-url/grammar.js'
+import { casesOf } from '../../support/fixtures.js'
 
 /** Maps as arrays of their entries, to be compared at a glance. */
 const plain = (value: Nested): unknown =>
@@ -26,23 +27,12 @@ describe('the nested notation', () => {
     expect(plain(parseNested(text))).toEqual(value)
   })
 
-  it.each([
-    '',
-    'a',
-    '(',
-    '(a)',
-    '(a:1',
-    '(a:1))',
-    '(a:1)x',
-    '(a:List(1)',
-    '(a:1,)',
-    '(a:1,a:2)',
-    '(1:a)',
-    '(:a)',
-    '(a:x(y))',
-  ])('is refused when it is broken: %j', (text) => {
-    expect(() => parseNested(text)).toThrow(expect.objectContaining({ code: 'field.broken_query' }))
-  })
+  it.each(casesOf<string>('catalogue/search-url/grammar/is-refused-when-it'))(
+    'is refused when it is broken: %j',
+    (text) => {
+      expect(() => parseNested(text)).toThrow(expect.objectContaining({ code: 'field.broken_query' }))
+    },
+  )
 
   it('may be nested twenty levels deep, and no deeper', () => {
     const nested = (levels: number) => `${'(a:'.repeat(levels)}x${')'.repeat(levels)}`

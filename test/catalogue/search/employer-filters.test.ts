@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
+import { perFile } from '../../support/each.js'
 import { openWith, stillClock } from '../open.js'
 
 const now = stillClock.now()
@@ -24,9 +24,8 @@ const people = [
   { at: 'delta.example', past_positions: [{ company_name: 'Monday.example' }] },
 ]
 
-let catalogue: Catalogue
+const catalogue = perFile(() => openWith(companies))
 beforeAll(async () => {
-  catalogue = await openWith(companies)
   const { rejected } = await catalogue.importRecords('people', [
     ...people.map(({ at, ...person }, number) => ({
       ...{ full_name: `Person ${number}`, network_profile_url: `https://www.network.example/in/p${number}` },
@@ -40,7 +39,6 @@ beforeAll(async () => {
   ])
   expect(rejected).toEqual([])
 })
-afterAll(() => catalogue.close())
 
 /** Returns the numbers of the people that a search finds; counting must agree. */
 async function numbersOf(filters: PeopleFilters): Promise<number[]> {

@@ -7,6 +7,7 @@ import { foldText } from '../../../src/catalogue/normalize/name.js'
 import { findRegion } from '../../../src/catalogue/places/place.js'
 import { inPlaces } from '../../../src/catalogue/search/conditions.js'
 import { tries } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 
 type Row = readonly [key: number, country: string | null, region: string | null, city: string | null]
 
@@ -61,26 +62,13 @@ describe('people in a place', () => {
     [11, 'US', null, 'paris'] as const,
   ]
 
-  it.each<[ids: string[], keys: number[]]>([
-    [['geo:FR'], [1, 2, 3, 10]],
-    [['France'], [1, 2, 3, 10]],
-    [['geo:FR.84'], [1, 2]],
-    [['Lyon'], [1, 10]],
-    [['hiring:2996944'], [1, 10]],
-    [['Paris, Texas'], [4, 11]],
-    [['Paris, Illinois'], [5]],
-    [['Munich'], [6, 7]],
-    [['NYC'], [8]],
-    [['geo:US.NY'], [8]],
-    [
-      ['105015875', 'München'],
-      [1, 2, 3, 6, 7, 10],
-    ],
-    [[], []],
-  ])('are found by %j', (ids, expected) => {
-    keep(people)
-    expect(keys(inPlaces('included_locations', ids))).toEqual(expected)
-  })
+  it.each(casesOf<[ids: string[], keys: number[]]>('catalogue/search/place-condition/are-found-by'))(
+    'are found by %j',
+    (ids, expected) => {
+      keep(people)
+      expect(keys(inPlaces('included_locations', ids))).toEqual(expected)
+    },
+  )
 
   it('are excluded by a place, but for people whose place is unknown', () => {
     keep(people)

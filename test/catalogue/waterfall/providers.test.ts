@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { Contact, ContactType } from '../../../src/engine/ports/ports.js'
 import { runWaterfall } from '../../../src/engine/records/waterfall.js'
+import { perFile } from '../../support/each.js'
 import { openWith } from '../open.js'
 
 const at = (slug: string) => `https://www.network.example/in/${slug}`
@@ -69,13 +69,11 @@ const people: RawRecord[] = [
   ...staff('free.example', (first, last) => `${first}.${last}@gmail.com`),
 ]
 
-let catalogue: Catalogue
+const catalogue = perFile(() => openWith(companies))
 beforeAll(async () => {
-  catalogue = await openWith(companies)
   const { rejected } = await catalogue.importRecords('people', people)
   expect(rejected).toEqual([])
 })
-afterAll(() => catalogue.close())
 
 const reach = async (contact: Contact, ...types: ContactType[]) =>
   runWaterfall(await catalogue.providers(), contact, { types, mobileOnly: false, phoneCountryCodes: [] })

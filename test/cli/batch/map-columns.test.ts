@@ -1,14 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { command, type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { command, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-  writeFileSync(join(here.home, 'in.csv'), 'Foo,Bar\nx,a.example\n')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => writeFileSync(join(here.home, 'in.csv'), 'Foo,Bar\nx,a.example\n'))
 
 const down = '\u001b[B'
 const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--map-only', '--format', 'json']

@@ -5,6 +5,7 @@ import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { chaosTo, type Fault } from '../../client/chaos.js'
 import { type Machine, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
 
 /** Five companies with people, one without, an invalid row, and a company again. */
@@ -31,13 +32,11 @@ const fill = async (home: Machine) => {
   return home
 }
 
-let here: Machine
-beforeEach(async () => {
-  here = await fill(machine())
+const here = perTest(() => fill(machine()))
+beforeEach(() => {
   const rows = companies.map((name, at) => `${at},${name === '' ? '' : `${name}.example`}`)
   writeFileSync(join(here.home, 'in.csv'), `Record ID,Website\n${rows.join('\n')}\n`)
 })
-afterEach(() => here.remove())
 
 const asked = ['leads', 'search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
 const search = (...more: string[]) => here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more])

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   const companies = ['acme,acme.example,FR,120', 'globex,globex.example,DE,40', 'initech,initech.example,DE,']
   const stdin = `name,domain,country,headcount\n${companies.join('\n')}\n`
   await here.run(['data', 'import', 'companies', '-'], { stdin })
@@ -17,7 +17,6 @@ beforeEach(async () => {
     '4,nobody.example',
   ])
 })
-afterEach(() => here.remove())
 
 const write = (name: string, lines: readonly string[]) =>
   writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)

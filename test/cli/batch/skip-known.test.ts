@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   const companies = ['acme', 'globex', 'initech', 'hooli'].map((name) => `${name},${name}.example,FR`)
   const stdin = `name,domain,country\n${companies.join('\n')}\n`
   await here.run(['data', 'import', 'companies', '-'], { stdin })
@@ -19,7 +19,6 @@ beforeEach(async () => {
   // Of Globex only the name is known, which is a match in doubt.
   write('crm.csv', ['Account Name,Domain', 'ACME Ltd,www.acme.example', 'Globex,'])
 })
-afterEach(() => here.remove())
 
 const write = (name: string, lines: readonly string[]) =>
   writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)

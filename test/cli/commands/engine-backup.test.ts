@@ -1,16 +1,13 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { readClock } from '../../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
-import { type Machine, machine } from '../../support/command.js'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const file = (name: string) => join(here.home, name)
 const balance = async () =>

@@ -1,16 +1,15 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   await here.run(['data', 'import', 'companies', '-'], {
     stdin: 'name,domain\nRobots,robots.example\nRobots Two,robots-two.example\n',
   })
 })
-afterEach(() => here.remove())
 
 /** Queues an import of two companies whose webhook does not answer. */
 async function queued(): Promise<string> {

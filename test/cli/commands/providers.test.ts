@@ -1,19 +1,18 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import templates from '../../../src/providers/templates.json' with { type: 'json' }
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { acmemail, fakeFile, fakeVendor } from '../../support/vendors.js'
 
 const key = 'acme-secret-key-1234567890'
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   await here.json('init')
   writeFileSync(join(here.home, 'acme.yaml'), acmemail())
   writeFileSync(join(here.home, 'acme.key'), `${key}\n`, { mode: 0o600 })
 })
-afterEach(() => here.remove())
 
 const add = (...options: string[]) =>
   here.run(['providers', 'add', 'acme.yaml', '--key-file', 'acme.key', ...options])

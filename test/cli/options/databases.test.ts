@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 describe('runs that machines share', () => {
   it.each([

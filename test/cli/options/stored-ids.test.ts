@@ -1,16 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { answering, command, errorOf, keyed, type Machine, machine } from '../../support/command.js'
+import { answering, command, errorOf, keyed, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const enrich = async (name: string) => {
   writeFileSync(join(here.home, name), `domain\n${name}.example\n`)

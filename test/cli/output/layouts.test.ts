@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import facts from '../../../src/runs/output/crm-layouts.json' with { type: 'json' }
-import { type Machine, machine } from '../../support/command.js'
+import { machine } from '../../support/command.js'
+import { perFile } from '../../support/each.js'
 
-let here: Machine
+const here = perFile(machine)
 beforeAll(async () => {
-  here = machine()
   await here.run(['init'])
   await here.run(['data', 'sample', '--yes', '--companies', '60', '--people', '80'])
   writeFileSync(
@@ -18,7 +18,6 @@ beforeAll(async () => {
     'first name,Last Name,Website,Mobile\nLenya,Hertel,acme-robotics.example,+33612345678\n',
   )
 })
-afterAll(() => here.remove())
 
 const crms = ['hubspot', 'salesforce', 'pipedrive'] as const
 

@@ -2,18 +2,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type CommandResult, command, type Machine, machine } from '../../support/command.js'
-import { emptySchema, type TestDatabase } from '../../support/postgres.js'
+import { perFile, perTest } from '../../support/each.js'
+import { emptySchema } from '../../support/postgres.js'
 import { csvOf, type Listed } from './paying.js'
 
 const jane = 'jane.zwolinska@acme.example'
 const profile = 'https://www.network.example/in/jane-zwolinska-7'
 const person = { full_name: 'Jane Zwolinska', email: jane, network_profile_url: profile, title: 'Carver' }
 
-let schema: TestDatabase
+const schema = perFile(emptySchema)
 beforeAll(async () => {
-  schema = await emptySchema()
   const first = machine()
   const env = { PROSPECT_DATABASE_URL: schema.url }
   writeFileSync(join(first.home, 'catalogue.csv'), csvOf(40))
@@ -28,17 +28,10 @@ beforeAll(async () => {
   }
   first.remove()
 })
-afterAll(() => schema.drop())
 
-let here: Machine
-let there: Machine
-beforeEach(() => {
-  here = machine()
-  there = machine()
-})
+const here = perTest(machine)
+const there = perTest(machine)
 afterEach(async () => {
-  here.remove()
-  there.remove()
   await sql('TRUNCATE runs, answers, spending, run_locks CASCADE')
 })
 

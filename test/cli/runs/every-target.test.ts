@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { isLong, tries } from '../../support/effort.js'
 import { prospect } from '../../support/processes.js'
 import { engineWith, type Reach, type Reached, reaches } from './served.js'
@@ -6,9 +7,8 @@ import { engineWith, type Reach, type Reached, reaches } from './served.js'
 const peopleCount = 260
 const companyCount = tries(250, 400)
 
-let filled: Awaited<ReturnType<typeof engineWith>>
-beforeAll(async () => {
-  filled = await engineWith(async (owner) => {
+const filled = perFile(async () =>
+  engineWith(async (owner) => {
     const people = Array.from(
       { length: peopleCount },
       (_, at) => `Ada,Number ${at},c${at}.example,ada@c${at}.example`,
@@ -17,11 +17,8 @@ beforeAll(async () => {
     await owner.run(['data', 'import', 'people', '-'], { stdin: `${header}\n${people.join('\n')}\n` })
     const companies = Array.from({ length: companyCount }, (_, at) => `Company ${at},company-${at}.example`)
     await owner.run(['data', 'import', 'companies', '-'], { stdin: `name,domain\n${companies.join('\n')}\n` })
-  })
-})
-afterAll(() => {
-  filled.remove()
-})
+  }),
+)
 
 const domains = (count: number, from = 0) =>
   Array.from({ length: count }, (_, at) => `company-${from + at}.example`)

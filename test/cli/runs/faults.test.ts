@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type Machine, machine, type StartedCommand } from '../../support/command.js'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { csvOf, known, machines, type Paying } from './paying.js'
 
@@ -30,12 +31,8 @@ accounts --status 422 --code plan_limit_reached --nth 47 --count 2
 accounts --invalid-session --nth 53 --count 2
 `
 
-let filled: Awaited<ReturnType<typeof machines>>
 let owner: Paying
-beforeAll(async () => {
-  filled = await machines(rows, 2 * rows)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(rows, 2 * rows))
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(async () => {
-  here = machine()
   await here.run(['data', 'sample'])
   for (const [name, limit] of [
     ['ada', '2'],
@@ -19,7 +19,6 @@ beforeEach(async () => {
   const { companies } = await known()
   await writeFile(join(here.home, 'in.csv'), `domain\n${companies.join('\n')}\n`)
 })
-afterEach(() => here.remove())
 
 async function known() {
   const { stdout } = await here.run(['data', 'export', 'companies', '--format', 'ndjson'])

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { sample, tries } from '../../support/effort.js'
-import { type PacingBench, pacingBench } from '../../support/paced-run.js'
+import { pacingBench } from '../../support/paced-run.js'
 import { prospect } from '../../support/processes.js'
 
-let bench: PacingBench
-beforeAll(async () => {
-  bench = await pacingBench(60)
-})
-afterAll(() => {
-  bench.remove()
-})
+const bench = perFile(() => pacingBench(60))
 
 const batches = [
   [1, 30],

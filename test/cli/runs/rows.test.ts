@@ -1,15 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { perFile } from '../../support/each.js'
-import { csvOf, machines, type Paying, paid } from './paying.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { perFile, perTest } from '../../support/each.js'
+import { csvOf, machines, paid } from './paying.js'
 
 const filled = perFile(() => machines(60, 1_000))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-  here.write('in.csv', csvOf(20))
-})
-afterEach(() => here.remove())
+const here = perTest(() => filled.copy())
+beforeEach(() => here.write('in.csv', csvOf(20)))
 
 const charged = async () => (await here.charges()).reduce((sum, one) => sum + one, 0)
 const written = () => here.rows('out.csv')

@@ -1,13 +1,13 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
-import { emptySchema, type TestDatabase } from '../../support/postgres.js'
+import { perFile, perTest } from '../../support/each.js'
+import { emptySchema } from '../../support/postgres.js'
 import { csvOf, type Listed } from './paying.js'
 
-let schema: TestDatabase
+const schema = perFile(emptySchema)
 beforeAll(async () => {
-  schema = await emptySchema()
   const first = machine()
   const env = { PROSPECT_DATABASE_URL: schema.url }
   writeFileSync(join(first.home, 'catalogue.csv'), csvOf(40))
@@ -16,17 +16,10 @@ beforeAll(async () => {
   if (made.code !== 0 || paid.code !== 0) throw new Error(made.stderr + paid.stderr)
   first.remove()
 })
-afterAll(() => schema.drop())
 
-let here: Machine
-let there: Machine
-beforeEach(() => {
-  here = machine()
-  there = machine()
-})
+const here = perTest(machine)
+const there = perTest(machine)
 afterEach(async () => {
-  here.remove()
-  there.remove()
   await schema.sql(
     `SET search_path TO ${schema.name}_state; TRUNCATE runs, answers, spending, run_locks CASCADE`,
   )

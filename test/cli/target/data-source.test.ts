@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { describeSource } from '../../../src/cli/target/local-target.js'
 import { served } from '../../client/serving.js'
-import { type Machine, machine } from '../../support/command.js'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
 const now = Date.parse('2026-11-24T12:00:00Z')
 const sample = {
@@ -58,12 +59,10 @@ it.each([
 })
 
 describe('commands', () => {
-  let home: Machine
-  beforeEach(() => {
-    home = machine()
-    writeFileSync(join(home.home, 'in.csv'), 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n')
-  })
-  afterEach(() => home.remove())
+  const home = perTest(machine)
+  beforeEach(() =>
+    writeFileSync(join(home.home, 'in.csv'), 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n'),
+  )
   const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--summary-json', 'sum.json']
   const practice = 'practice data on this machine (30 sample companies)'
   const loadSample = () => home.json('data', 'sample', '--companies', '30', '--people', '10')

@@ -1,19 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { filled, type ServingMachine, servingMachine } from './serving.js'
 
 const url = 'https://www.network.example/search/results/people/?keywords=sales'
 
-let here: Machine
 let there: ServingMachine | undefined
-beforeEach(() => {
-  here = machine()
-})
+const here = perTest(machine)
 afterEach(async () => {
-  here.remove()
   await there?.close()
   there = undefined
 })

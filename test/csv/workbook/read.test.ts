@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readChunks } from '../../../src/csv/encoding.js'
 import { convertSheet } from '../../../src/csv/workbook/convert.js'
 import { testFolder } from '../../runs/folder.js'
+import { casesOf } from '../../support/fixtures.js'
 import { inWords } from '../../support/in-words.js'
 import { sheetAsCsv, textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
 
@@ -101,22 +102,12 @@ describe('the cells of a sheet', () => {
     expect(await linesOf(rows)).toEqual(['ax,2,,TRUE,FALSE,#N/A'])
   })
 
-  it.each([
-    ['1.23E+15', '1230000000000000'],
-    ['1234567890123456789', '1234567890123456789'],
-    ['1.2345678901234567E+20', '123456789012345670000'],
-    ['-4.0000000000000002E-2', '-0.04'],
-    ['0.30000000000000004', '0.3'],
-    ['1E-7', '0.0000001'],
-    ['19.99', '19.99'],
-    ['-0', '0'],
-    ['0', '0'],
-    ['12.50', '12.5'],
-    ['.5', '0.5'],
-    ['what', 'what'],
-  ])('writes the number %s in full as %s', async (value, text) => {
-    expect(await numbers('', [value, 0])).toEqual([text])
-  })
+  it.each(casesOf<[string, string]>('csv/workbook/read/writes-the-number-in'))(
+    'writes the number %s in full as %s',
+    async (value, text) => {
+      expect(await numbers('', [value, 0])).toEqual([text])
+    },
+  )
 
   it('keeps a number as it is that has a million digits, or a million and something else', async () => {
     const values = [`1${'0'.repeat(1e6)}1`, '0'.repeat(1e6), `0.${'0'.repeat(1e6)}1`, `${'1'.repeat(1e6)}x`]

@@ -8,6 +8,7 @@ import {
   parsePins,
   rowInput,
 } from '../../../src/runs/input/mapping.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const companyFields = ['company_network_url', 'name', 'domain', 'country', 'live']
 const hiringFields = ['company_domain', 'company_name', 'company_network_url', 'limit']
@@ -31,29 +32,12 @@ function refusal(work: () => unknown): string {
 }
 
 describe('the recognition of columns', () => {
-  test.each([
-    ['domain', 'Domain'],
-    ['domain', 'Website'],
-    ['domain', 'URL'],
-    ['domain', 'Homepage'],
-    ['domain', 'Site web'],
-    ['domain', 'company_domain'],
-    ['domain', 'Domainname des Unternehmens'],
-    ['name', 'Company'],
-    ['name', 'Company Name'],
-    ['name', 'Organization'],
-    ['name', 'Société'],
-    ['name', 'Raison sociale'],
-    ['name', 'Name'],
-    ['company_network_url', 'LinkedIn'],
-    ['company_network_url', 'LinkedIn URL'],
-    ['company_network_url', 'Company LinkedIn Url'],
-    ['company_network_url', 'LinkedIn-Unternehmensseite'],
-    ['company_network_url', 'profile'],
-    ['company_network_url', 'network_url'],
-  ])('recognises the %s of a company in %j', (field, column) => {
-    expect(pairs(map([column]))).toEqual({ [field]: column })
-  })
+  test.each(casesOf<[string, string]>('runs/input/mapping/recognises-the-of-a'))(
+    'recognises the %s of a company in %j',
+    (field, column) => {
+      expect(pairs(map([column]))).toEqual({ [field]: column })
+    },
+  )
 
   test.each(['Country', 'country_code', 'Pays', 'HQ Country', 'Land/Region'])(
     'recognises the country of a company in %j',

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import type { Input, Reply } from '../../../src/api/calls/caller.js'
 import { aliasesOf, type OperationId, operation, operations } from '../../../src/api/operations/table.js'
 import { bare, kindOf } from '../../../src/api/validation/coerce.js'
+import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { requests } from '../requests.js'
-import { openPlentiful, type Plentiful, targets } from './targets.js'
+import { openPlentiful, targets } from './targets.js'
 
 /** A field of a request, at the top or within the objects of a list. */
 interface Place {
@@ -87,12 +88,8 @@ const asked = targets.filter(([name]) => name === 'the engine' || name.endsWith(
 const ways = asked.map(([name, open], at) => ({ name, open, at }))
 
 describe.each(ways)('by way of $name', ({ open, at }) => {
-  let way: Plentiful
-  beforeAll(async () => {
-    way = await openPlentiful(open)
-    await way.bench.admin.addCredits(1_000_000)
-  })
-  afterAll(() => way.close())
+  const way = perFile(() => openPlentiful(open))
+  beforeAll(() => way.bench.admin.addCredits(1_000_000))
 
   it.each(sample(optional, 2 * ways.length, at))(
     'an optional field that is empty is absent: %s',

@@ -1,14 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const api = (...words: string[]) => here.run(['api', ...words])
 

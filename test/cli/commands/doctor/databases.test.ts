@@ -2,18 +2,17 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
+import { perTest } from '../../../support/each.js'
 import { freshSchema } from '../../../support/postgres.js'
-import { type Place, place } from './place.js'
+import { place } from './place.js'
 
-let here: Place
+const here = perTest(place)
 beforeEach(async () => {
-  here = place()
   await here.json('init')
   await here.json('engine', 'status')
 })
-afterEach(() => here.remove())
 
 /** Returns the hash of every file in the home. */
 const contents = () =>

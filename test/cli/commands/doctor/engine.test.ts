@@ -1,5 +1,5 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { type Delivery, insertDeliveries } from '../../../../src/engine/tables/deliveries.js'
 import { type AsyncJob, insertJob } from '../../../../src/engine/tables/jobs.js'
 import { listMembers, listWorkspaces } from '../../../../src/engine/tables/members.js'
@@ -8,15 +8,14 @@ import { openState } from '../../../../src/storage/state/open.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
 import { job } from '../../../conformance/store-work.js'
 import { canary } from '../../../support/command.js'
-import { type Place, place } from './place.js'
+import { perTest } from '../../../support/each.js'
+import { place } from './place.js'
 
-let here: Place
+const here = perTest(place)
 beforeEach(async () => {
-  here = place()
   await here.json('init')
   await here.json('engine', 'status')
 })
-afterEach(() => here.remove())
 
 const minutes = 60_000
 const day = 86_400_000

@@ -1,15 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const engine = (line: string) => here.json<object>('engine', ...line.split(' '))
 const exitOf = async (line: string) => (await here.run(['engine', ...line.split(' ')])).code

@@ -1,17 +1,15 @@
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { verify } from '../../../../src/api/webhooks/signature.js'
 import { openState } from '../../../../src/storage/state/open.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
-import { command, errorOf, type Machine, machine } from '../../../support/command.js'
+import { command, errorOf, machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
+import { casesOf } from '../../../support/fixtures.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.json('init')
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() => here.json('init'))
 
 const hourMs = 3_600_000
 const now = Date.parse('2026-03-10T12:00:00Z')
@@ -67,44 +65,13 @@ describe('events list', () => {
     ])
   })
 
-  it.each([
-    [['--event', 'lead_search.record'], ['a']],
-    [
-      ['--event', 'lead_search'],
-      ['b', 'a'],
-    ],
-    [
-      ['--search', 's1'],
-      ['b', 'a'],
-    ],
-    [
-      ['--search', 's'],
-      ['b', 'a'],
-    ],
-    [['--search', 'x'], []],
-    [
-      ['--since', '90m'],
-      ['c', 'b'],
-    ],
-    [
-      ['--since', '2026-03-10T11:00:00Z'],
-      ['c', 'b'],
-    ],
-    [['--until', '90m'], ['a']],
-    [
-      ['--since', '2026-03-10', '--until', '2026-03-10'],
-      ['c', 'b', 'a'],
-    ],
-    [['--until', '2026-03-09'], []],
-    [
-      ['--limit', '2'],
-      ['c', 'b'],
-    ],
-    [['--limit', '1', '--search', 's1'], ['b']],
-  ])('filters events by %j: %j', async (options, ids) => {
-    await store(...three)
-    expect(await idsOf(...options)).toEqual(ids)
-  })
+  it.each(casesOf<[string[], string[]]>('cli/commands/events/events/filters-events-by'))(
+    'filters events by %j: %j',
+    async (options, ids) => {
+      await store(...three)
+      expect(await idsOf(...options)).toEqual(ids)
+    },
+  )
 
   it('lists more events than one page', async () => {
     await store(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))

@@ -1,22 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, chaosTo, type Fault } from '../../../client/chaos.js'
 import { answering } from '../../../client/listeners.js'
-import { type Served, served } from '../../../client/serving.js'
-import { type Machine, machine } from '../../../support/command.js'
+import { served } from '../../../client/serving.js'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-let there: Served
+const here = perTest(machine)
+const there = perTest(served)
 beforeEach(async () => {
-  here = machine()
-  there = await served()
   there.bench.clock.set(new Date().toISOString())
   // The first request grants the credits that are due by then.
   await there.bench.call('credits.show', {})
   await there.bench.admin.setCredits(1_000)
-})
-afterEach(async () => {
-  here.remove()
-  await there.close()
 })
 
 const far = (env: Record<string, string> = {}) => ({

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
+const here = perTest(machine)
 beforeEach(() => {
-  here = machine()
   write('crm.csv', [
     'Record ID,Company name,Company Domain Name,Country/Region,LinkedIn Company Page',
     '1,Acme,acme.example,France,https://www.linkedin.com/company/acme',
@@ -23,7 +23,6 @@ beforeEach(() => {
     ',,,',
   ])
 })
-afterEach(() => here.remove())
 
 const write = (name: string, lines: readonly string[]) =>
   writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)

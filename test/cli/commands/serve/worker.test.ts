@@ -1,19 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { reportTrouble } from '../../../../src/cli/target/local-target.js'
 import { closeAfterTest } from '../../../client/listeners.js'
-import { type Machine, machine } from '../../../support/command.js'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 import { emptySchema } from '../../../support/postgres.js'
 import { filled, servingMachine } from '../../wait/serving.js'
 
-let here: Machine
-beforeEach(async () => {
-  here = machine()
-  await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nRobots,robots.example\n' })
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
+beforeEach(() =>
+  here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nRobots,robots.example\n' }),
+)
 
 const tick = () => new Promise((resolve) => setTimeout(resolve, 10))
 

@@ -1,20 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { answering } from '../../../client/listeners.js'
-import { type Served, served } from '../../../client/serving.js'
-import { type Machine, machine } from '../../../support/command.js'
+import { served } from '../../../client/serving.js'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-let there: Served
-beforeEach(async () => {
-  here = machine()
-  there = await served()
-})
-afterEach(async () => {
-  here.remove()
-  await there.close()
-})
+const here = perTest(machine)
+const there = perTest(served)
 
 const at = () => ['--base-url', there.server.baseUrl]
 const credentials = () => readFileSync(join(here.home, 'credentials.json'), 'utf8')
