@@ -1,10 +1,20 @@
 import { describe, expect, it } from 'vitest'
+import { once } from '../../src/api/values/objects.js'
 import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { command } from '../support/command.js'
-import { sample } from '../support/effort.js'
 
-const map = async () => JSON.parse((await command(['commands', '--json'])).stdout) as MappedCommand[]
 const shown = async (...argv: string[]) => (await command(argv)).stdout
+
+/** Every command with the words that ask for its help, and its help in a pipe. */
+const pages = once(async () => {
+  const map = JSON.parse(await shown('commands', '--json')) as MappedCommand[]
+  return Promise.all(
+    map.map(async ({ command: words, flag, options }) => {
+      const argv = [...words.split(' '), ...(flag ? [flag] : []), '--help']
+      return { argv, options, text: await shown(...argv) }
+    }),
+  )
+})
 
 describe('help', () => {
   it('prints an overview when no command is given', async () => {
@@ -43,35 +53,31 @@ describe('help', () => {
   it('prints the help of every command on at most 45 lines, or 20 more than it has options, apart from what is wrapped', async () => {
     const shared = ['Many rows', 'Output', 'Target and key', 'Other']
     const long: unknown[] = []
-    for (const { command: words, flag = '', options } of sample(await map(), 2)) {
+    for (const { argv, options, text } of await pages()) {
       const own = options.filter(({ group }) => !shared.includes(group ?? ''))
-      const lines = (await shown(...words.split(' '), ...(flag ? [flag] : []), '--help'))
-        .trimEnd()
-        .split('\n')
+      const lines = text.trimEnd().split('\n')
       const begun = lines.filter((line) => !/^ {8,}\S/.test(line))
-      if (begun.length > Math.max(45, own.length + 20)) long.push([words, flag, own.length, begun.length])
+      if (begun.length > Math.max(45, own.length + 20)) long.push([argv, own.length, begun.length])
       const wide = lines.filter((line) => line.length > 80 && !line.startsWith('  $ '))
-      if (wide.length > 0) long.push([words, flag, wide])
+      if (wide.length > 0) long.push([argv, wide])
     }
     expect(long).toEqual([])
-  }, 120_000)
+  })
 
   it('wraps the sentence of every option at 60 columns, and cuts none', async () => {
     const cut: unknown[] = []
     const plain = (text: string) => text.replace(/\s+/g, ' ')
-    for (const { command: words, flag = '', options } of sample(await map(), 2, 1)) {
-      const argv = [...words.split(' '), ...(flag ? [flag] : []), '--help', 'all']
-      const { stdout } = await command(argv, { terminal: true, columns: 60 })
+    for (const { argv, options } of await pages()) {
+      const { stdout } = await command([...argv, 'all'], { terminal: true, columns: 60 })
       const text = plain(stdout)
       cut.push(...options.filter(({ description }) => !text.includes(plain(description))))
-      const own = (await command(argv.slice(0, -1), { terminal: true, columns: 60 })).stdout
+      const own = (await command(argv, { terminal: true, columns: 60 })).stdout
       for (const { flags, description } of options)
-        if (own.includes(`\n  ${flags} `) && !plain(own).includes(plain(description)))
-          cut.push([words, flags])
+        if (own.includes(`\n  ${flags} `) && !plain(own).includes(plain(description))) cut.push([argv, flags])
       cut.push(...stdout.split('\n').filter((line) => line.length > 60 && !line.startsWith('  $ ')))
     }
     expect(cut).toEqual([])
-  }, 120_000)
+  })
 
   it('lists the names that an enumerated option takes', async () => {
     const text = (await shown('leads', 'search', '--help')).replace(/\s+/g, ' ')
@@ -100,17 +106,16 @@ describe('help', () => {
 
   it('separates the groups of every command by an empty line, and names the values of an option', async () => {
     const close: unknown[] = []
-    for (const { command: words, flag = '' } of sample(await map(), 2, 1)) {
-      const text = await shown(...words.split(' '), ...(flag ? [flag] : []), '--help')
+    for (const { argv, text } of await pages()) {
       const headings = [...text.matchAll(/(?<!\n)\n([A-Z][\w ]+:)\n/g)].map(([, heading]) => heading)
-      if (headings.length > 0) close.push([words, flag, headings])
+      if (headings.length > 0) close.push([argv, headings])
     }
     expect(close).toEqual([])
     expect(await shown('contacts', 'waterfall', '--help')).toMatch(
       /\(required; email \| phone \|\s+personal_email\)/,
     )
     expect(await shown('data', 'import', '--help')).toContain('companies | people | jobs | posts')
-  }, 120_000)
+  })
 
   it('prints the list of commands on as many lines as it has commands, and 25 more', async () => {
     const lines = (await shown()).trimEnd().split('\n')
