@@ -3,7 +3,6 @@ import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
-import { takeLock } from '../../src/storage/database/file-lock.js'
 import {
   type CommandResult,
   command,
@@ -297,17 +296,6 @@ describe('rows from a pipe', () => {
 })
 
 describe('a lock', () => {
-  it('--lock', async () => {
-    const target = companies()
-    await prospect(['runs', 'list'])
-    await enrich(csv(['a.example']), ['--lock', 'nightly'], target)
-    const lock = takeLock(join(home, 'locks', 'name-nightly'))
-    const ended = await enrich(csv(['b.example']), ['--lock', 'nightly', '--json'], target)
-    expect([ended.code, errorOf(ended).code, target.asked.length]).toEqual([15, 'locked', 1])
-    lock?.release()
-    expect((await enrich(csv(['b.example']), ['--lock', 'nightly'], target)).code).toBe(0)
-  })
-
   it('refuses a lock name that is not a file name', async () => {
     const ended = await enrich(csv(['a.example']), ['--lock', '../x'], companies())
     expect(ended.code).toBe(2)

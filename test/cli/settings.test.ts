@@ -93,20 +93,6 @@ describe('the setting max_credits_per_day', () => {
 })
 
 describe('the settings of a batch and of a terminal', () => {
-  it('reuses the answers of earlier runs that max_age permits', async () => {
-    await here.run(batch)
-    await here.run([...batch, '--fresh'])
-    expect(await spent()).toBe(10)
-    await set('max_age', '0')
-    await here.run([...batch, '--fresh'])
-    expect(await spent()).toBe(20)
-    await set('max_age', '90d')
-    await here.run([...batch, '--fresh'])
-    expect(await spent()).toBe(20)
-    await here.run([...batch, '--refresh'])
-    expect(await spent()).toBe(30)
-  })
-
   it('has as many rows in flight as concurrency says', async () => {
     await set('concurrency', '1')
     expect((await here.run(batch)).code).toBe(0)

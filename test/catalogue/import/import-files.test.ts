@@ -88,16 +88,6 @@ it.each([
 })
 
 describe('a file to import', () => {
-  it.each([',', ';', '\t', '|'])('may be delimited by "%s"', async (delimiter) => {
-    const rows = [
-      ['Company Name', 'Website'],
-      ['Acmé', 'acme.example'],
-      ['Birch', 'birch.example'],
-    ]
-    await take(rows.map((cells) => cells.join(delimiter)).join('\n'))
-    expect(await names()).toEqual(['Acmé', 'Birch'])
-  })
-
   it.each([
     ['<html><body><table>', 'This is a web page or XML, not CSV. Export its table as CSV.'],
     ['\u0001\u0002\u0003\u0004', 'This is a binary file, not text. Give an .xlsx or CSV file.'],
@@ -105,38 +95,9 @@ describe('a file to import', () => {
     await expect(inWords(() => take(text))).rejects.toThrow(sentence)
   })
 
-  it('may name its delimiter in a sep line', async () => {
-    const report = await take('sep=;\nname;domain\nA, B and C;abc.example\n;\n,;x\n')
-    expect(await names()).toEqual(['A, B and C'])
-    expect(report.rejected.map(({ line }) => line)).toEqual([5])
-  })
-
-  it('has its delimiter recognised despite delimiters inside quotes', async () => {
-    await take('"Name; or, rather; title",domain\n"a;b",acme.example\n', {
-      map: { name: 'Name; or, rather; title' },
-    })
-    expect(await names()).toEqual(['a;b'])
-  })
-
-  it.each<[string, Buffer]>([
-    ['UTF-8 with a byte order mark', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n')],
-    ['UTF-16, little end first', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n', 'utf16le')],
-    ['UTF-16, big end first', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n', 'utf16le').swap16()],
-    ['UTF-16 without a mark', Buffer.from('name,domain\nAcmé 🏭,acme.example\n', 'utf16le')],
-  ])('may be encoded as %s', async (_, bytes) => {
-    await take(bytes)
-    expect(await names()).toEqual(['Acmé 🏭'])
-  })
-
   it('is decoded with the encoding option', async () => {
     await take(Buffer.from('name,domain\nAcm\xe9,acme.example\n', 'latin1'), { encoding: 'windows-1252' })
     expect(await names()).toEqual(['Acmé'])
-  })
-
-  it.each(['\n', '\r\n', '\r'])('may have lines that end in %j', async (end) => {
-    const report = await take(['name,domain', '"two', 'lines",acme.example', 'no domain,', ''].join(end))
-    expect(await names()).toEqual([`two${end}lines`])
-    expect(report.rejected.map(({ line }) => line)).toEqual([4])
   })
 
   it('may contain blank lines and rows of blank cells, which are skipped', async () => {
@@ -147,11 +108,6 @@ describe('a file to import', () => {
   it('keeps quotes in the middle of a cell', async () => {
     await take('name,domain\n5" Pipes "Best" Ltd,acme.example\n')
     expect(await names()).toEqual(['5" Pipes "Best" Ltd'])
-  })
-
-  it('has cells that were escaped for spreadsheets unescaped', async () => {
-    await take("name,domain\n'=Acme,acme.example\n'Birch',birch.example\n")
-    expect(await names()).toEqual(['=Acme', "'Birch'"])
   })
 
   it('may have one JSON object per line', async () => {
@@ -228,13 +184,6 @@ describe('a file to import', () => {
 })
 
 describe('an import of an invalid file', () => {
-  it('reports the line of a quote that is never closed', async () => {
-    const error = await refusal(
-      'name,domain\r\n"two\r\nlines",acme.example\r\nBirch,birch.example\r\n"Cedar,cedar.example\r\nDelta,delta.example\r\n',
-    )
-    expect(error).toMatchObject({ code: 'csv.quote_open', details: { line: 5 } })
-  })
-
   it('keeps and counts the records before the error', async () => {
     const error = await refusal('name,domain\nAcme,acme.example\n"Birch,birch.example\n')
     expect(error.details.report).toMatchObject({ added: 1, updated: 0 })
@@ -244,13 +193,6 @@ describe('an import of an invalid file', () => {
   it('stops at a cell that never ends before it fills the memory', async () => {
     const error = await refusal(`name,domain\nAcme,acme.example\n"${'x'.repeat(2_000_000)}`)
     expect(error.details.line).toBe(3)
-  })
-
-  it('reports the line from which the text is not in its encoding', async () => {
-    const error = await refusal(
-      Buffer.concat([Buffer.from('name,domain\nAcme,acme.example\nCaf'), Buffer.from([0x81, 0x2c])]),
-    )
-    expect(error).toMatchObject({ code: 'csv.not_utf8', details: { line: 3 } })
   })
 
   it.each<[string, string, ImportOptions, string]>([

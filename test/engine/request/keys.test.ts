@@ -49,19 +49,6 @@ describe('P28: keys are stored safely', () => {
 })
 
 describe('P29: uniform refusal, fast revocation', () => {
-  it('refuses missing, malformed, unknown, revoked and expired keys alike', async () => {
-    const bench = await openBench()
-    const revoked = await bench.admin.createKey({ member: 'me@localhost' })
-    await bench.admin.revokeKey(revoked.id)
-    const expired = await bench.admin.createKey({ member: 'me@localhost', expiresAt: bench.clock.now() + 1 })
-    bench.clock.advance(1)
-    const replies = []
-    for (const apiKey of [undefined, '', 'nonsense', makeKey(randomIds), revoked.key, expired.key])
-      replies.push(await bench.caller.call('credits.show', {}, { apiKey }))
-    for (const reply of replies)
-      expect(reply).toEqual({ status: 401, body: { error: 'Invalid API key' }, headers: {}, credits: 0 })
-  })
-
   it('never reads the body of a stranger', async () => {
     const bench = await openBench()
     let read = false

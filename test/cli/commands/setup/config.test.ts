@@ -1,4 +1,3 @@
-import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { machine } from '../../../support/command.js'
@@ -69,14 +68,6 @@ describe('config', () => {
     })
     const env = { PROSPECT_DATABASE_URL: 'postgres://ann:secret@host/db' }
     expect((await here.run(['config', 'path', '--json'], { env })).stdout).not.toContain('secret')
-  })
-
-  it('writes the settings readable by their owner only', async () => {
-    await here.json('config', 'set', 'timeout', '60')
-    expect(statSync(join(here.home, 'config.json')).mode & 0o777).toBe(0o600)
-    expect(JSON.parse(readFileSync(join(here.home, 'config.json'), 'utf8'))).toEqual({
-      profiles: { default: { timeout: 60 } },
-    })
   })
 
   it('shows where each setting comes from, and what holds without one', async () => {
