@@ -1,16 +1,12 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { isLong, tries } from '../support/effort.js'
 import { killedBatch, sharedByKilledCommands, toEnrich } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
-import { bundled, launch } from '../support/processes.js'
+import { bundledForTests, launch } from '../support/processes.js'
 
-let program: string
-beforeAll(async () => {
-  program = await bundled('programs/killed-batch.ts')
-})
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/killed-batch.ts')
 
 it('pays once for a company that files and single lookups ask for at the same time, whenever they are killed', async () => {
   await sharedByKilledCommands(program, tries(1, 8))

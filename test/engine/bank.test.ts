@@ -1,16 +1,9 @@
-import { rmSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { runBank } from '../support/bank.js'
 import { tries } from '../support/effort.js'
-import { bundled } from '../support/processes.js'
+import { bundledForTests } from '../support/processes.js'
 
-let program: string
-
-beforeAll(async () => {
-  program = await bundled('programs/worker-bank.ts')
-})
-
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/worker-bank.ts')
 
 it('P42: every read while credits move between workspaces sees the same total', async () => {
   const { transfers, looks } = await runBank(program, {

@@ -1,25 +1,18 @@
-import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { countRecords } from '../../src/engine/tables/jobs.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { tries } from '../support/effort.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { bundled, start } from '../support/processes.js'
+import { bundledForTests, start } from '../support/processes.js'
 
 const leaseMs = '1500'
 
-let program: string
+const program = await bundledForTests('programs/worker.ts')
 let schema: TestDatabase
 let work: AcceptedWork
-
-beforeAll(async () => {
-  program = await bundled('programs/worker.ts')
-})
-
-afterAll(() => rmSync(program))
 
 beforeEach(async () => {
   schema = await freshSchema()

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { findWorkspace } from '../../src/engine/tables/members.js'
@@ -11,20 +11,14 @@ import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { served } from '../client/serving.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
-import { bundled, start } from '../support/processes.js'
+import { bundledForTests, start } from '../support/processes.js'
 
-let program: string
+const program = await bundledForTests('programs/client.ts')
 let folder: string
 let file: string
 let store: Driver
 let admin: Admin
 let key: string
-
-beforeAll(async () => {
-  program = await bundled('programs/client.ts')
-})
-
-afterAll(() => rmSync(program))
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-processes-'))

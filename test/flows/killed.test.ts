@@ -1,6 +1,6 @@
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { openEngine } from '../../src/index.js'
 import { servingMachine } from '../cli/wait/serving.js'
 import { type Machine, machine } from '../support/command.js'
@@ -8,13 +8,9 @@ import { isLong, tries } from '../support/effort.js'
 import { stocked, writeList } from '../support/flows.js'
 import { random } from '../support/killed-batch.js'
 import { emptySchema } from '../support/postgres.js'
-import { bundled, launch, prospect } from '../support/processes.js'
+import { bundledForTests, launch, prospect } from '../support/processes.js'
 
-let program: string
-beforeAll(async () => {
-  program = await bundled('programs/killed-batch.ts')
-})
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/killed-batch.ts')
 
 const flow = [
   'name: killed',

@@ -1,11 +1,10 @@
-import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openAcceptedWork } from '../support/accepted-work.js'
 import { randomIds, TestSource } from '../support/engine.js'
-import { bundled, start } from '../support/processes.js'
+import { bundledForTests, start } from '../support/processes.js'
 import { found, secondsSince } from './findings.js'
 import { some } from './share.js'
 
@@ -13,13 +12,7 @@ const points = ['in1', 'after1', 'in2', 'after2', 'any']
 const kills = some(200, 10)
 const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
-let program: string
-
-beforeAll(async () => {
-  program = await bundled('programs/worker-accept.ts')
-})
-
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/worker-accept.ts')
 
 it('P12: work is accepted once when its process is killed at any point and the request is repeated with the same key', async () => {
   const began = performance.now()

@@ -1,19 +1,12 @@
-import { rmSync } from 'node:fs'
 import fc from 'fast-check'
-import { afterAll, beforeAll, it } from 'vitest'
+import { it } from 'vitest'
 import { inAnyOrder } from '../support/any-order.js'
 import { runBank } from '../support/bank.js'
-import { bundled } from '../support/processes.js'
+import { bundledForTests } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
-let program: string
-
-beforeAll(async () => {
-  program = await bundled('programs/worker-bank.ts')
-})
-
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/worker-bank.ts')
 
 it('P42: readers always see the same total while credits move between workspaces, for a minute of kills', async () => {
   const { transfers, looks, kills } = await runBank(program, { ms: some(60_000, 5_000), kills: some(60, 5) })

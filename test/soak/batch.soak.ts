@@ -1,22 +1,13 @@
-import { rmSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { engineWith } from '../cli/runs/served.js'
 import { batchOnBadDisks } from '../support/bad-disks.js'
 import { killedBatch, random, sharedByKilledCommands } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
-import { bundled, prospect } from '../support/processes.js'
+import { bundledForTests, prospect } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
-let program: string
-
-beforeAll(async () => {
-  program = await bundled('programs/killed-batch.ts')
-})
-
-afterAll(() => {
-  rmSync(program)
-})
+const program = await bundledForTests('programs/killed-batch.ts')
 
 it('P19: a run of 10,000 rows that is killed 200 times loses nothing and pays once', async () => {
   const began = performance.now()

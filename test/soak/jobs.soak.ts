@@ -1,21 +1,14 @@
-import { rmSync } from 'node:fs'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
-import { bundled, start } from '../support/processes.js'
+import { bundledForTests, start } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { recoverySeconds } from './recovery.js'
 import { some } from './share.js'
 
-let worker: string
+const worker = await bundledForTests('programs/worker.ts')
 let work: AcceptedWork
-
-beforeAll(async () => {
-  worker = await bundled('programs/worker.ts')
-})
-
-afterAll(() => rmSync(worker))
 
 beforeEach(async () => {
   work = await openAcceptedWork()

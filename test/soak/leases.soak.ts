@@ -1,11 +1,10 @@
-import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { random } from '../support/killed-batch.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled, type Running, start } from '../support/processes.js'
+import { bundledForTests, type Running, start } from '../support/processes.js'
 import { found, grouped } from './findings.js'
 import { recoverySeconds } from './recovery.js'
 import { seedOf, some } from './share.js'
@@ -14,15 +13,9 @@ const leaseMs = 1_500
 const rounds = some(100, 4)
 const jobs = some(1_000, 20)
 
-let program: string
+const program = await bundledForTests('programs/worker.ts')
 let server: OwnServer
 let work: AcceptedWork
-
-beforeAll(async () => {
-  program = await bundled('programs/worker.ts')
-})
-
-afterAll(() => rmSync(program))
 
 beforeEach(async () => {
   server = await ownServer()

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { countUnfinishedJobs, findJob, insertJob } from '../../src/engine/tables/jobs.js'
 import { openAcceptedWork } from '../support/accepted-work.js'
 import { ownServer } from '../support/postgres.js'
-import { bundled, start } from '../support/processes.js'
+import { bundledForTests, start } from '../support/processes.js'
 import { found, grouped } from './findings.js'
 import { some } from './share.js'
 
@@ -16,13 +15,7 @@ const rounds = 10
 const giveUpMs = 5_000
 const search = { keyword: 'known', live: false }
 
-let program: string
-
-beforeAll(async () => {
-  program = await bundled('programs/worker.ts')
-})
-
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/worker.ts')
 
 const kinds = ['SQLite', 'PostgreSQL'].flatMap((name) => [
   { name, queued: some(5_000, 100), records: 1 },

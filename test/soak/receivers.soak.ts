@@ -1,10 +1,10 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
-import { bundled, start } from '../support/processes.js'
+import { bundledForTests, start } from '../support/processes.js'
 import { found, grouped } from './findings.js'
 import { some } from './share.js'
 
@@ -14,13 +14,7 @@ const paceMs = 15
 const attemptMs = 16_000
 const growthMb = 50
 
-let worker: string
-
-beforeAll(async () => {
-  worker = await bundled('programs/worker.ts')
-})
-
-afterAll(() => rmSync(worker))
+const worker = await bundledForTests('programs/worker.ts')
 
 /** Receivers of which nothing good comes. */
 const habits: readonly ((response: ServerResponse) => void)[] = [

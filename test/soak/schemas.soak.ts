@@ -9,22 +9,20 @@ import { newestVersion, storedNumber } from '../../src/storage/database/migrate.
 import { stateSchema } from '../../src/storage/state/open.js'
 import { madeUp } from '../support/made-up-schema.js'
 import { backUp, copyDatabase, migrateIn, shapeOf } from '../support/migrations.js'
-import { bundled } from '../support/processes.js'
+import { bundledForTests } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
 const schemas = { engine: engineSchema, state: stateSchema, catalogue: catalogueSchema, 'made-up': madeUp() }
 
-let program: string
+const program = await bundledForTests('programs/migrating.ts')
 let folder: string
 
 beforeAll(async () => {
-  program = await bundled('programs/migrating.ts')
   folder = mkdtempSync(join(tmpdir(), 'prospect-schemas-'))
 })
 
 afterAll(() => {
-  rmSync(program)
   rmSync(folder, { recursive: true })
 })
 

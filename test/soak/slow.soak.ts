@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { ownServer } from '../support/postgres.js'
-import { bundled, launchServer, prospect, type Running, start } from '../support/processes.js'
+import { bundledForTests, launchServer, prospect, type Running, start } from '../support/processes.js'
 import { found } from './findings.js'
 import { some } from './share.js'
 
@@ -18,13 +18,7 @@ const longMs = some(60_000, 3_000)
 /** Longer than a proxy waits for an answer. */
 const longerMs = some(130_000, 3_000)
 
-let program: string
-
-beforeAll(async () => {
-  program = await bundled('programs/slow-server.ts')
-})
-
-afterAll(() => rmSync(program))
+const program = await bundledForTests('programs/slow-server.ts')
 
 /** Sends one request with one key until it is answered; resolves with the statuses on the way and the answer. */
 async function insist(base: string, apiKey: string, idempotencyKey: string) {

@@ -1,12 +1,13 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
+import { afterAll } from 'vitest'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -39,6 +40,13 @@ export async function bundled(program: string): Promise<string> {
     logLevel: 'error',
   })
   return outfile
+}
+
+/** Bundles a program for the tests of a file, after which it is removed. */
+export function bundledForTests(program: string): Promise<string> {
+  const made = bundled(program)
+  afterAll(async () => rmSync(await made))
+  return made
 }
 
 /** A running process and the lines it has printed so far. */

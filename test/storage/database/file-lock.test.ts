@@ -1,17 +1,13 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { isLocked, takeLock } from '../../../src/storage/database/file-lock.js'
-import { bundled, type Running, start } from '../../support/processes.js'
+import { bundledForTests, type Running, start } from '../../support/processes.js'
 
-let program: string
+const program = await bundledForTests('programs/lock-holder.ts')
 let folder: string
 let path: string
-beforeAll(async () => {
-  program = await bundled('programs/lock-holder.ts')
-})
-afterAll(() => rmSync(program))
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-lock-'))
   path = join(folder, 'lock')
