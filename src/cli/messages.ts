@@ -215,6 +215,7 @@ const messages: Readonly<Record<string, Message>> = {
   'flow.no_fields': { text: '{operation} takes fields below it.', hint: 'For example: {operation}: { live: false }' },
   'flow.no_file': { text: 'There is no file {path}.', hint: 'Paths are relative to the folder of the flow.' },
   'flow.no_flow': { text: 'This is no flow.', hint: 'A flow has name, input, steps and output. See docs/flows.md.' },
+  'flow.no_input': { text: 'The search of the input was refused: {error}.', exit: ({ status }) => (status === 'invalid' ? exitCodes.usage : exitCodes.unreachable) },
   'flow.no_kind': { text: 'This {what} says nothing.', hint: 'It can be: {kinds}' },
   'flow.no_limit': { text: 'limit is missing.', hint: 'Give the most records, such as limit: 3. Each counts against a quota.' },
   'flow.no_since': { text: 'since needs a step that looks rows up.', hint: 'It leaves out the rows that this step has had.' },

@@ -1,10 +1,12 @@
 import { shapeOf } from '../api/areas/shapes.js'
-import type { Caller } from '../api/calls/caller.js'
+import type { Caller, Input } from '../api/calls/caller.js'
+import { Refusal } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
 import { type Expression, parseExpression } from '../lists/expressions.js'
+import type { ListKind } from '../lists/keys.js'
 import { execute } from '../runs/execute.js'
 import { Queue } from '../runs/flow.js'
 import type { Mapping } from '../runs/input/mapping.js'
@@ -17,7 +19,16 @@ import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/look
 import type { Batch, RunPorts } from '../runs/ports.js'
 import { holdRun, type RunRecords } from '../runs/records.js'
 import type { BatchRequest } from '../runs/request.js'
-import { asFields, type FlowRow, fieldOf, foundIn, rowOfRecord, suppressedIn, withResult } from './fields.js'
+import {
+  asFields,
+  type FlowRow,
+  fieldOf,
+  foundIn,
+  type RowShape,
+  rowOfRecord,
+  suppressedIn,
+  withResult,
+} from './fields.js'
 import type { FlowOutputs } from './outputs.js'
 import type { CommandStep, HttpStep, KeepStep, LookupStep, Step } from './read.js'
 
@@ -41,6 +52,17 @@ export interface StepCount {
   credits_before: number
   invalid: number
   failed: number
+}
+
+/** Returns how a person calls the steps of a flow: by number and name, the search of the input by its name. */
+export function stepNames(steps: readonly Pick<StepCount, 'step' | 'isSource'>[]): string[] {
+  let number = 0
+  return steps.map(({ step, isSource }) => (isSource ? step : `${++number} ${step}`))
+}
+
+/** Why a flow ended early, and the step in which it did. */
+export interface FlowStop extends RunStop {
+  readonly step: string
 }
 
 /** A step that looks rows up. */
@@ -70,9 +92,9 @@ export interface Stage {
   readonly batch: Omit<Batch, 'table' | 'writer' | 'explainStop' | 'signal'>
 }
 
-/** Which rows a step leaves out. */
-export interface Known {
-  has(input: Fields): boolean
+/** The companies and people that leave a flow, since its lists have them. */
+export interface KnownRows {
+  has(about: ListKind, row: Fields): boolean
 }
 
 /** Lookups of a step at the same time: there are several steps. */
@@ -90,7 +112,7 @@ export async function openStage(
   step: RunStep,
   request: BatchRequest,
   identity: RunIdentity,
-  known: Known | undefined,
+  leftOut: ((input: Input) => boolean) | undefined,
   custom: Caller | undefined,
 ): Promise<Stage> {
   const { records, together, notBefore, underWay } = context
@@ -98,7 +120,7 @@ export async function openStage(
   const suppressor = await ports.target.suppressor()
   const { header, lookup } =
     step.kind === 'lookup'
-      ? lookupOf(ports, step, request, known, suppressor)
+      ? lookupOf(ports, step, request, leftOut, suppressor)
       : customLookup(step, suppressor)
   const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
   const same = await context.findSame(identity)
@@ -148,7 +170,7 @@ function lookupOf(
   ports: RunPorts,
   { filling }: LookupStep,
   request: BatchRequest,
-  known: Known | undefined,
+  leftOut: ((input: Input) => boolean) | undefined,
   suppressor: RowSuppressor | undefined,
 ): { readonly header: readonly string[]; readonly lookup: Lookup } {
   const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
@@ -156,6 +178,7 @@ function lookupOf(
   }))
   const header = [lineColumn, ...filling.map(([field]) => field)]
   const mapping = { columns, unused: [], notes: [] }
+  const known = leftOut && { has: leftOut }
   const lookup = createLookup(request, mapping, header, ports.sentences.explainRows, known, suppressor)
   return { header, lookup: { ...lookup, skip: hasLeft } }
 }
@@ -207,7 +230,10 @@ function cellsOf(step: RunStep, { line, fields }: FlowRow): readonly string[] {
 }
 
 /** Returns the rows that the answer to a row leaves in the flow, and places for those that it does not. */
-function rowsAfter(step: RunStep, { line, fields, status, source, body }: OutputRow): readonly FlowRow[] {
+function rowsAfter(
+  step: RunStep,
+  { line, fields, status, source, body, error }: OutputRow,
+): readonly FlowRow[] {
   const isOn = fields !== undefined && (status === 'found' || status === 'not_found')
   if (step.kind !== 'lookup')
     return [{ line, fields: isOn ? { ...fields, ...(isObject(body) ? body : {}) } : undefined }]
@@ -216,6 +242,7 @@ function rowsAfter(step: RunStep, { line, fields, status, source, body }: Output
   const isFirst = source !== 'duplicate' || place === 'company'
   const going = isOn && isFirst ? fields : undefined
   // The list is recorded whole, so that its rows are always the same.
+  if (place === 'records' && !isOn) throw new Refusal('flow.no_input', { status, error })
   if (place === 'records')
     return listIn(body).map((record, at) => ({ line: at + 1, fields: rowOfRecord(record) }))
   if (place !== 'people')
@@ -250,6 +277,9 @@ export class Chain {
     private readonly steps: readonly Step[],
     private readonly stages: readonly Stage[],
     private readonly stop: AbortController,
+    /** What the rows are at the end. */
+    private readonly end: RowShape,
+    private readonly known: KnownRows | undefined,
   ) {
     this.counts = steps.map((step) => ({
       ...(isSource(step) ? { isSource: true } : {}),
@@ -265,7 +295,7 @@ export class Chain {
     outputs: FlowOutputs,
     explainStop: Batch['explainStop'],
     onProgress: () => void,
-  ): Promise<RunStop | undefined> {
+  ): Promise<FlowStop | undefined> {
     for (const step of this.steps)
       if (step.kind === 'keep')
         this.#conditions.set(step, await parseExpression(step.keep, step.before.fields, 'keep'))
@@ -303,7 +333,14 @@ export class Chain {
     const stopped = ended.find(([stage, { stopped: one }]) => one && (!this.#first || stage === this.#first))
     if (this.#isCut) await outputs.abandon()
     else await outputs.finish()
-    return stopped?.[1].stopped
+    const [stage, report] = stopped ?? []
+    return (
+      stage &&
+      report?.stopped && {
+        ...report.stopped,
+        step: stepNames(this.counts)[this.steps.indexOf(stage.step)] ?? '',
+      }
+    )
   }
 
   async *#begin(
@@ -367,9 +404,13 @@ export class Chain {
     }
   }
 
-  /** Passes rows through the conditions before the next step with a run. */
+  /** Passes rows through the lists and the conditions before the next step with a run. */
   #kept(rows: readonly FlowRow[], from: number): readonly FlowRow[] {
-    let kept = rows
+    const { about } = this.steps[from]?.before ?? this.end
+    const { known } = this
+    let kept = known
+      ? rows.map((row) => (row.fields && known.has(about, row.fields) ? { ...row, fields: undefined } : row))
+      : rows
     for (let at = from; ; at++) {
       const step = this.steps[at]
       const condition = step && this.#conditions.get(step)

@@ -50,11 +50,12 @@ export function shapeAfter(
   operation: Operation,
   shape: Shape,
   constants: Input,
+  sources: boolean,
 ): RowShape {
   const columns =
     place === 'people'
       ? columnsOf(nodeOf(leadAndCompany()))
-      : rowColumnsOf({ operation, shape, constants }, false).usual
+      : rowColumnsOf({ operation, shape, constants, choices: { sources } }, false).usual
   const isSaid = ({ path }: { readonly path: readonly string[] }) => !unsaid.has(path.at(-1) ?? '')
   const found = scopeOf(isKeyed(operation) ? [{ path: [keyed] }] : columns.filter(isSaid))
   if (place === 'row') return { ...before, fields: { ...before.fields, ...found } }

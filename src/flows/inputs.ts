@@ -17,7 +17,7 @@ import type { Flow, FlowFiles, FlowInput } from './read.js'
 export type FilePorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile'>
 
 /** Returns what opens the files of the flow at a path, whose paths are relative to it. */
-export const flowFiles = (ports: FilePorts, file: string): FlowFiles => ({
+export const flowFiles = (ports: FilePorts, file: string): Omit<FlowFiles, 'sources'> => ({
   async openTable(input) {
     const path = await tableOf(input, dirname(file), ports)
     if (path === undefined) return undefined

@@ -3,7 +3,13 @@ import type { z } from 'zod'
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import { type Details, type LocalCode, Refusal } from '../api/calls/errors.js'
-import { immediateOperation, type Operation, type OperationId, operation } from '../api/operations/table.js'
+import {
+  immediateOperation,
+  type Operation,
+  type OperationId,
+  operation,
+  operations,
+} from '../api/operations/table.js'
 import { describeValue } from '../api/validation/validate.js'
 import { nameFields } from '../api/values/field-names.js'
 import { nearest } from '../api/values/nearest.js'
@@ -113,6 +119,8 @@ export interface FlowFiles {
   openTable(input: FlowInput): Promise<Flow['table']>
   /** Returns a list of known rows with its whole path, where it is a file. */
   toList(source: string): string
+  /** Whether rows say which provider of the user gave a value. */
+  readonly sources: boolean
 }
 
 /** Reads the file of a flow, as far as it is right. `flow` is absent where anything is wrong. */
@@ -120,8 +128,8 @@ export async function readFlow(
   text: string,
   files: FlowFiles,
 ): Promise<{ readonly flow?: Flow; readonly problems: readonly FlowProblem[] }> {
-  const reader = new Reader(text)
-  const flow = await reader.read(files)
+  const reader = new Reader(text, files)
+  const flow = await reader.read()
   const problems = reader.problems.sort((one, other) => one.line - other.line || one.column - other.column)
   return problems.length > 0 || !flow ? { problems } : { flow, problems }
 }
@@ -134,11 +142,14 @@ class Reader {
   readonly #document: Document
   #step: string | undefined
 
-  constructor(text: string) {
+  constructor(
+    text: string,
+    private readonly files: FlowFiles,
+  ) {
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
   }
 
-  async read(files: FlowFiles): Promise<Flow | undefined> {
+  async read(): Promise<Flow | undefined> {
     for (const { pos, message } of this.#document.errors) this.#add(pos[0], 'yaml', { reason: message })
     if (this.problems.length > 0) return undefined
     const given: unknown = this.#document.toJS()
@@ -168,7 +179,7 @@ class Reader {
       since: 'last_run'
     }>
     const input = await this.#input(given.input)
-    const table = input && (await this.#at(['input'], () => files.openTable(input)))
+    const table = input && (await this.#at(['input'], () => this.files.openTable(input)))
     const steps: Step[] = []
     // Without its input, the fields of rows are not known.
     let shape = input && (table || !isTable(input) ? startOf(input, table) : undefined)
@@ -182,8 +193,8 @@ class Reader {
     this.#step = undefined
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
-    const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(files.toList)
-    const source = await sourceOf(input)
+    const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(this.files.toList)
+    const source = await sourceOf(input, name)
     return { name, input, table, source, steps, end: shape, outputs, budget, skipKnown, since }
   }
 
@@ -257,7 +268,7 @@ class Reader {
       this.#add(this.#placeOf(path), 'unfilled', { operation: row.id, needed })
     return {
       step: { kind: 'lookup', operation: row, shape, constants, filling, place, ...same, before },
-      after: shapeAfter(before, place, row, shape, constants),
+      after: shapeAfter(before, place, row, shape, constants, this.files.sources),
     }
   }
 
@@ -344,7 +355,14 @@ class Reader {
     else {
       const named = keys.find((one) => !beside.includes(one))
       if (named === undefined) this.#add(this.#placeOf(path), 'no_kind', { what, kinds })
-      else this.#unknown([...path, named], named, kinds, what)
+      else
+        this.#unknown(
+          [...path, named],
+          named,
+          kinds,
+          what,
+          kinds.find((id) => isCommand(id, named)),
+        )
     }
     return undefined
   }
@@ -371,12 +389,19 @@ class Reader {
   }
 
   #unknownField(path: Path, field: string, { fields }: RowShape): void {
-    this.#unknown(path, field, pathsOf(fields), 'field')
+    const known = pathsOf(fields)
+    this.#unknown(
+      path,
+      field,
+      known,
+      'field',
+      known.find((one) => one.endsWith(`.${field}`)),
+    )
   }
 
-  #unknown(path: Path, name: string, known: readonly string[], what: string): void {
+  #unknown(path: Path, name: string, known: readonly string[], what: string, meant?: string): void {
     this.#add(this.#placeOf(path), 'unknown', {
-      ...{ what, name, near: nearest(name, known) },
+      ...{ what, name, near: meant ?? nearest(name, known) },
       known: known.slice(0, mostNamed),
     })
   }
@@ -422,6 +447,10 @@ class Reader {
     this.problems.push({ line: Math.max(1, line), column: Math.max(1, column), ...step, refusal })
   }
 }
+
+/** Whether a name is that of an operation's command. */
+const isCommand = (id: string, name: string): boolean =>
+  operations().some((row) => row.id === id && row.command.replaceAll(' ', '.') === name)
 
 /** Most names that a sentence lists. */
 const mostNamed = 40
@@ -469,13 +498,13 @@ export function recordsOf(input: FlowInput): ListKind {
 }
 
 /** Returns the search whose result an input is, as a step; `undefined` where it is none. */
-async function sourceOf(input: FlowInput): Promise<Flow['source']> {
+async function sourceOf(input: FlowInput, name: string): Promise<Flow['source']> {
   const isUrl = input.kind === 'search_url'
   if (!isUrl && input.kind !== 'search') return undefined
   const row = isUrl
     ? operation(recordsOf(input) === 'people' ? 'leads.extract' : 'accounts.extract')
     : input.operation
-  const { kind: _, ...url } = isUrl ? { ...input, limit: input.limit ?? 100 } : input
+  const { kind: _, ...url } = isUrl ? { name, limit: 100, ...input } : input
   const constants = isUrl ? url : input.input
   const before = { about: recordsOf(input), fields: {} }
   const shape = isUrl ? await shapeOf(row.id) : input.shape

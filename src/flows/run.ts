@@ -3,22 +3,29 @@ import { dirname } from 'node:path'
 import type { Caller, Input } from '../api/calls/caller.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
-import type { Operation } from '../api/operations/table.js'
 import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
+import type { ListKind } from '../lists/keys.js'
 import { mapList } from '../lists/lists.js'
 import { hashOfFile } from '../runs/find-run.js'
-import { fileKindOf } from '../runs/input/mapping.js'
 import { changeRun } from '../runs/journal/run-leases.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
-import { openKnownRows, openListFile } from '../runs/known-lists.js'
-import type { RunStop } from '../runs/output/report.js'
+import { isRecords, openKnownRows, openListFile } from '../runs/known-lists.js'
 import { identityOf } from '../runs/plan/lookup.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
-import { Chain, type Known, openStage, type RunStep, type Stage, type StepCount, standIn } from './chain.js'
-import type { FlowRow } from './fields.js'
+import {
+  Chain,
+  type FlowStop,
+  type KnownRows,
+  openStage,
+  type RunStep,
+  type Stage,
+  type StepCount,
+  standIn,
+} from './chain.js'
+import { asFields, type FlowRow } from './fields.js'
 import { type Look, openOutputs, type SendPorts } from './outputs.js'
 import type { CommandStep, Flow, HttpStep, LookupStep, Step } from './read.js'
 
@@ -72,7 +79,7 @@ export interface FlowRecord {
   readonly steps: readonly StepCount[]
   /** Rows that were written. */
   readonly written: number
-  readonly stopped?: RunStop | undefined
+  readonly stopped?: FlowStop | undefined
   readonly globals: FlowRequest['targetOptions']
 }
 
@@ -116,7 +123,8 @@ export async function runFlow(
     return { ...named, knownBy, operation, workspace, file: path, fileHash: '' }
   }
   const findSame = (identity: RunIdentity) => findRecorded(records, identity, asked.fresh, notBefore)
-  const content = await contentOf(asked)
+  const lists = await openKnownLists(ports, flow.skipKnown)
+  const content = [await contentOf(asked), lists?.fingerprint]
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
   await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
   const same = await findSame(identity)
@@ -148,18 +156,19 @@ export async function runFlow(
   const stages: Stage[] = []
   for (const step of steps) {
     if (step.kind === 'keep') continue
-    const { request, known: others } = await requestFor(ports, asked, step, record.id)
+    const request = await requestFor(ports, asked, step, record.id)
     // A new run of a step makes those behind it new, too: their rows may be others.
-    const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written, others?.fingerprint]
+    const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
     const isFirst = earlier && step !== source && stages.every((stage) => stage.step === source)
-    const left = isFirst ? withPastLookups(others, earlier, request.operation) : others
+    const identityFor = identityOf(request.operation)
+    const left = isFirst ? (input: Input) => earlier.has(identityFor(input)) : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
     const stepPorts = ports.forStep(step, request)
     stages.push(await openStage(stepPorts, context, step, request, own, left, custom))
   }
-  const chain = new Chain(steps, stages, stop)
-  const save = async (status: Run['status'], stopped?: RunStop) => {
+  const chain = new Chain(steps, stages, stop, end, lists)
+  const save = async (status: Run['status'], stopped?: FlowStop) => {
     const saved: FlowRecord = {
       ...{ flow: flow.name, steps: chain.counts, written: outputs.written, stopped },
       globals: asked.targetOptions,
@@ -278,29 +287,20 @@ async function openPastLookups({ runs, database }: RunRecords, flow: string, own
   }
 }
 
-const withPastLookups = (known: Known | undefined, earlier: PastLookups, operation: Operation): Known => {
-  const identity = identityOf(operation)
-  return { has: (input) => known?.has(input) === true || earlier.has(identity(input)) }
-}
-
-/** Returns the request of the run of a step, and the rows that it leaves out. */
-async function requestFor(ports: FlowPorts, asked: FlowRequest, step: RunStep, flow: string) {
-  const {
-    flow: { budget, skipKnown },
-    path,
-    concurrency,
-    retryUnknown,
-    database,
-    place,
-    targetOptions,
-    distribute,
-  } = asked
+/** Returns the request of the run of a step. */
+async function requestFor(
+  ports: FlowPorts,
+  asked: FlowRequest,
+  step: RunStep,
+  flow: string,
+): Promise<BatchRequest> {
+  const { path, concurrency, retryUnknown, database, place, targetOptions, distribute } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
   const constants = what.operation.starts === 'import' ? await ports.importInput(what) : what.constants
   // A search is made again, for what is new.
   const isRepeated = step === asked.flow.source && (asked.fresh || asked.flow.since !== undefined)
   const isKept = !isRepeated && (isPriced(what.operation) || step.kind === 'http')
-  const request: BatchRequest = {
+  return {
     ...{ operation: what.operation, shape: what.shape, constants },
     choices: {
       ...{ file: path, map: [], mapOnly: false, dryRun: false, encoding: undefined, delimiter: undefined },
@@ -309,20 +309,40 @@ async function requestFor(ports: FlowPorts, asked: FlowRequest, step: RunStep, f
       maxAgeMs: isKept ? defaultMaxAgeMs : undefined,
       // An import waits here for its results.
       distribute: distribute && step.kind === 'lookup' && what.operation.starts !== 'import',
-      maxCreditsPerDay: budget.per_day,
+      maxCreditsPerDay: asked.flow.budget.per_day,
     },
     ...{ targetOptions, database },
     ...(place === undefined ? {} : { place }),
   }
-  const kind = step.kind === 'lookup' ? fileKindOf(step.operation.batch?.identity ?? 'company') : undefined
-  const sources: string[] = []
-  for (const source of kind === undefined ? [] : skipKnown)
-    if (source === 'catalogue' || (await kindOfList(ports, source)) === kind) sources.push(source)
-  return { request, known: await openKnownRows(ports, what.operation, sources) }
 }
 
-/** Returns what the rows of a list are about. */
-async function kindOfList(ports: FlowPorts, source: string) {
-  if (source.startsWith('list:')) return 'companies'
+/** Opens the lists whose companies and people leave a flow; `undefined` without any. */
+async function openKnownLists(
+  ports: FlowPorts,
+  sources: readonly string[],
+): Promise<(KnownRows & { readonly fingerprint: string }) | undefined> {
+  if (sources.length === 0) return undefined
+  const kinds = await Promise.all(sources.map((source) => kindOfList(ports, source)))
+  const open = (kind: ListKind) =>
+    openKnownRows(
+      ports,
+      kind,
+      sources.filter((_, at) => kinds[at] === undefined || kinds[at] === kind),
+    )
+  const [companies, people] = [await open('companies'), await open('people')]
+  return {
+    fingerprint: digestOf([companies?.fingerprint, people?.fingerprint]),
+    has(about, row) {
+      if (about === 'companies') return companies?.has(row) === true
+      const company = asFields(row.company)
+      const whole = { company_name: company.name, company_domain: company.domain, ...row }
+      return people?.has(whole) === true || companies?.has(company) === true
+    },
+  }
+}
+
+/** Returns what the rows of a list are about; `undefined` where it has both. */
+async function kindOfList(ports: FlowPorts, source: string): Promise<ListKind | undefined> {
+  if (isRecords(source)) return source === 'catalogue' ? undefined : 'companies'
   return mapList(await openListFile(ports, source, 'skip_known'), source).kind
 }

@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { servingMachine } from '../cli/wait/serving.js'
+import { servingMachine, servingWith } from '../cli/wait/serving.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { emptySchema, type TestDatabase } from '../support/postgres.js'
@@ -31,7 +31,7 @@ const prepare = async (at: Machine, env: Record<string, string> = {}) => {
   await at.run(['engine', 'credits', 'add', '1000'], { env })
 }
 
-it('the flows of the documents run over the sample data: alone, on PostgreSQL, and at a server', async () => {
+it('the flows of the documents run over the sample data: alone, on PostgreSQL, at a server, and at a proxy', async () => {
   await prepare(here)
   const outputs = new Map<string, string>()
   for (const name of names) outputs.set(name, await outputOf(here, name))
@@ -51,6 +51,16 @@ it('the flows of the documents run over the sample data: alone, on PostgreSQL, a
   const client = machine()
   cpSync('docs/examples', join(client.home, 'examples'), { recursive: true })
   expect(await outputOf(client, 'sales-leads.yaml', atServer)).toBe(outputs.get('sales-leads.yaml'))
+  // Answers of a proxy are those of its server.
+  const proxy = await servingWith({ PROSPECT_API_KEY: key }, async () => {}, '--upstream', baseUrl)
+  const atProxy = { PROSPECT_BASE_URL: proxy.baseUrl, PROSPECT_API_KEY: proxy.key }
+  const second = machine()
+  cpSync('docs/examples', join(second.home, 'examples'), { recursive: true })
+  expect(await outputOf(second, 'sales-leads.yaml', atProxy)).toBe(outputs.get('sales-leads.yaml'))
+  expect(await second.json('ledger', '--by', 'operation')).toEqual(
+    await client.json('ledger', '--by', 'operation'),
+  )
+  await proxy.close()
   await close()
-  for (const one of [shared, client]) one.remove()
+  for (const one of [shared, client, second]) one.remove()
 }, 300_000)

@@ -16,7 +16,7 @@ const people = {
 
 const read = (text: string, of = table) =>
   readFlow(text, {
-    toList: (source) => source,
+    ...{ toList: (source: string) => source, sources: false },
     openTable: async () => ({ table: of, mapped: mapList(of, 'companies.csv') }),
   })
 
@@ -40,6 +40,11 @@ const wrong: readonly (readonly [why: string, change: readonly [string, string],
   ['a value', ['credits: 2000', 'credits: many'], /^10:20 credits must be a number\./],
   ['YAML', ['csv: leads.csv', 'csv: [leads.csv'], /^9:\d+ /],
   ['a step', ['- accounts.enrich', '- acounts.enrich'], /^4:5 1: There is no step acounts\.enrich\./],
+  [
+    'a command',
+    ['- contacts.enrich', '- contacts.waterfall'],
+    /^7:5 4: There is no step contacts\.waterfall\. contacts\.enrich$/,
+  ],
   ['a field of a request', ['limit:', 'limits:'], /^6:48 3 \(leads\.search\): There is no field limits\./],
   ['a value of a request', ['limit: 3', 'limit: -1'], /^6:47 3 \(leads\.search\): limit must be/],
   [
@@ -110,9 +115,8 @@ describe('the file of a flow', () => {
     expect(whole).toContain(from)
     const { flow, problems } = await read(whole.replace(from, to))
     expect(flow).toBeUndefined()
-    const lines = problems.map(
-      ({ line, column, step, refusal }) =>
-        `${line}:${column} ${step === undefined ? '' : `${step}: `}${sentenceOf(refusal)}`,
+    const lines = problems.map(({ line, column, step, refusal }) =>
+      `${line}:${column} ${step === undefined ? '' : `${step}: `}${sentenceOf(refusal)} ${refusal.details.near ?? ''}`.trimEnd(),
     )
     expect(lines[0]).toMatch(said)
   })

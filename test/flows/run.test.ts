@@ -3,9 +3,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { closeAfterTest } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked, writeList } from '../support/flows.js'
+import { nameServer } from '../support/name-server.js'
+import { fakeFile, fakeVendor } from '../support/vendors.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
@@ -281,9 +284,98 @@ describe('prospect flow run', () => {
     )
     write([...companies(), 'skip_known: crm.csv'])
     const { stderr } = await run()
-    expect(stderr).toContain('1 accounts.enrich: 61 in · 34 found')
+    expect(stderr).toContain('1 accounts.enrich: 59 in · 34 found')
     expect(read('out.csv').split('\n')[1]).toBe('Company 9,69,FR,9')
     expect(await spent()).toMatchObject({ 'accounts.enrich': 31 })
+    // People whom a step finds are left out as well, also where nothing looks them up.
+    writeFileSync(path('people.csv'), 'Name,Profile\nFirst18 Last18,https://www.linkedin.com/in/person-18\n')
+    write([
+      'name: people',
+      'input: { csv: list.csv }',
+      'steps: [{ keep: domain == "company-9.example" }, { leads.search: { job_titles: [Head of Sales, Engineer], limit: 2 } }]',
+      'output: { csv: people-found.csv, columns: [full_name] }',
+      'skip_known: [people.csv, crm.csv]',
+    ])
+    expect((await run()).stderr).toContain('people.csv: 1 known row, by')
+    expect(read('people-found.csv')).toBe('full_name\nFirst19 Last19\n')
+  })
+
+  it('begins with the search of a URL, and stops with the reason where that is refused', async () => {
+    const flow = (url: string) => [
+      'name: url',
+      `input: { search_url: "${url}", limit: 5 }`,
+      'steps: [{ keep: name != null || domain == null }]',
+      'output: { csv: out.csv, columns: [name, domain] }',
+    ]
+    const url = 'https://www.linkedin.com/sales/search/company?query='
+    write(
+      flow(
+        `${url}(filters:List((type:COMPANY_HEADCOUNT,values:List((id:D,text:51-200,selectionType:INCLUDED)))))`,
+      ),
+    )
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1 keep: 5 in')])
+    expect(read('out.csv').split('\n')).toHaveLength(7)
+    write(flow('https://www.linkedin.com/company/acme'))
+    const refused = await run()
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining('The search of the input was refused'),
+    ])
+    write([
+      'name: people',
+      'input: { search_url: "https://www.linkedin.com/search/results/people/?keywords=Engineer", limit: 5 }',
+      'steps: [{ contacts.enrich: { enrichment_type: [email] } }]',
+      'output: { csv: out.csv, layout: salesforce }',
+    ])
+    expect((await run()).code).toBe(0)
+    expect(read('out.csv').split('\n')).toHaveLength(7)
+  })
+
+  it('stops in the search of its input where that fails, and goes on when it works again', async () => {
+    write([
+      'name: fails',
+      'input: { accounts.search: { company_size: [51-200], limit: 5 } }',
+      'steps: [{ keep: name != null }]',
+      'output: { csv: out.csv, columns: [name] }',
+    ])
+    await here.run(['engine', 'faults', 'add', 'accounts.search', '--status', '403'])
+    const { code, stderr } = await run()
+    expect([code, stderr]).not.toEqual([0, expect.anything()])
+    expect(stderr).toContain('Stopped in accounts.search')
+    await here.run(['engine', 'faults', 'clear'])
+    expect((await run()).code).toBe(0)
+    expect(read('out.csv').split('\n')).toHaveLength(7)
+  })
+
+  it('asks providers of the user in its waterfall, each about a person once, within their budget', async () => {
+    const vendor = closeAfterTest(await fakeVendor())
+    const dns = closeAfterTest(
+      await nameServer((_, type) => (type === 'MX' ? ['mx.acme.example'] : 'NXDOMAIN')),
+    )
+    writeFileSync(path('one.yaml'), fakeFile(vendor.origin))
+    const env = { PROSPECT_DNS: dns.address }
+    const add = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
+    expect((await here.run(add, { stdin: 'vendor-secret-key-0123456789' })).code).toBe(0)
+    writeFileSync(
+      path('asked.csv'),
+      'First name,Last name,Website\nAda,King,acme.example\nIda,Nobody,acme.example\nEda,Queen,acme.example\n',
+    )
+    write([
+      'name: waterfall',
+      'input: { csv: asked.csv }',
+      'steps: [{ contacts.enrich: { enrichment_type: [email] } }, { keep: email_source == "acmemail" || email == null }]',
+      'output: { csv: out.csv, columns: [last_name, email, email_source] }',
+    ])
+    const found =
+      'last_name,email,email_source\nKing,king@acme.example,acmemail\nNobody,,\nQueen,queen@acme.example,acmemail\n'
+    const go = (...more: string[]) => here.run(['flow', 'run', 'flow.yaml', ...more], { env })
+    expect((await go('--max-cost', 'acmemail=1')).code).toBe(0)
+    expect(vendor.charged()).toBe(1)
+    expect((await go('--fresh')).code).toBe(0)
+    expect(read('out.csv')).toBe(found)
+    await go()
+    expect([read('out.csv'), vendor.charged(), vendor.asked.get('King')]).toEqual([found, 2, 1])
   })
 
   it('writes its first rows while later ones are still read', async () => {
@@ -335,5 +427,37 @@ describe('prospect flow run', () => {
     await run()
     expect(read('out.csv')).toContain('company-30.example')
     expect(read('out.csv')).not.toContain('company-31.example')
+  })
+
+  it('sends nothing about suppressed people, or people at suppressed companies, to an address', async () => {
+    await here.run(['suppress', 'add', 'company-31.example', 'gone@other.example'])
+    const people = [
+      'First name,Last name,Email,Company,Website',
+      ...[
+        'At,Company,a@company-31.example,Company 31,company-31.example',
+        'Is,Gone,gone@other.example,Other,other.example',
+      ],
+      'May,Stay,may@other.example,Other,other.example',
+    ]
+    writeFileSync(path('people.csv'), people.join('\n'))
+    const sent: string[] = []
+    const server = createServer(async (request, response) => {
+      sent.push(Buffer.concat(await Array.fromAsync(request)).toString())
+      response.setHeader('content-type', 'application/json')
+      response.end('{"line": "Hello"}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/`
+    write([
+      'name: outward',
+      'input: { csv: people.csv }',
+      `steps: [{ http: { post: ${url}, result: { line: line }, per_second: 1000 } }]`,
+      `output: { http: { post: ${url} } }`,
+    ])
+    expect((await run()).code).toBe(0)
+    server.close()
+    expect(sent).toHaveLength(2)
+    expect(sent.join('\n')).not.toMatch(/company-31|gone@/i)
+    expect(sent.join('\n')).toContain('may@other.example')
   })
 })

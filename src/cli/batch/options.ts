@@ -8,12 +8,13 @@ import { manyOf } from '../../runs/output/columns.js'
 import { formatOfFile } from '../../runs/output/format.js'
 import { onlyNames } from '../../runs/output/select.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
-import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
+import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
 import {
+  costs,
   durationMs,
   type OptionRows,
   type OptionsOf,
@@ -340,4 +341,19 @@ export function rowFormat(context: StreamsContext): BatchChoices['format'] {
     `The format ${format} is not for the rows of a file.`,
     'Use --format csv, tsv, ndjson or json.',
   )
+}
+
+/** What providers of the user may cost, and which of their addresses end a waterfall. */
+export const vendorOptions = optionRows({
+  maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', costs],
+  accept: ['<status>', 'end only at an address that is valid', ['valid']],
+})
+
+/** Returns the context whose calls keep to these options. */
+export function withVendorOptions(context: Context, given: OptionsOf<typeof vendorOptions>): Context {
+  const { maxCost, accept } = given
+  if (maxCost === undefined && accept === undefined) return context
+  if (!context.isLocal())
+    throw new UsageError('--max-cost and --accept are for providers of this machine; a server has its own.')
+  return context.withGlobals({ maxCost, accept })
 }

@@ -4,7 +4,7 @@ import { isPriced, observedNote, pathParameters } from '../../api/operations/fac
 import { areaOf, type Operation, type OperationId } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import { addBatchOptions } from '../batch/options.js'
+import { addBatchOptions, vendorOptions, withVendorOptions } from '../batch/options.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
@@ -36,7 +36,7 @@ import {
   type StoredIds,
   type StoredKind,
 } from '../options/stored-ids.js'
-import { costs, type OptionsOf, optionRows, toOptions } from '../options/values.js'
+import { toOptions } from '../options/values.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
 import { waitOf, waitOptions } from '../wait/options.js'
@@ -251,16 +251,3 @@ const asksVendors: readonly OperationId[] = [
   ...(['contacts.enrich', 'contacts.enrich_sync', 'contacts.bulk_enrich'] as const),
   ...(['leads.enrich', 'leads.bulk_enrich', 'accounts.enrich', 'accounts.bulk_enrich'] as const),
 ]
-
-const vendorOptions = optionRows({
-  maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', costs],
-  accept: ['<status>', 'end only at an address that is valid', ['valid']],
-})
-
-function withVendorOptions(context: Context, given: OptionsOf<typeof vendorOptions>): Context {
-  const { maxCost, accept } = given
-  if (maxCost === undefined && accept === undefined) return context
-  if (!context.isLocal())
-    throw new UsageError('--max-cost and --accept are for providers of this machine; a server has its own.')
-  return context.withGlobals({ maxCost, accept })
-}

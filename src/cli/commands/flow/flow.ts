@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { standIn } from '../../../flows/chain.js'
+import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { openRuns } from '../../../runs/records.js'
-import { rowFormat, sharing } from '../../batch/options.js'
+import { rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts, toRunHome } from '../../batch/run-home.js'
@@ -86,6 +86,7 @@ const runOptions = optionRows({
     serverAddress,
   ],
   ...sharing,
+  ...vendorOptions,
 })
 
 type Given = OptionsOf<typeof runOptions>
@@ -98,7 +99,7 @@ const runCommand: CommandFactory = ({ command }) =>
 
 const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a flow by its id'), stored)
-    .withOptions({ ...sharedOptions, ...sharing })
+    .withOptions({ ...sharedOptions, ...sharing, ...vendorOptions })
     .run(async (context, invocation) => {
       const { database, shared, ...given } = invocation.options
       const place = runPlaceOf(context, invocation.options)
@@ -111,7 +112,8 @@ const resumeCommand: CommandFactory = ({ command }) =>
     })
 
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
-async function start(outer: Context, file: string, given: Given): Promise<number> {
+async function start(caller: Context, file: string, given: Given): Promise<number> {
+  const outer = withVendorOptions(caller, given)
   const { path, flow } = await openFlow(outer, file)
   if (given.outward === false && sendsOut(flow))
     throw new UsageError(
@@ -220,6 +222,7 @@ function showReport(
   context: Context,
   { flow, steps, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,
 ) {
+  const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
     const { credits, credits_before: before, invalid, failed } = step
     const parts = [
@@ -235,7 +238,7 @@ function showReport(
         ? [formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')]
         : []),
     ]
-    context.notify(oneLine(`${at + 1} ${step.step}: ${parts.join(' · ')}`))
+    context.notify(oneLine(`${names[at]}: ${parts.join(' · ')}`))
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
   const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
@@ -243,7 +246,9 @@ function showReport(
   context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
   if (stopped)
     context.notify(
-      oneLine(`Stopped: ${stopped.reason}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`),
+      oneLine(
+        `Stopped in ${stopped.step}: ${stopped.reason}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`,
+      ),
     )
 }
 
@@ -259,7 +264,8 @@ export async function openFlow(
       'Give the file of a flow, such as leads.yaml.',
     )
   })
-  const { flow, problems } = await readFlow(text, flowFiles(listPorts(context), path))
+  const sources = await context.hasVendors()
+  const { flow, problems } = await readFlow(text, { ...flowFiles(listPorts(context), path), sources })
   if (flow) return { path, flow }
   for (const problem of problems) context.notify(describeProblem(formatPath(path, context.streams), problem))
   const count = problems.length

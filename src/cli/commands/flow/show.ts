@@ -1,5 +1,5 @@
 import { parseJson } from '../../../api/values/json.js'
-import type { StepCount } from '../../../flows/chain.js'
+import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
@@ -92,14 +92,15 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
   const { steps, stopped, ...flow } = body as Awaited<ReturnType<typeof toView>>
   const header = ['step', 'in', 'found', 'out', 'credits']
-  const rows = steps.map(({ in: came, found, out, credits, ...step }, at) => ({
-    ...{ step: `${at + 1} ${step.step}`, in: came, found, out, credits },
+  const names = stepNames(steps)
+  const rows = steps.map(({ in: came, found, out, credits }, at) => ({
+    ...{ step: names[at], in: came, found, out, credits },
   }))
   const first = steps[0]?.in ?? 0
   const funnel = [
     { label: 'Input', value: first },
-    ...steps.map((step, at) => ({ label: `${at + 1} ${step.step}`, value: step.out })),
+    ...steps.map(({ out }, at) => ({ label: names[at] ?? '', value: out })),
   ]
-  const why = stopped ? { stopped: stopped.reason } : {}
+  const why = stopped ? { stopped: `${stopped.step}: ${stopped.reason}` } : {}
   return `${record({ ...flow, ...why }, look)}\n${grid(header, rows, look)}\n${bars(funnel, look)}`
 }
