@@ -83,7 +83,6 @@ const pairs: Readonly<Record<string, string>> = {
   override: 'field=value, such as --override country=FR',
 }
 
-/** What names a column: an option, or a saved map. */
 const namedBy = ({ option = 'map', saved }: Details) => (saved ? `The saved map ${saved}` : `--${option}`)
 
 const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text))
@@ -181,6 +180,7 @@ const messages: Readonly<Record<string, Message>> = {
   'database.uncopyable': { text: '{file} cannot be copied ({code}).', hint: 'Check the path.' },
   'database.unusable': { text: '{file} cannot be used ({code}).', hint: 'Check the path and its permissions.' },
   'database.unwritable': { text: '{file} cannot be written ({code}).', hint: 'Choose a place you may write to.' },
+  'doctor.problems': { text: 'Something is wrong: {names}.', hint: 'Each problem says what to do.', exit: exitCodes.checkFailed, code: 'check_failed' },
   'engine.expiry_past': { text: "The expiry is in the past; the engine's clock says {now}" },
   'engine.fault_double': { text: (details) => `${toFlag(details.what)} and ${toFlag(details.other)} are two faults.`, hint: 'Add them one after the other.' },
   'engine.fault_empty': { text: 'This says where, not what goes wrong.', hint: ({ isDelivery }) => `Add ${isDelivery ? '--lose, --late, --double, --reorder or --bad-signature' : '--status, --delay, --timeout, --drop, --truncate, --garble or --invalid-session'}.` },
@@ -208,6 +208,7 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.time': { text: 'Engine time must be from the year 2000 to 2199' },
   'engine.workspace_exists': { text: 'There is already a workspace "{name}"; choose another name' },
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
+
   'flow.command_ended': { text: ({ command, cause, exit, isNoAnswer, line }) => (isNoAnswer ? `${command} answered a line that is no object of JSON for a row: ${line}` : cause === undefined ? `${command} has ended (exit code ${exit ?? 'by a signal'}).` : `${command} cannot be started: ${reasonOf(cause)}.`), hint: 'It should answer each line that it reads with a line: an object of JSON, or null.' },
   'flow.http_refused': { text: '{url} did not take a request of the flow: {reason}.', exit: exitCodes.unreachable },
   'flow.no_variable': { text: 'The variable {variable} with the header {header} is not set.', hint: 'Set it in the environment of the command.' },
@@ -300,6 +301,52 @@ const messages: Readonly<Record<string, Message>> = {
   'tools.no_argument': { text: '{name} is missing or not valid.', hint: 'See the input schema of the tool.' },
   'tools.no_budget': { text: ({ wanted, left }) => `Budget reached: ${wanted === undefined ? 'this costs credits' : `this can cost ${count(wanted)} ${wanted === 1 ? 'credit' : 'credits'}`}, and this server may spend ${Number(left) === 0 ? 'none' : `${count(left)} more`}.`, hint: 'A person can allow it: prospect mcp --max-credits N, in the configuration of this server.', exit: exitCodes.budget, code: 'budget' },
   'tools.run_elsewhere': { text: 'Run {run} was not started by this server.', hint: 'Stop it where it runs.' },
+  'usage.country': { text: '--{flag}: unknown country "{text}".', hint: 'Use a name or a code, such as Germany or DE.' },
+  'usage.dashboard_public': { text: 'With --public, other machines could reach the dashboard.', hint: 'Add --dashboard-public for a read-only one, or leave out --public.' },
+  'usage.database_address': { text: '--database {problem}.', hint: 'Write it like postgres://role@host/database; the catalogue of this machine needs no option.' },
+  'usage.database_password': { text: '--database must not hold a password: other users of this machine could see it.', hint: 'Set PROSPECT_DATABASE_URL instead, or put the password in the file that PGPASSFILE names.' },
+  'usage.distribute_here': { text: '--distribute needs a PostgreSQL database that the workers share.', hint: 'Add --database postgres://… or set PROSPECT_DATABASE_URL; start workers with: prospect worker --database postgres://…' },
+  'usage.distribute_server': { text: '--distribute needs workers that share a PostgreSQL database, but the target is a server.', hint: 'Give the database of workers that have the same --upstream, with --database postgres://…, or choose the local engine with --local.' },
+  'usage.extension': { text: '-o {file}: the extension {extension} is not a known format.', hint: 'Use .csv, .tsv, .json, .ndjson, .txt or .xlsx, or add --format.' },
+  'usage.faults_upstream': { text: '--faults is for a server of the local engine.', hint: 'Start that with --faults, and this one with --upstream.' },
+  'usage.folder_read_only': { text: '{option} {file}: the folder {folder} cannot be written.', hint: 'Name a file elsewhere.' },
+  'usage.format_of_rows': { text: 'The format {format} is not for the rows of a file.', hint: 'Use --format csv, tsv, ndjson or json.' },
+  'usage.import_webhook': { text: '{command} needs --webhook-url at a server, which sends its results there, too.', hint: 'Give an address of yours, or use leads search, which needs none.' },
+  'usage.install_place': { text: '--install does not know where {shell} looks for completions.', hint: 'Write it there yourself: prospect completion {shell}' },
+  'usage.jq_of_rows': { text: '--jq cannot be used with {command}, which prints rows.', hint: 'Use --format ndjson, and pipe the rows to jq.' },
+  'usage.key_argument': { text: 'API keys are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.' },
+  'usage.layout_format': { text: '--layout writes a file for an import, and the format {chosen} is for something else.', hint: 'Use csv, tsv or -o FILE.xlsx.' },
+  'usage.listen_format': { text: 'listen prints one line per event, as text or as JSON.', hint: 'For a file of them: prospect events list -o events.csv' },
+  'usage.login_local': { text: 'The target is the local engine, whose key is stored automatically.', hint: 'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME' },
+  'usage.map_name': { text: '--save-map does not take "{name}".', hint: 'Use letters, digits, dots, dashes and underscores.' },
+  'usage.mcp_outside': { text: '{name} names a file outside the folder of this server: {path}.', hint: 'Name one in {root}.' },
+  'usage.mcp_stdin': { text: '--api-key-stdin cannot be used here: stdin is the protocol.', hint: 'Use --api-key-file FILE.' },
+  'usage.mcp_token': { text: 'PROSPECT_MCP_TOKEN needs 16 characters or more.', hint: 'Leave it out, and a token is made.' },
+  'usage.name_ambiguous': { text: '{option}: {name} is the beginning of more than one {noun}.', hint: 'Give more of the id.' },
+  'usage.no_api_key': { text: 'No API key is given, and there is no terminal to ask for one.', hint: 'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.', exit: exitCodes.key, code: 'key' },
+  'usage.no_catalogue': { text: 'This machine has no catalogue yet.', hint: 'Fill the shared catalogue directly: prospect data import with --database.' },
+  'usage.no_folder': { text: '{option} {file}: there is no folder {folder}.', hint: 'Create it, or name another file.' },
+  'usage.no_id': { text: '<id> is missing.', hint: 'Give the id of a {noun} or --last. See: prospect {list}' },
+  'usage.no_limit': { text: '--limit is missing.', hint: 'Give the most people of each company, such as --limit 3. Each one counts against your daily profiles.' },
+  'usage.no_provider_key': { text: 'No key is given, and there is no terminal to ask for one.', hint: 'Give it with --key-file FILE or --key-stdin.', exit: exitCodes.key, code: 'key' },
+  'usage.no_quota': { text: 'No quota was given.', hint: 'Add --daily-profiles, --daily-companies or --monthly-companies.' },
+  'usage.no_secret': { text: '{source} does not hold a signing secret.', hint: 'It must contain only the secret, which starts with whsec_.' },
+  'usage.no_server_database': { text: 'No server database is given.', hint: 'Give --database postgres://role@host/database, or set PROSPECT_DATABASE_URL.' },
+  'usage.no_suppressible': { text: '"{text}" is no email address, domain, profile URL, phone number, or name with a domain.', hint: 'Write it like jane@acme.example, acme.example, +33612345678 or "Jane Doe at acme.example".' },
+  'usage.no_sync_url': { text: 'The profile has no sync_base_url for this server.', hint: 'Set it: prospect config set sync_base_url https://api.example.com/v2' },
+  'usage.no_template': { text: 'There is no file or template {source}.', hint: 'Templates: {known}.' },
+  'usage.profile_built_in': { text: 'The built-in profile {name} cannot be removed.', hint: 'See the others: prospect profiles list' },
+  'usage.profile_exists': { text: 'The profile {name} exists already.', hint: 'Change it with: prospect config set --profile {name}' },
+  'usage.provider_key_elsewhere': { text: 'The key of {name} is not on this machine.', hint: 'Add it again with its key.', exit: exitCodes.key, code: 'key' },
+  'usage.providers_of_server': { text: 'Providers belong to the engine of this machine; the commands here use a server.', hint: 'Add --local.' },
+  'usage.receiver_path': { text: '--path takes 16 to 128 letters, digits, - and _: anyone who guesses it could send events.', hint: 'Leave it out: the path is then the same at every start.' },
+  'usage.rejects_workbook': { text: '--rejects writes text in the format of the input, no workbooks.', hint: 'Name a .csv file.' },
+  'usage.secret_argument': { text: 'Signing secrets are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_WEBHOOK_SECRET, --secret-file FILE or --secret-stdin.' },
+  'usage.shared_database': { text: 'Machines share runs in a PostgreSQL database, and {name} does not name one.', hint: 'For example: --database postgres://prospect@db.example/prospect' },
+  'usage.upstream_options': { text: '--public-url, --secret-file and --secret-stdin need a server behind this one.', hint: 'Add --upstream URL.' },
+  'usage.workbook_options': { text: '{file} is a workbook; --from and --encoding are for text files.', hint: 'Leave out --from and --encoding.' },
+  'usage.worker_database': { text: 'There is no database {engine}.', hint: 'Give the database of prospect serve, or leave --database out to use that of this machine.' },
+  'usage.worker_upstream': { text: '--upstream needs the PostgreSQL database that the workers of distributed runs share.', hint: 'Add --database postgres://…, or set PROSPECT_DATABASE_URL.' },
   'workbook.beyond_columns': { text: 'The cell {cell} is beyond the last column of a sheet, XFD.' },
   'workbook.cell_too_full': { text: 'Row {row} has {length,} characters in column "{column}", and a cell of a workbook holds {max,}. Write CSV instead.' },
   'workbook.cell_too_long': { text: 'A cell has more than {max} characters.' },
@@ -341,7 +388,6 @@ function otherTypeHint({ name, is, of, other }: Details): string {
 
 const conditionExample = 'For example: headcount >= 50 && country == "DE"'
 
-/** Returns what is wrong with a text that is no condition. */
 function describeSyntax(summary: string): string {
   if (/limit|exceeded/i.test(summary)) return 'the condition is too large'
   if (summary.includes('EOF')) return 'the condition ends too early'

@@ -29,7 +29,6 @@ interface DashboardOptions extends ServerPorts {
 /** The dashboard as a part of a server. */
 export type Dashboard = ReturnType<typeof createDashboard>
 
-/** Returns the refusal of a request to the dashboard: the status, and the sentences that the page shows. */
 const refused = (status: number, message: string, hint = ''): Refusal =>
   new Refusal('dashboard.refused', { status, message, hint })
 
@@ -214,9 +213,7 @@ function findAsset(file: string): string {
 /** Between two comments that keep an unchanged stream alive, in milliseconds. */
 const beatMs = 10_000
 
-/**
- * Creates the streams that tell open pages of changes, as server-sent events. Databases are watched while there is one.
- */
+/** Server-sent events. Databases are watched while a page is open. */
 function createLive(watch: (onChange: () => void) => () => void) {
   const encoder = new TextEncoder()
   const open = new Set<ReadableStreamDefaultController<Uint8Array>>()
@@ -238,7 +235,6 @@ function createLive(watch: (onChange: () => void) => () => void) {
     }
   }
   return {
-    /** Returns a stream that ends with `signal`. */
     open: (signal: AbortSignal): Response => {
       let own: ReadableStreamDefaultController<Uint8Array>
       const body = new ReadableStream<Uint8Array>({
@@ -346,10 +342,7 @@ const cookieOf = (headers: Headers, name: string): string | undefined =>
     .find((pair) => pair.startsWith(`${name}=`))
     ?.slice(name.length + 1)
 
-/**
- * Whether a page of ours sends a request. The listener has refused other origins already; here one of the headers in which
- * a browser says so must be present.
- */
+/** The listener has refused other origins already; here one of the headers in which a browser says so must be present. */
 function isFromPage({ headers }: Sender): boolean {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin')

@@ -68,7 +68,7 @@ export type Details = Readonly<Record<string, unknown>>
 
 /** The code of a refusal that is no error of the API: the area it comes from, and what is wrong. */
 export type LocalCode =
-  `${'csv' | 'dashboard' | 'database' | 'engine' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'provider' | 'proxy' | 'record' | 'run' | 'tools' | 'workbook'}.${string}`
+  `${'csv' | 'dashboard' | 'database' | 'doctor' | 'engine' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'provider' | 'proxy' | 'record' | 'run' | 'tools' | 'usage' | 'workbook'}.${string}`
 
 /**
  * What is refused on purpose. It has a code and details, and no sentence: `cli/messages.ts` has those for people, and

@@ -26,10 +26,7 @@ import { print } from '../output/print.js'
 import { askChoice, canAsk } from '../output/prompt.js'
 import { oneLine, wrapText } from '../output/text.js'
 
-/**
- * Matches the columns of a file with fields. When a needed column is not recognised, asks a person at a terminal, and
- * throws a Refusal elsewhere. Saves the mapping with `--save-map`.
- */
+/** Throws a Refusal where a needed column is not recognised and there is nobody to ask. Saves the mapping with `--save-map`. */
 export async function chooseMapping(
   context: Context,
   choices: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
@@ -120,7 +117,6 @@ type Maps = Readonly<Record<string, readonly string[]>>
 
 const mapsFile = ({ home }: Context): string => join(home.folder, 'maps.json')
 
-/** Returns the choices with the mapping that `--use-map` names. */
 export const withSavedMap = <T extends InputChoices>(context: Context, choices: T, name: unknown): T =>
   typeof name === 'string' ? { ...choices, saved: findMap(context, name) } : choices
 
@@ -149,10 +145,7 @@ function saveMapping(context: Context, { columns }: Mapping, name: string): void
 /** Throws UsageError where a text cannot be the name of a mapping. */
 function checkMapName(name: string): void {
   if (/^[\w.-]{1,64}$/.test(name) && name !== '__proto__') return
-  throw new UsageError(
-    `--save-map does not take "${name}".`,
-    'Use letters, digits, dots, dashes and underscores.',
-  )
+  throw new Refusal('usage.map_name', { name })
 }
 
 function readMaps(context: Context): Maps {

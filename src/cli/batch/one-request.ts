@@ -93,10 +93,7 @@ function createReport(
   }
 }
 
-/**
- * Reads the rows of a file as items of the field `into`, and reports those that are invalid. `rows` is absent with
- * `--map-only`.
- */
+/** Reads the rows of a file as items of the field `into`, and reports invalid ones. `rows` is absent with `--map-only`. */
 async function gatherRows(
   context: Context,
   { operation, shape }: OperationRequest,

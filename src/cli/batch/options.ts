@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
@@ -84,7 +85,6 @@ const reading = optionRows({
   rejects: ['<file>', 'where invalid rows go, with the reason (default: OUT.rejects.csv beside OUT)'],
 })
 
-/** The options about the rows and columns that are written. */
 export const selecting = optionRows({
   where: ['<condition>', 'write only the rows of which this is true, such as headcount >= 50'],
   only: ['<which>', 'write only these rows: found, valid, new, changed (repeatable, or a,b)', repeated],
@@ -115,7 +115,6 @@ const summary = optionRows({
   summaryJson: ['<file>', 'write the summary of the run to this file, as JSON'],
 })
 
-/** The option that says where the input of a recorded run is now. */
 export const sameFile = optionRows({
   csv: ['<file>', 'the file that the run read, where it is now; - for stdin'],
 })
@@ -188,7 +187,6 @@ const delimiterNames: Readonly<Record<string, string>> = {
   ...{ '\\t': '\t', tab: '\t', comma: ',', semicolon: ';', bar: '|', pipe: '|' },
 }
 
-/** Reads a delimiter, given as the character or by its name. */
 function readDelimiter(text: string): string {
   const character = delimiterNames[text] ?? text
   if (!/^[^"\r\n]$/u.test(character))
@@ -196,7 +194,6 @@ function readDelimiter(text: string): string {
   return character
 }
 
-/** Reads the options about the file. */
 export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): InputChoices {
   const {
     csv: file = '',
@@ -215,7 +212,6 @@ export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): Inp
   }
 }
 
-/** Reads the options about the rows and columns that are written. */
 export function selectChoicesOf(
   { globals }: Pick<StreamsContext, 'globals'>,
   { where, only = [], since, columns: names, keepInput }: OptionsOf<typeof selecting>,
@@ -259,7 +255,6 @@ export const knownLists = (
 ): readonly string[] | undefined =>
   Array.isArray(skipKnown) ? skipKnown.map((source) => toKnownList(String(source), streams)) : undefined
 
-/** Returns a list of `--skip-known`, with the path of a file. */
 function toKnownList(source: string, { cwd }: Pick<Streams, 'cwd'>): string {
   if (source === '-' || source === '')
     throw new UsageError('--skip-known needs the name of a file: the rows of a run are read more than once.')
@@ -268,11 +263,7 @@ function toKnownList(source: string, { cwd }: Pick<Streams, 'cwd'>): string {
 
 /** Throws UsageError for `--jq` with a command that writes rows of a run. */
 export function refuseJq({ jq }: GlobalOptions, command: string): void {
-  if (jq !== undefined)
-    throw new UsageError(
-      `--jq cannot be used with ${command}, which prints rows.`,
-      'Use --format ndjson, and pipe the rows to jq.',
-    )
+  if (jq !== undefined) throw new Refusal('usage.jq_of_rows', { command })
 }
 
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
@@ -299,10 +290,7 @@ export function choicesOf(context: StreamsContext, { options }: Invocation<Given
   }
 }
 
-/**
- * Returns how old an answer of another run may be, in milliseconds; `undefined` where none is reused. `setting` is that of
- * the profile.
- */
+/** In milliseconds; `undefined` where no answer of another run is reused. `setting` is that of the profile. */
 export function maxAgeOf(
   operation: Operation,
   { maxAgeMs, refresh }: Pick<RunChoices, 'maxAgeMs' | 'refresh'>,
@@ -313,7 +301,6 @@ export function maxAgeOf(
   return refresh || chosen === 0 ? undefined : chosen
 }
 
-/** Reads the options about the run. */
 export function runChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): RunChoices {
   const { fresh = false, retryUnknown = false, maxAge: maxAgeMs, refresh, rows, maxCredits } = given
   const { maxCreditsPerDay, maxProfiles, concurrency, lock, distribute, summaryJson } = given
@@ -337,10 +324,7 @@ export function rowFormat(context: StreamsContext): BatchChoices['format'] {
   const isPlain = !globals.format && !globals.json && (file === undefined || !formatOfFile(file))
   const format = isPlain ? 'csv' : formatOf(context)
   if (format !== 'table' && format !== 'ids') return format
-  throw new UsageError(
-    `The format ${format} is not for the rows of a file.`,
-    'Use --format csv, tsv, ndjson or json.',
-  )
+  throw new Refusal('usage.format_of_rows', { format })
 }
 
 /** What providers of the user may cost, and which of their addresses end a waterfall. */

@@ -109,10 +109,7 @@ function showSource(context: Context, run: Run, { found, not_found: missed }: Ru
   if (text !== undefined) context.notify(text)
 }
 
-/**
- * Returns what to do first and how to resume the run. With `--fresh` the same command would start a new run, so it is not
- * suggested.
- */
+/** Returns how to resume the run, not with `--fresh`: the same command would start a new run. */
 function formatResumeHint(
   { choices, place = '' }: Pick<BatchRequest, 'choices' | 'place'>,
   run: string,
@@ -242,7 +239,6 @@ const nothing: RunReport = {
   ...{ seconds: 0, output: null, partial: null },
 }
 
-/** Returns the content of the file of `--summary-json`. */
 function createSummary(
   context: Context,
   { operation, choices }: SummarisedBatch,

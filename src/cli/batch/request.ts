@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { rowShapeOf } from '../../api/areas/shapes.js'
 import { type Caller, ConnectionLost, type Input, isOk } from '../../api/calls/caller.js'
+import { Refusal } from '../../api/calls/errors.js'
 import {
   flagOf,
   immediateOperation,
@@ -56,10 +57,7 @@ export function toRequest(
   }
 }
 
-/**
- * Returns the input that `--override field=value` gives to every row; `undefined` without the option. Throws UsageError for a
- * value that a field does not take, and for a field that another option fills.
- */
+/** Throws UsageError for a value that a field does not take, and for a field that another option fills. */
 export function readOverrides(
   schema: z.ZodObject,
   options: Invocation['options'],
@@ -133,7 +131,6 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   return { context: context.withGlobals(recorded), command }
 }
 
-/** Returns the request for each row of a file: by the operation that answers at once, or by an import that is awaited. */
 export async function toRowRequest(context: Context, request: OperationRequest): Promise<OperationRequest> {
   const { operation: asked } = request
   if (asked.starts === 'import') return toRowImport(context, request)
@@ -155,16 +152,9 @@ async function toRowImport(context: Context, request: OperationRequest): Promise
   const input = await resolveFilterNames(context, request.input)
   if (options.distribute === true)
     throw new UsageError(`--distribute is not for ${operation.command}, which waits for its results here.`)
-  if (input.limit === undefined)
-    throw new UsageError(
-      '--limit is missing.',
-      'Give the most people of each company, such as --limit 3. Each one counts against your daily profiles.',
-    )
+  if (input.limit === undefined) throw new Refusal('usage.no_limit')
   if (!context.isLocal() && wantsWebhook(request.shape) && input.webhook_url === undefined)
-    throw new UsageError(
-      `${operation.command} needs --webhook-url at a server, which sends its results there, too.`,
-      'Give an address of yours, or use leads search, which needs none.',
-    )
+    throw new Refusal('usage.import_webhook', { command: operation.command })
   const shared = withOwnWebhook(operation.id, request.shape, input)
   const [field = ''] = operation.batch?.fields ?? []
   checkTyped(request, { [field]: field.endsWith('s') ? ['acme.example'] : 'acme.example', ...shared })
@@ -229,7 +219,6 @@ export async function openKnownRecords(
   }
 }
 
-/** Returns a record as the row of a list: a person with the names of the company. */
 function listFieldsOf({ lead, company, ...record }: Row): Row {
   if (lead === undefined) return record
   const { name, domain } = (company ?? {}) as Row

@@ -1,5 +1,6 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { shapeOf } from '../../api/areas/shapes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
@@ -79,7 +80,6 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
   })
 }
 
-/** Writes the counts of a run to the log of `--log`. */
 function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
   const {
     live,
@@ -134,7 +134,6 @@ export function capYoungGeneration(): () => void {
   return () => clearInterval(timer)
 }
 
-/** Returns the dialog of a batch with the person at the terminal. */
 function createDialog(context: Context, { operation, choices, constants, shape }: BatchCommand): BatchDialog {
   const notify = (text: string) => context.notify(text)
   let balance: number | null | undefined
@@ -219,12 +218,10 @@ function describeKnownRun(
     : `Resuming run ${id}: ${formatNumber(done)} of ${countRows(total)} are answered, ${formatCredits(credits)} paid.`
 }
 
-/** What the target of a run depends on. */
 type TargetCommand = Pick<BatchCommand, 'operation'> & {
   readonly choices: Pick<BatchCommand['choices'], 'distribute'>
 }
 
-/** Returns a batch, and the context of the database that holds its engine and the records of its run. */
 export function withRunDatabase<
   Command extends Pick<TargetCommand, 'choices'> & Pick<BatchCommand, 'database' | 'place'>,
 >(context: Context, command: Command): { readonly context: Context; readonly command: Command } {
@@ -325,15 +322,8 @@ const silentMs = 10_000
 /** Throws UsageError where no database is given that workers can share. */
 function checkDatabase(context: Context, database: string | undefined): void {
   if (database !== undefined && isPostgres(database)) return
-  if (context.isLocal())
-    throw new UsageError(
-      '--distribute needs a PostgreSQL database that the workers share.',
-      'Add --database postgres://… or set PROSPECT_DATABASE_URL; start workers with: prospect worker --database postgres://…',
-    )
-  throw new UsageError(
-    '--distribute needs workers that share a PostgreSQL database, but the target is a server.',
-    'Give the database of workers that have the same --upstream, with --database postgres://…, or choose the local engine with --local.',
-  )
+  if (context.isLocal()) throw new Refusal('usage.distribute_here')
+  throw new Refusal('usage.distribute_server')
 }
 
 /** Returns what has the workers of the database answer the rows of a run. */
@@ -375,10 +365,7 @@ function watchWorkers(context: Context) {
 const workersText = (workers: number): string =>
   workers === 1 ? '1 worker shares the calls.' : `${workers} workers share the calls.`
 
-/**
- * Runs an operation for the rows of a file: one request for all of them, or one for each. `input` holds the fields that
- * all rows share. Returns the exit code.
- */
+/** `input` holds the fields that all rows of the file share. Returns the exit code. */
 export async function fromCsv(context: Context, request: OperationRequest): Promise<number> {
   const { operation } = request
   if (operation.batch?.into !== undefined) {

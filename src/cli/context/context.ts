@@ -108,7 +108,6 @@ export type Profile = {
   readonly [Name in keyof typeof profileProperties]?: ValueOf<(typeof profileProperties)[Name]>
 }
 
-/** The settings in `config.json`. */
 export interface Settings {
   /** The profile in use; `default` when absent. */
   readonly profile?: string
@@ -186,15 +185,10 @@ export interface TargetContext {
   apiKey(): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
   isLocal(): boolean
-  /**
-   * Opens the engine's administration. The first use creates a workspace, a member and a key, unless `create` is false.
-   */
+  /** Without a workspace, creates one with a member and a key, unless `create` is false. */
   admin(options?: { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
-  /**
-   * Returns where answers come from; `undefined` where that is not known. `member` is the owner of the key where the caller
-   * knows it.
-   */
+  /** `undefined` where it is not known. `member` is the owner of the key where the caller knows it. */
   source(member?: string): Promise<DataSource | undefined>
   notifySource(member?: string): Promise<void>
   /** Opens a caller whose calls are answered by the workers that share the engine's database. */

@@ -191,7 +191,6 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-/** Returns a text as one word of a shell command. */
 export const quoteForShell = (path: string): string =>
   /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
@@ -304,7 +303,6 @@ function isOwn(home: Home, path: string): boolean {
   return folders.some((folder) => filesIn(folder).some((file) => isSame(stats, fileAt(file))))
 }
 
-/** Returns the files of a home, whether they exist or not, and the folders in which all files are its own. */
 function homeFiles({ config, credentials, folder, engine, catalogue, state }: Home) {
   const databases = [engine, catalogue, state].filter((place) => !isPostgres(place) && place !== ':memory:')
   const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
@@ -391,10 +389,7 @@ export async function openSettings(home: Home) {
 export const profileInUse = ({ globals, settings, streams }: Context): Profile =>
   profileOf(settings(), globals.profile ?? streams.env.PROSPECT_PROFILE)
 
-/**
- * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
- * is not known counts as large (null), and nothing free does.
- */
+/** Above `confirm_above`, 10 % by default. A price or balance that is not known counts as large (null), nothing free does. */
 export function isLargePrice(context: Context, most: number | null, balance: number | null): boolean {
   if (most === 0) return false
   const percent = Number.parseFloat(profileInUse(context).confirm_above ?? '10')

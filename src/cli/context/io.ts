@@ -95,10 +95,7 @@ async function readAll(bytes: AsyncIterable<Uint8Array>, limit: number, name: st
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/**
- * Returns the text of a file, or of stdin for `-`. `what` names the option in errors. Waiting for the writer of a pipe ends
- * with a signal of the system.
- */
+/** Reads stdin for `-`. `what` names the option in errors. A signal ends the wait for the writer of a pipe. */
 export async function readText(streams: Streams, path: string, what: string): Promise<string> {
   if (path === '-') return readStdin(streams)
   const file = resolve(streams.cwd, path)
@@ -159,7 +156,6 @@ function parse(text: string, path: string): unknown {
   }
 }
 
-/** The signals that end a command, and their exit codes. */
 const signalExits = { SIGINT: exitCodes.interrupted, SIGTERM: exitCodes.terminated } as const
 
 type Signal = keyof typeof signalExits
@@ -189,10 +185,7 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
 /** The longest timer of Node: about 24 days. */
 const longestMs = 2_147_483_647
 
-/**
- * Runs work that is aborted by a signal of the system, or after some seconds. Without seconds it may take as long as it
- * needs.
- */
+/** Runs work that is aborted by a signal of the system, or after some seconds; without seconds it takes its time. */
 export async function within<T>(
   context: ClockContext,
   interrupted: AbortSignal,
@@ -217,9 +210,7 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => done(), { once: true })
   })
 
-/**
- * Opens the log of `--log`: it is appended to, and only its owner can read it. Throws UsageError where it cannot be opened.
- */
+/** It is appended to, and only its owner can read it. Throws UsageError where it cannot be opened. */
 export function openLog(path: string, now: () => number, redact: (text: string) => string): CommandLog {
   const file = openLogFile(path)
   let credits = 0

@@ -159,10 +159,7 @@ export async function openAdmin(context: TargetContext): Promise<Admin> {
 /** How often a server that permits no writes is asked again. */
 const readOnlyPauseMs = 1_000
 
-/**
- * Opens something that may write to the engine's database. While the server permits only reads, reports that and tries
- * again. Returns `undefined` when a signal of the system ends the wait.
- */
+/** Waits while the server permits only reads. Returns `undefined` when a signal of the system ends the wait. */
 export const openWhenWritable = <T>(context: Context, open: () => Promise<T>): Promise<T | undefined> =>
   interruptible(context.streams, async (signal) => {
     for (let failures = 0; !signal.aborted; failures++) {

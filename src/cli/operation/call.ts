@@ -148,14 +148,10 @@ export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number):
 /** The most rows that a page can have, so that there are few requests. */
 const rowsPerPage = 500
 
-/** Whether the replies of an operation have pages. */
 export const hasPages = ({ output }: Shape): boolean =>
   'shape' in output && Object.hasOwn(output.shape as object, 'pagination')
 
-/**
- * Requests the pages of a list one after the other, up to the last or one that fails. A cursor that was used before ends
- * the walk.
- */
+/** Ends with the last page, one that fails, or a cursor that was used before. */
 export async function* readPages(ask: (input: Input) => Promise<Reply>, input: Input): AsyncGenerator<Reply> {
   const seen = new Set<unknown>()
   for (let { cursor } = input; !seen.has(cursor); ) {
@@ -168,10 +164,7 @@ export async function* readPages(ask: (input: Input) => Promise<Reply>, input: I
   }
 }
 
-/**
- * Requests every page and returns them as one reply, or the reply of the page that failed. Throws UsageError where a page
- * is given.
- */
+/** Returns one reply, or that of the page that failed. Throws UsageError where a page is given. */
 export async function everyPage(
   ask: (input: Input) => Promise<Reply>,
   input: Input,
@@ -213,7 +206,6 @@ export async function reportRefusal(context: Context, operation: Operation, repl
   return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply, report.hint) })
 }
 
-/** Returns what a reply says of a rate limit: when to try again, and for people in our words. */
 function rateLimitReport(context: Context, { headers }: Reply, usual: string) {
   const isOurs = usual === errors.rate_limited.hint
   const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined

@@ -23,7 +23,6 @@ export interface Extra {
   run?(context: Context, request: OperationRequest): Promise<number | OperationRequest>
   /** Checks a success after it was printed. Throws Stop where the command fails nevertheless. */
   check?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
-  /** Prints further notes on stderr after a success. */
   after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
 }
 
@@ -72,7 +71,6 @@ function checkOptions(): Option[] {
   ])
 }
 
-/** Reads a number, or a percentage such as `10%`. */
 function parseMinimum(text: string): number | string {
   if (!text.endsWith('%')) return whole(text)
   const percent = notNegative(text.slice(0, -1))

@@ -1,5 +1,5 @@
 import { type Input, isOk } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { flagOf, operation } from '../../api/operations/table.js'
 import { industries, namedFields } from '../../api/schemas/enumerations.js'
 import { nearest } from '../../api/values/nearest.js'
@@ -90,11 +90,7 @@ function find(kind: NamedKind, known: readonly Named[], name: string, option: st
   if (found.length > 0) return kind.resolve(found, name, option)
   const begun = kind.hasShortIds ? known.filter(({ id }) => id?.startsWith(name.toLowerCase())) : []
   if (begun.length === 1) return begun[0]?.id ?? name
-  if (begun.length > 1)
-    throw new UsageError(
-      `${option}: ${name} is the beginning of more than one ${kind.noun}.`,
-      'Give more of the id.',
-    )
+  if (begun.length > 1) throw new Refusal('usage.name_ambiguous', { option, name, noun: kind.noun })
   if (kind.isId(name)) return name
   const names = known.map((one) => one.name)
   const meant = nearest(name, names) ?? names.find((one) => foldText(one).includes(foldText(name)))
@@ -104,10 +100,7 @@ function find(kind: NamedKind, known: readonly Named[], name: string, option: st
   )
 }
 
-/**
- * Returns the id of the list that an argument names. Throws UsageError for a name of several lists; what no list is called
- * stays, for the target to refuse.
- */
+/** Throws UsageError for a name of several lists; what no list is called stays, for the target to refuse. */
 export async function resolveListName(context: Context, name: string): Promise<string> {
   if (lists.isId(name)) return name
   const known = (await lists.read(context)) ?? []

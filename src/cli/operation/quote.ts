@@ -39,10 +39,7 @@ import { type RemoteTarget, targetIn } from '../target/resolve-target.js'
 import { callOnce, reportRefusal } from './call.js'
 import type { OperationRequest } from './request.js'
 
-/**
- * Asks a person before a request that may cost a large part of the balance, and before every import without a limit, with
- * its quote. Throws Stop where the answer is no.
- */
+/** Asks before a large price, and before every import without a limit. Throws Stop where the answer is no. */
 export async function confirmCall(
   context: Context,
   { operation, shape, input }: OperationRequest,
@@ -168,7 +165,6 @@ function shortageText(quote: BatchQuote, shortage: Shortage): string {
     : `The ${formatCredits(allowance ?? 0)} left of this week do not cover this batch, ${most}`
 }
 
-/** Returns a quote for a person: a line for each fact. */
 const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
 
 /** A quote, and where its answers would come from. */

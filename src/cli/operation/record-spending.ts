@@ -12,9 +12,7 @@ import { profileInUse } from '../context/home.js'
 import { openStateOf } from '../context/open-databases.js'
 import { memberEmail, profileName, targetName } from '../target/resolve-target.js'
 
-/**
- * Opens the record of what this machine spent, or of all machines that share a database. It closes with the command.
- */
+/** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(
   context: HomeContext,
   { database: address }: RunsLocation = {},
@@ -26,10 +24,7 @@ export async function openSpending(
 /** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
 export const holds = new WeakMap<object, string>()
 
-/**
- * Records what a single call cost; rows of runs are recorded with their answers. A failure to record is only a notice,
- * because the paid answer matters more.
- */
+/** Rows of runs are recorded with their answers. A failure is only a notice, because the paid answer matters more. */
 export async function recordSpent(
   context: Context,
   operation: OperationId,
@@ -99,7 +94,6 @@ async function countDoubted(
   }
 }
 
-/** Returns the layer that records doubted answers to calls whose caller does not. */
 export const doubtLayer = (context: Context, inLedger = true): Layer => {
   const doubt = createDoubtRecorder(context, inLedger)
   return (caller) => ({
@@ -132,10 +126,7 @@ function formatDoubt(id: OperationId, answers: number, member: string | undefine
 export const isCostKnown = ({ starts }: Operation, reply: Reply): boolean =>
   !reply.unknown && (starts === undefined || !isOk(reply))
 
-/**
- * Returns the layer of a proxy that records the cost of each call in the ledger of this machine. A call whose maximum price
- * is more than the setting `max_credits_per_day` leaves is refused with 402.
- */
+/** Refuses a call with 402 whose maximum price is more than the setting `max_credits_per_day` leaves. */
 export function createSpendingLayer(context: Context): Layer {
   const open = once(() => openSpending(context))
   const { max_credits_per_day: perDay } = profileInUse(context)

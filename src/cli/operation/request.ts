@@ -61,10 +61,7 @@ export function checkShared({ shape, input, invocation }: OperationRequest): voi
   }
 }
 
-/**
- * Throws UsageError, in the names of options, for a request that no server accepts. One from `--input` is left to the
- * target, which names the fields of the file.
- */
+/** Throws UsageError, in the names of options. A request from `--input` is left to the target, which names its fields. */
 export function checkTyped({ operation, shape, invocation }: OperationRequest, input: Input): void {
   if (invocation.options.input !== undefined) return
   const fields = fieldsOfSchema(shape.input)

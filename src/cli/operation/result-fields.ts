@@ -5,10 +5,7 @@ import { fieldsOf } from '../output/output.js'
 import { recordsIn, valueAt } from '../output/records.js'
 import type { OperationRequest } from './request.js'
 
-/**
- * Returns the context with `--fields` as a result has them. Throws a Refusal for a field that no result has, and for a
- * `--layout` of records that it does not have.
- */
+/** Throws a Refusal for a field that no result has, and for a `--layout` of records that it does not have. */
 export function withFields(context: Context, { output }: Pick<Shape, 'output'>): Context {
   checkLayout(output, context.globals.layout)
   const fields = fieldsOf(context.globals)

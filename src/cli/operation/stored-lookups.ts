@@ -13,10 +13,7 @@ import type { OperationRequest } from './request.js'
 
 type Given = Pick<OperationRequest['invocation'], 'options'>
 
-/**
- * Whether lookups use stored answers: `max_age` or `--max-age` is given, and the target is not direct. Throws UsageError for
- * `--max-age` with `--direct`.
- */
+/** Throws UsageError for `--max-age` with `--direct`, which stores nothing. */
 export function usesStoredAnswers(context: Context, { options: { maxAge } }: Given): boolean {
   if (context.globals.direct && maxAge !== undefined)
     throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
@@ -62,10 +59,7 @@ export async function findStored(
   return (await openStoredLookups(context, invocation)).find(operation.id, input)
 }
 
-/**
- * Opens the stored answers for the single lookups of a command, or of a proxy. Without `max_age`, they take only answers that
- * came after the command had `begun`.
- */
+/** Without `max_age`, lookups take only answers that came after the command had `begun`. */
 export async function openStoredLookups(
   context: Context,
   { options }: Given,

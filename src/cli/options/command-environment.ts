@@ -29,7 +29,6 @@ export interface CommandEnvironment {
   readonly context: Context
   command(name: string, summary: string): ProspectCommand
   group(name: string, summary: string, parts: readonly CommandFactory[]): ProspectCommand
-  /** Returns the exit code of the command that ran. */
   exitCode(): number
   /** Runs another command of this program in this process. Returns its exit code. */
   readonly start: StartCommand
@@ -75,9 +74,7 @@ const helpTexts: Readonly<
     string,
     {
       readonly examples?: readonly string[]
-      /** The lines before the commands and options. */
       readonly first?: readonly string[]
-      /** The lines after them. */
       readonly note?: readonly string[]
     }
   >
@@ -331,7 +328,6 @@ function elsewhere(word: string): readonly string[] {
   return [...new Set(ending.map(({ command }) => `prospect ${command}`))]
 }
 
-/** Returns the commands of an area whose operation has this name in the API: in its path, or in its id. */
 function namedByApi(word: string, path: string): readonly string[] {
   const name = word.replaceAll('-', '_')
   const inArea = operations().filter(({ id }) => path === `prospect ${areaOf(id)}`)

@@ -1,7 +1,7 @@
+import { Refusal } from '../../api/calls/errors.js'
 import type { RunsLocation } from '../../runs/records.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { quoteForShell } from '../context/home.js'
 import { type OptionsOf, optionRows } from './values.js'
 
@@ -9,10 +9,7 @@ import { type OptionsOf, optionRows } from './values.js'
 export function withoutPassword(location: string): string {
   const isUrl = /^\w+:\/\//.test(location)
   if (isUrl && (/^\w+:\/\/[^/@]*:[^/@]+@/.test(location) || /[?&]password=/i.test(location)))
-    throw new UsageError(
-      '--database must not hold a password: other users of this machine could see it.',
-      'Set PROSPECT_DATABASE_URL instead, or put the password in the file that PGPASSFILE names.',
-    )
+    throw new Refusal('usage.database_password')
   return location
 }
 
@@ -38,10 +35,7 @@ export function serverAddress(location: string): string {
   const address = withoutPassword(location)
   if (isPostgres(address)) return address
   const problem = locationProblem(address) ?? 'is not the address of a PostgreSQL database'
-  throw new UsageError(
-    `--database ${problem}.`,
-    'Write it like postgres://role@host/database; the catalogue of this machine needs no option.',
-  )
+  throw new Refusal('usage.database_address', { problem })
 }
 
 /** Returns the context of the database that `--database` names, or the same one without that option. */
@@ -86,8 +80,5 @@ export function contextOfRuns(
 
 function requirePostgres(database: string, name: string): string {
   if (isPostgres(database)) return database
-  throw new UsageError(
-    `Machines share runs in a PostgreSQL database, and ${name} does not name one.`,
-    'For example: --database postgres://prospect@db.example/prospect',
-  )
+  throw new Refusal('usage.shared_database', { name })
 }

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
+import { Refusal } from '../../api/calls/errors.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { crmNames } from '../../runs/output/crm-kind.js'
 import { formats } from '../../runs/output/format.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { formatSetting } from '../context/home.js'
 import { notNegative, positive, word } from './values.js'
 
@@ -88,10 +88,7 @@ function notInput(): Option {
 }
 
 function refuseKey(): never {
-  throw new UsageError(
-    'API keys are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.',
-    'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
-  )
+  throw new Refusal('usage.key_argument')
 }
 
 /** Creates `--layout`, which commands have that print companies or people. */

@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
+import { Refusal } from '../../api/calls/errors.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { aliasesOf, flagOf } from '../../api/operations/table.js'
 import { idsNamed, importFields, liveOnlyFilters, namedFields } from '../../api/schemas/enumerations.js'
@@ -174,10 +175,7 @@ export async function withCountryCodes(schema: Shape['input'], input: Input): Pr
 
 /** Throws UsageError for what is no country. */
 export function refuseCountry(flag: string, text: string): never {
-  throw new UsageError(
-    `--${flag}: unknown country "${text}".`,
-    'Use a name or a code, such as Germany or DE.',
-  )
+  throw new Refusal('usage.country', { flag, text })
 }
 
 export const attribute = (flag: string): string =>
@@ -219,10 +217,7 @@ export function resolveFields(output: Shape['output'], fields: readonly string[]
 export const hasField = (output: Shape['output'], field: string): boolean =>
   namesIn(nodeOf(output)).includes(field)
 
-/**
- * Returns the dotted names of a result: those of its body, and those of the records in its lists. `custom.*` stands for
- * an object with any keys.
- */
+/** Returns dotted names, also of the records in its lists. `custom.*` stands for an object with any keys. */
 function namesIn(node: Node, path: readonly string[] = []): string[] {
   const { innerType, out, element, type, options = [] } = node.def
   if (type === 'record') return [[...path, '*'].join('.')]

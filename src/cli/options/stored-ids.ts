@@ -1,4 +1,5 @@
 import { Argument, Option } from 'commander'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { shortenId } from '../output/text.js'
@@ -40,10 +41,7 @@ export const addStoredId = <Options>(
     )
     .addOption(new Option('--last', `the newest ${noun}`))
 
-/**
- * Returns the whole ids that arguments and `--last` name. Throws UsageError for none or an ambiguous one, and a `Stop`
- * (exit 9) for one that nothing has.
- */
+/** Throws UsageError for no id or an ambiguous one, and a `Stop` (exit 9) for one that nothing has. */
 export async function resolveIds(
   { args, options }: Pick<Invocation, 'args' | 'options'>,
   kind: StoredKind,
@@ -56,11 +54,7 @@ export async function resolveIds(
     if (id === undefined) throw new Stop(`There is no ${kind.noun} yet.`, exitCodes.notFound, '', 'not_found')
     return [id]
   }
-  if (args.length === 0)
-    throw new UsageError(
-      '<id> is missing.',
-      `Give the id of a ${kind.noun} or --last. See: prospect ${kind.list}`,
-    )
+  if (args.length === 0) throw new Refusal('usage.no_id', { noun: kind.noun, list: kind.list })
   return Promise.all(args.map((arg) => resolveId(arg, kind, ids)))
 }
 

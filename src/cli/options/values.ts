@@ -102,7 +102,6 @@ export function momentMs(text: string): number {
   return at
 }
 
-/** Reads the end of a range: the end of a day, or a time. */
 export const endMs = (text: string): number => momentMs(text) + (text.length === 10 ? dayMs : 0)
 
 /** A moment that was typed, in milliseconds since 1970; `now` is that of the clock it is about. */

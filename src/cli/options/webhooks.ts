@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
+import { Refusal } from '../../api/calls/errors.js'
 import { resultOr } from '../../api/values/objects.js'
 import { parseUrl } from '../../api/values/url.js'
 import { isSecret } from '../../api/webhooks/signature.js'
@@ -89,13 +90,9 @@ export function publicAddress(text: string | undefined): PublicAddress | undefin
 /** Reads `--path`: 16 to 128 letters, digits, `-` and `_`, because anyone who guesses it can send events. */
 export function givenToken(text: string | undefined): string | undefined {
   if (text === undefined || /^[\w-]{16,128}$/.test(text)) return text
-  throw new UsageError(
-    '--path takes 16 to 128 letters, digits, - and _: anyone who guesses it could send events.',
-    'Leave it out: the path is then the same at every start.',
-  )
+  throw new Refusal('usage.receiver_path')
 }
 
-/** Returns the address to give as `--webhook-url`. */
 export function webhookUrl(
   listening: Pick<Listening, 'origin'>,
   token: string,
@@ -104,7 +101,6 @@ export function webhookUrl(
   return known ? known.origin + known.prefix + receiverPath(token) : listening.origin + receiverPath(token)
 }
 
-/** The options that say where the signing secret comes from. */
 export const secretOptions = optionRows({
   secretFile: ['<file>', 'read the signing secret from a file'],
   secretStdin: ['', 'read the signing secret from stdin'],
@@ -116,10 +112,7 @@ export type SecretChoice = OptionsOf<typeof secretOptions>
 export const refusedSecret = (): Option =>
   new Option('--secret <secret>', 'refused').argParser(refuseSecret).hideHelp()
 
-/**
- * Returns the signing secrets given with a command: on stdin, in a file or in PROSPECT_WEBHOOK_SECRET. During a rotation
- * there are several, separated by white space.
- */
+/** From stdin, a file or PROSPECT_WEBHOOK_SECRET. During a rotation there are several, separated by white space. */
 export async function givenSecrets(streams: Streams, choice: SecretChoice): Promise<readonly string[]> {
   if (choice.secretStdin && choice.secretFile !== undefined)
     throw new UsageError('--secret-stdin and --secret-file cannot be used together.')
@@ -140,11 +133,7 @@ export function secretSource({ env }: Streams, choice: SecretChoice): string | u
 
 function secretsIn(text: string, source: string): string[] {
   const secrets = (secretInJson(text) ?? text).split(/\s+/).filter((word) => word !== '')
-  if (secrets.length === 0 || !secrets.every(isSecret))
-    throw new UsageError(
-      `${source} does not hold a signing secret.`,
-      'It must contain only the secret, which starts with whsec_.',
-    )
+  if (secrets.length === 0 || !secrets.every(isSecret)) throw new Refusal('usage.no_secret', { source })
   return secrets
 }
 
@@ -155,8 +144,5 @@ function secretInJson(text: string): string | undefined {
 }
 
 function refuseSecret(): never {
-  throw new UsageError(
-    'Signing secrets are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.',
-    'Use PROSPECT_WEBHOOK_SECRET, --secret-file FILE or --secret-stdin.',
-  )
+  throw new Refusal('usage.secret_argument')
 }

@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, extname, resolve } from 'node:path'
+import { Refusal } from '../../api/calls/errors.js'
 import { type FormatName, formatOfFile, rowFormats } from '../../runs/output/format.js'
 import {
   fileSink,
@@ -33,17 +34,13 @@ export function checkLayoutFormat(options: GlobalOptions): void {
   const file = fileOf(options)
   const chosen = options.format ?? (options.json ? 'json' : file && formatOfFile(file))
   if (!chosen || (chosen !== 'table' && rowFormats[chosen].hasColumns)) return
-  throw new UsageError(
-    `--layout writes a file for an import, and the format ${chosen} is for something else.`,
-    'Use csv, tsv or -o FILE.xlsx.',
-  )
+  throw new Refusal('usage.layout_format', { chosen })
 }
 
 /** Returns the file of `-o`; `undefined` for stdout. */
 export const fileOf = (options: GlobalOptions): string | undefined =>
   options.output === undefined || options.output === '-' ? undefined : options.output
 
-/** Returns the names of `--fields`. */
 export function fieldsOf(options: GlobalOptions): string[] | undefined {
   const fields = options.fields?.split(',').map((field) => field.trim())
   if (fields?.some((field) => field === ''))
@@ -109,17 +106,11 @@ export function checkOutputFolder(option: string, file: string, { cwd }: Pick<St
   if (kind && !kind.isFile()) return
   const folder = dirname(path)
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new UsageError(
-      `${option} ${file}: there is no folder ${folder}.`,
-      'Create it, or name another file.',
-    )
+    throw new Refusal('usage.no_folder', { option, file, folder })
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch {
-    throw new UsageError(
-      `${option} ${file}: the folder ${folder} cannot be written.`,
-      'Name a file elsewhere.',
-    )
+    throw new Refusal('usage.folder_read_only', { option, file, folder })
   }
 }
 
@@ -151,8 +142,5 @@ export function checkOutputName(file: string, { format, json }: GlobalOptions, {
     )
   if (hasFormat || extension === '' || formatOfFile(file)) return
   if (statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isFile() === false) return
-  throw new UsageError(
-    `-o ${file}: the extension ${extension} is not a known format.`,
-    'Use .csv, .tsv, .json, .ndjson, .txt or .xlsx, or add --format.',
-  )
+  throw new Refusal('usage.extension', { file, extension })
 }

@@ -46,7 +46,6 @@ export async function printTo(sink: Sink, context: Context, body: unknown, view:
   await sink.finish()
 }
 
-/** Yields a result as text. */
 async function* render(context: Context, body: unknown, view: View): AsyncGenerator<string> {
   const { globals: options } = context
   const format = formatOf(context)
@@ -131,7 +130,6 @@ async function* filterRecords(records: Records, expression: string): AsyncGenera
   }
 }
 
-/** Yields records as text in a format, in pieces. */
 export async function* renderRecords(
   records: Records,
   name: Exclude<FormatName, 'table'>,

@@ -130,7 +130,6 @@ const joinParts = (parts: readonly ProgressPart[]): string =>
 /** The interval of updates while the work reports nothing, as it does at a rate limit, in milliseconds. */
 const refreshEveryMs = 1_000
 
-/** Shows each step, and the last one again as time goes by. */
 function refreshing(show: (step: Step) => void, stop: () => void): Progress {
   let last: Step | undefined
   const timer = setInterval(() => last && show(last), refreshEveryMs).unref()

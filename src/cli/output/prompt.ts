@@ -33,10 +33,7 @@ async function askYesNo(context: Context, message: string, preset: 'yes' | 'no')
   }
 }
 
-/**
- * Asks on stderr whether to spend. Throws Stop where the answer is no. Without a person to ask, and with `--yes`, it
- * asks nothing.
- */
+/** Throws Stop where the answer is no. Asks nothing with `--yes`, and without a person to ask. */
 export async function confirm(context: Context, message: string, preset: 'yes' | 'no'): Promise<void> {
   if (!canAsk(context) || (await askYesNo(context, message, preset))) return
   throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
@@ -95,7 +92,6 @@ const toValidator =
     }
   }
 
-/** Asks for one of several values. */
 export const askChoice = <T extends string>(
   context: Context,
   message: string,
@@ -131,10 +127,7 @@ const promptStreams = ({ streams }: StreamsContext) => ({
   output: styledStream(streams.stderr),
 })
 
-/**
- * Asks before something is lost. Throws Stop where the answer is no, and UsageError where nobody can be asked without
- * `--yes`.
- */
+/** Throws Stop where the answer is no, and UsageError where nobody can be asked without `--yes`. */
 export async function confirmLoss(context: Context, loss: string): Promise<void> {
   if (context.globals.yes) return
   if (!canAsk(context)) throw new UsageError(loss, 'Nothing was changed. Add --yes to confirm.')

@@ -10,10 +10,7 @@ import { styledStream } from '../context/io.js'
 import { formatOf } from './output.js'
 import { type Look, lookOf, messageLines, widthOf } from './text.js'
 
-/**
- * Prints a report on stderr: one line, or one object when the output is JSON. On a terminal a usage error is a sentence
- * unless JSON was asked for. Returns the exit code.
- */
+/** One line, or one object for JSON; on a terminal a usage error is a sentence. Returns the exit code. */
 export async function reportError(context: StreamsContext, report: Report): Promise<number> {
   context.log?.write('error', report)
   const { stderr, env } = context.streams
@@ -35,14 +32,12 @@ export async function reportError(context: StreamsContext, report: Report): Prom
   return report.exit_code
 }
 
-/** Whether the result is JSON, chosen or by default. */
 export const isJson = (context: StreamsContext): boolean => ['json', 'ndjson'].includes(formatOf(context))
 
 /** Returns the body of a refusal without keys, which a server could repeat in its error. */
 export const redactBody = (context: StreamsContext, body: unknown): unknown =>
   parseExact(context.redact(toJson(body ?? null)))
 
-/** Returns what happened, in red where there are colours, and what to do: in one line where the terminal has room. */
 function toText({ error, hint }: Report, { streams }: StreamsContext, look: Look): string {
   const happened = messageLines(/[.!?…]$/.test(error) ? error : `${error}.`, streams)
   const todo = hint === '' ? [] : messageLines(hint, streams)

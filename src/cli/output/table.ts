@@ -208,7 +208,6 @@ function fitWidths(columns: readonly GridColumn[], room: number): number[] | und
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
 const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** Returns a value as text for a person, with its kind. */
 function format(
   name: string,
   value: unknown,

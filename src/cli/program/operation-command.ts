@@ -45,7 +45,6 @@ import examples from './examples.json' with { type: 'json' }
 /** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */
 const examplesOf: Readonly<Record<OperationId, readonly string[]>> = examples
 
-/** Creates the command of an operation. `siblings` are the operations that a flag of the same command chooses. */
 export async function operationCommand(
   environment: CommandEnvironment,
   name: string,
@@ -218,10 +217,7 @@ function addLocalId(command: ProspectCommand, row: Operation): void {
   if (kind) addStoredId(command, kind)
 }
 
-/**
- * Returns the whole id that the argument of a command or `--last` names in the local engine. Ids of a server are passed as
- * they are, and a list may be named. Throws UsageError for none, an ambiguous one, and `--last` with a server.
- */
+/** Ids of a server are passed as they are. Throws UsageError for none, an ambiguous one, and `--last` with a server. */
 async function resolveLocalId(
   context: Context,
   operation: Operation,

@@ -54,7 +54,6 @@ export async function buildProgram(
 
 const stub = (name: string, summary = ''): Command => new Command(name).description(summary).helpOption(false)
 
-/** Returns the operations of a command, given as the words after `prospect`. */
 const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
 
 const commandsOf = (area: string): string[] => [

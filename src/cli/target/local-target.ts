@@ -101,10 +101,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       machine.onClose(() => caller.close())
       return caller
     },
-    /**
-     * Returns the key of this machine for the workspace in use. The first use creates workspace, member and key, and
-     * reports it. A lost key is replaced by a new one.
-     */
+    /** The first use creates workspace, member and key, and reports it. A lost key is replaced by a new one. */
     key: once(async (context: Machine): Promise<string> => {
       const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
       const known = workspace && storedKey(machine.home, localOrigin(workspace.id))
@@ -167,7 +164,6 @@ const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({
   ...{ source: '', chunksAtOnce: 2, atOnce: 200, mayRepeat: async () => true, actingFor },
 })
 
-/** How many calls to a server are in flight by default. */
 const defaultAtOnce = 8
 
 /** Returns what works on runs whose rows a server answers, with the server's key, until a signal. */
@@ -197,7 +193,6 @@ export async function openRowWorker(
 
 export type { AnswerSource }
 
-/** What a source is described by: the catalogue in a place, or a server. */
 type SourceFacts =
   | { readonly home: Pick<Home, 'engine'>; readonly origins: Origins | undefined; readonly now: number }
   | { readonly server: Pick<RemoteTarget, 'baseUrl' | 'direct'>; readonly member: string | undefined }
@@ -253,10 +248,7 @@ function placeOf({ engine }: Pick<Home, 'engine'>): string {
   return hosts === '' ? 'in a shared database' : `in the database at ${hosts}`
 }
 
-/**
- * Returns where the answers of a command come from; `undefined` where that is not known. It creates no catalogue, and
- * counts nothing. `member` is the owner of the key where the caller knows it.
- */
+/** `undefined` where that is not known. Creates no catalogue. `member` is the owner of the key where it is known. */
 export async function sourceOf(context: Context, member?: string): Promise<DataSource | undefined> {
   const target = targetIn(context)
   try {

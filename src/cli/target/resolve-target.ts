@@ -22,10 +22,7 @@ import { profileOf } from '../context/home.js'
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
 
-/**
- * Reads the base address of a server, without a slash at its end. Throws UsageError with the corrected address; `source`
- * names where it was given.
- */
+/** Throws UsageError with the corrected address; `source` names where it was given. */
 export function baseUrlOf(text: string, source: string, insecure = false): URL {
   const url = parseUrl(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '')
@@ -57,10 +54,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   return url
 }
 
-/**
- * Reads the address of a server's synchronous waterfall, which ends in `/v2`, without a slash at its end. Throws
- * UsageError.
- */
+/** It ends in `/v2`. Throws UsageError. */
 export function syncBaseUrlOf(text: string, insecure = false): URL {
   const path = parseUrl(text)?.pathname.replace(/\/$/, '') ?? ''
   if (!path.endsWith('/v2') || path.endsWith(ending))
@@ -185,10 +179,7 @@ export function namesOf(
   return network === 'network' && premium === 'premium' ? undefined : { network, premium }
 }
 
-/**
- * Whether the key in the environment may go to an origin: not where the environment names another server, whose key it
- * then is.
- */
+/** Not where the environment names another server, whose key it then is. */
 export function isKeyFor(origin: string, env: Streams['env']): boolean {
   const engineTargetName = parseUrl(env.PROSPECT_BASE_URL ?? '')
   return !engineTargetName || engineTargetName.origin === origin

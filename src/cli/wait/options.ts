@@ -7,17 +7,14 @@ import { groups } from '../options/global-options.js'
 import { port, seconds } from '../options/values.js'
 import { fileOf } from '../output/output.js'
 
-/** What a command does about the work it started. */
 export interface Wait {
   /** Whether it does the work itself, instead of leaving it to a server or worker. */
   readonly doesWork: boolean
-  /** Whether it prints the result of the work in place of the reply. */
   readonly printsResult: boolean
   /** How long it waits, in seconds; until the end when absent. */
   readonly seconds?: number
 }
 
-/** Creates the options of a command that starts work. */
 export const waitOptions = (): Option[] =>
   [
     new Option(

@@ -86,10 +86,7 @@ async function readResult(context: Context, id: OperationId, job: AsyncJob): Pro
 
 const pageRows = 500
 
-/**
- * Yields the records of a job in the order found, page by page. A company has what was found with it beside its
- * fields.
- */
+/** Yields them in the order found, page by page. A company has what was found with it beside its fields. */
 export async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
   for await (const { record } of readByOrdinal((...page) => admin.jobRecords(id, ...page)))
     yield recordOf(kind, JSON.parse(record) as Row)
@@ -127,7 +124,6 @@ export interface NextSteps {
   readonly toContinue: string
 }
 
-/** Returns the command that prints what accepted work has found. */
 export function resultCommand(kind: EventKind, id: string): string {
   if (kind === 'list_import') return `prospect lists get ${id}`
   return kind === 'contact_enrichment' ? `prospect contacts get ${id}` : `prospect searches get ${id} --all`
@@ -199,7 +195,6 @@ function countText({ kind, done, expected }: WorkState): string {
   return `${formatNumber(done)}${of} ${nounOf(kind, expected ?? done)}`
 }
 
-/** Returns the noun for the records of a kind of work. */
 function nounOf(kind: EventKind, count: number): string {
   if (kind === 'lead_search') return count === 1 ? 'person' : 'people'
   if (kind === 'contact_enrichment') return count === 1 ? 'contact' : 'contacts'
@@ -220,7 +215,6 @@ export async function checkOutput(context: Context, id: OperationId): Promise<Co
   return resolved
 }
 
-/** Returns the schema of the records of a kind. */
 function resultOfKind(kind: EventKind): Shape['output'] {
   if (kind === 'lead_search') return leadAndCompany()
   if (kind === 'contact_enrichment') return contactResult()

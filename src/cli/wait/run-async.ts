@@ -74,9 +74,7 @@ interface LocalWork {
   readonly known?: KnownRecords | undefined
 }
 
-/**
- * Does accepted work until it ends, a signal comes or the time is up, and reports the outcome. Returns the exit code.
- */
+/** Ends with the work, a signal, or when the time is up. Returns the exit code. */
 async function finishLocalWork(context: Context, work: LocalWork): Promise<number> {
   const { wait } = work
   return interruptible(context.streams, async (interrupted) => {
@@ -176,7 +174,6 @@ async function reportOutcome(
 /** The most companies that are named; the others are counted. */
 const maxNames = 10
 
-/** Reports which companies of a list are unknown. */
 async function reportUnresolved(
   context: Context,
   job: AsyncJob,

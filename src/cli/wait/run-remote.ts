@@ -201,19 +201,15 @@ async function nextSteps(
   return { afterFailure, toContinue: `The server continues the job;${kept} ${again}` }
 }
 
-/** Returns the command that shows the result so far. */
 function seeText({ kind, id }: AcceptedWork, { baseUrl, profile }: GlobalOptions): string {
   const target =
     baseUrl === undefined ? (profile === undefined ? '' : ` --profile ${profile}`) : ` --base-url ${baseUrl}`
   return resultCommand(kind, id) + target
 }
 
-/** How many deliveries are read at once. */
 const atOnce = 100
 
-/**
- * Watches work by the deliveries of the server, whose words in the names of fields are `names`. Duplicates count once; a result can come in parts or record by record.
- */
+/** Duplicates count once; a result can come in parts or record by record. `names` are the server's words in fields. */
 function watchDeliveries(
   accepted: AcceptedWork,
   { events, token, arrived: awaitArrival }: Pick<Receiver, 'events' | 'token' | 'arrived'>,
@@ -393,7 +389,6 @@ async function openReceiver(
   return { key, token, port, url, events, arrived: arrivals.next, close: () => close() }
 }
 
-/** Returns a request as `--wait` sends it to a server: with the address of the receiver. */
 async function withReceiver(
   context: Context,
   request: OperationRequest,

@@ -257,7 +257,6 @@ async function* found(ask: Ask, kind: AcceptedWork['kind']): AsyncGenerator<Row>
 /** How a command gets the result of work on a server. */
 export interface WaitStrategy {
   readonly kind: EventKind
-  /** Whether the command receives the deliveries. */
   readonly receives: boolean
   /** Where the server reaches the receiver, if not where it listens. */
   readonly address: PublicAddress | undefined

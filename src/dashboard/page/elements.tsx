@@ -5,7 +5,6 @@ import type { Html, View } from './view.js'
 export const formatNumber = (value: number | null | undefined): string =>
   value === null || value === undefined ? '–' : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
 
-/** Returns a noun with its number: `1 credit`, `2 credits`. */
 export const count = (value: number, noun: string): string =>
   `${formatNumber(value)} ${value === 1 ? noun : /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
 

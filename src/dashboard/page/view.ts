@@ -16,7 +16,6 @@ export interface Page {
   readonly ports: DashboardPorts
   /** The query of the address: filters, a position in a list, the id of what is shown whole. */
   readonly query: URLSearchParams
-  /** Whether actions are refused, so that the view shows no buttons for them. */
   readonly isReadOnly: boolean
 }
 
@@ -32,10 +31,7 @@ export interface View {
 
 export type Fields = Readonly<Record<string, string>>
 
-/**
- * What a button or form does. A thrown refusal is shown with its hint; everything else is reported as a bug. A `Response`
- * is saved as a file.
- */
+/** A thrown refusal is shown with its hint; any other error is a bug. A `Response` is saved as a file. */
 export type Action = (ports: DashboardPorts, fields: Fields) => Promise<ActionResult | Response>
 
 /** What the page shows after an action; the view is read again in any case. */
@@ -48,7 +44,6 @@ export interface ActionResult {
   readonly confirm?: { readonly action: string; readonly fields: Fields; readonly label: string }
 }
 
-/** What the dashboard reads and does: the ports behind the commands. */
 export interface DashboardPorts {
   /** Administration of the engine: status, ledger, jobs, deliveries, members, keys, clock. */
   readonly admin: Admin
@@ -62,7 +57,6 @@ export interface DashboardPorts {
   spent(days: { readonly from: string; readonly to: string }): Promise<readonly Spent[]>
   /** Revokes a key. When it is the key of this machine, the next call makes a new one. */
   revokeKey(id: string): Promise<void>
-  /** Yields records as the commands print them. */
   render(
     records: () => AsyncIterable<Readonly<Record<string, unknown>>>,
     format: 'csv' | 'ndjson',
@@ -129,7 +123,6 @@ export interface RunsPort {
   resume(id: string, shared: boolean, mostCredits: number): Promise<void>
   /** Sends SIGTERM to the process of a run. Throws a refusal when none runs on this machine. */
   stop(id: string, shared: boolean): Promise<void>
-  /** Returns the output of a run as far as it is. */
   export(id: string, shared: boolean): Promise<ReadableStream<Uint8Array>>
 }
 

@@ -181,7 +181,6 @@ const Code = ({
   </section>
 )
 
-/** Returns a text as one word of a shell. */
 const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 

@@ -94,10 +94,7 @@ function parseMethod(text: string): string {
   throw new UsageError(`"${text}" is not a method.`, 'Use GET, POST, PUT or DELETE, then the path.')
 }
 
-/**
- * Reads `key=value` pairs. Values that are JSON numbers, true, false, null, lists or objects are read as such. A key that
- * is given more than once, or written `key[]`, becomes a list.
- */
+/** JSON numbers, true, false, null, lists and objects are read as such; a repeated key, or `key[]`, becomes a list. */
 export function parseFields(pairs: readonly string[]): Record<string, unknown> {
   const fields = new Map<string, unknown>()
   for (const pair of pairs) {

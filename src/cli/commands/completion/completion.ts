@@ -2,22 +2,18 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Argument } from 'commander'
+import { Refusal } from '../../../api/calls/errors.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, Streams } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { confirmLoss } from '../../output/prompt.js'
 import texts from './scripts.json' with { type: 'json' }
 
-/**
- * Scripts that ask `prospect __complete` for each completion. Older versions of PowerShell drop empty arguments, so that its
- * script sends `=` for one.
- */
+/** Older versions of PowerShell drop empty arguments, so that its script sends `=` for one. */
 const scripts: Readonly<Record<string, readonly string[]>> = texts
 
 const scriptOf = (shell: string): string => (scripts[shell] ?? []).map((line) => `${line}\n`).join('')
 
-/** Where a shell looks for completions, and what its start file needs for that. */
 interface ScriptLocation {
   readonly file: string
   readonly start?: { readonly file: string; readonly lines: string }
@@ -42,11 +38,7 @@ function placeOf(shell: string, { env }: Streams): ScriptLocation | undefined {
 /** Puts the script of a shell into place, after asking. Returns the exit code. */
 async function install(context: Context, shell: string): Promise<number> {
   const place = placeOf(shell, context.streams)
-  if (!place)
-    throw new UsageError(
-      `--install does not know where ${shell} looks for completions.`,
-      `Write it there yourself: prospect completion ${shell}`,
-    )
+  if (!place) throw new Refusal('usage.install_place', { shell })
   const { file, start } = place
   const begun = start && existsSync(start.file) ? readFileSync(start.file, 'utf8') : ''
   const added = start && !begun.includes('/.zfunc') ? start : undefined

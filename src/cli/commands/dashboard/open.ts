@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import type { Caller } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { once } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
@@ -50,11 +51,7 @@ type ExposureOptions = OptionsOf<typeof exposureOptions> & { readonly public?: b
 
 /** Returns whether the dashboard refuses every action. Throws a `UsageError` when it may not be served at all. */
 export function readExposure({ public: isPublic, readOnly, dashboardPublic }: ExposureOptions): boolean {
-  if (isPublic && !dashboardPublic)
-    throw new UsageError(
-      'With --public, other machines could reach the dashboard.',
-      'Add --dashboard-public for a read-only one, or leave out --public.',
-    )
+  if (isPublic && !dashboardPublic) throw new Refusal('usage.dashboard_public')
   return readOnly === true || isPublic === true
 }
 
@@ -93,10 +90,7 @@ const dayMs = 86_400_000
 /** Most sums that are remembered. Each range of days that is asked for has its own. */
 const mostSums = 50
 
-/**
- * Returns an administration that remembers sums of the ledger. Movements are only added, so that the sum of the new ones
- * completes what is remembered.
- */
+/** Movements are only added, so that the sum of the new ones completes what is remembered. */
 export function rememberSums(admin: Admin): Admin {
   const sums = new Map<string, { readonly last: number; readonly value: unknown }>()
   const remember = async <T>(

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Argument } from 'commander'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { ErasedRecords, Subject } from '../../../catalogue/erasure/tables.js'
 import type { CopyResult } from '../../../catalogue/export/export.js'
@@ -113,16 +114,8 @@ async function openBoth(
 ): Promise<{ machine: Driver; server: Driver }> {
   const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
   const { openCatalogue } = await import('../../../catalogue/catalogue.js')
-  if (!isShared(home))
-    throw new UsageError(
-      'No server database is given.',
-      'Give --database postgres://role@host/database, or set PROSPECT_DATABASE_URL.',
-    )
-  if (needsMachine && !existsSync(home.catalogue))
-    throw new UsageError(
-      'This machine has no catalogue yet.',
-      'Fill the shared catalogue directly: prospect data import with --database.',
-    )
+  if (!isShared(home)) throw new Refusal('usage.no_server_database')
+  if (needsMachine && !existsSync(home.catalogue)) throw new Refusal('usage.no_catalogue')
   prepareHome(home)
   const open = async (engine: string) => {
     const driver = await openCatalogueDatabase({ engine, catalogue: home.catalogue })

@@ -83,10 +83,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
     throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
   if (copy !== undefined && (from !== undefined || encoding !== undefined))
-    throw new UsageError(
-      `${file} is a workbook; --from and --encoding are for text files.`,
-      'Leave out --from and --encoding.',
-    )
+    throw new Refusal('usage.workbook_options', { file })
   const isSheet = copy === undefined ? undefined : true
   const pins = map && parsePins(map)
   const settings: ImportOptions = withoutUndefined({
@@ -231,15 +228,10 @@ interface ImportResult {
 /** Returns the path of `--rejects`; `undefined` without it. Throws UsageError for what cannot be such a file. */
 function rejectsPath({ streams }: StreamsContext, option: unknown): string | undefined {
   const path = pathOf('--rejects', option, streams)
-  if (isWorkbookName(path))
-    throw new UsageError(
-      '--rejects writes text in the format of the input, no workbooks.',
-      'Name a .csv file.',
-    )
+  if (isWorkbookName(path)) throw new Refusal('usage.rejects_workbook')
   return path
 }
 
-/** Returns what counts rejected rows by reason, and writes them to the file of `--rejects`. */
 function collectRejects(sink: Sink | undefined) {
   const reasons = new ReasonCounter()
   let original: OriginalFile | undefined
@@ -259,7 +251,6 @@ function collectRejects(sink: Sink | undefined) {
   }
 }
 
-/** Shows on stderr which column is read as which field, with a value of each. */
 function showColumns(
   context: StreamsContext,
   { mapping, ignored, samples = {}, encoding }: ImportReport,

@@ -74,7 +74,6 @@ const verdict =
   (status: Status) =>
   (text: string, hint: string | null = null): Verdict => ({ status, text, hint })
 
-/** Returns a result that needs no action. */
 export const ok = verdict('ok')
 
 export const warning = verdict('warning')
@@ -85,7 +84,6 @@ export const problem = verdict('problem')
 export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>
   troubles.length > 0 ? troubles : [ok(fine)]
 
-/** Returns a number with its noun, such as `1 job` or `1,200 deliveries`. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${formatNumber(count)} ${count === 1 ? noun : plural}`
 

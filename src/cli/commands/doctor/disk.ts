@@ -82,7 +82,6 @@ export function nearestFolder(files: Files, path: string): string {
 
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
-/** Formats a size, such as `1.2 GiB`. */
 export function formatSize(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
   const size = bytes / 1_024 ** power

@@ -1,3 +1,4 @@
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
@@ -42,12 +43,7 @@ async function examine(context: Context, { options }: Invocation): Promise<numbe
   await print(context, examination, { layout: doctorView, columns })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
   if (names.size === 0) return exitCodes.ok
-  throw new Stop(
-    `Something is wrong: ${[...names].join(', ')}.`,
-    exitCodes.checkFailed,
-    'Each problem says what to do.',
-    'check_failed',
-  )
+  throw new Refusal('doctor.problems', { names: [...names] })
 }
 
 const withoutSecrets = ({ ok, checks }: Examination, redact: (text: string) => string): Examination => ({

@@ -345,10 +345,7 @@ export const signingSecret = (context: DoctorContext): Promise<readonly Verdict[
     return [warning(`${text}, for more than a year.`, 'prospect engine webhooks secret --rotate')]
   })
 
-/**
- * Returns the earliest time at which the current secret can have been created. Only the end of the one before is
- * stored.
- */
+/** Only the end of the secret before is stored: this is the earliest time at which the current one can have been created. */
 async function signingSince(tx: Connection, { workspace }: EngineState): Promise<number | undefined> {
   const secrets = await listSigningSecrets(tx, workspace.id)
   if (secrets.length === 0) return undefined

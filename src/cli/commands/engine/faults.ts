@@ -142,7 +142,6 @@ const toFaultView = ({ id, place, member, rules, seed, matched, fired, createdAt
 
 const durations: readonly string[] = ['delay', 'late', 'for']
 
-/** Returns the rules of a fault as they are typed. */
 const toWords = (rules: FaultRules): string =>
   Object.entries(rules)
     .map(([name, value]) => {

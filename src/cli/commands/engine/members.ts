@@ -124,10 +124,7 @@ const revokeKey: CommandFactory = ({ command }) =>
       return { id, revoked: true }
     })
 
-/**
- * Forgets this machine's key for the workspace in use if the engine no longer accepts it. The next command then creates
- * a new one instead of being refused.
- */
+/** Without a key that the engine accepts, the next command creates a new one instead of being refused. */
 export async function forgetDeadKey(context: Context, admin: Admin): Promise<void> {
   const used = (await admin.workspaces()).find((workspace) => workspace.used)
   const own = used && storedKey(context.home, localOrigin(used.id))

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { plans } from '../../../api/operations/plans.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
@@ -90,11 +91,7 @@ const setQuotas: CommandFactory = ({ command }) =>
     .printAdmin(
       async (admin, { options }) => {
         const given = ceilings.filter((name) => options[name] !== undefined)
-        if (given.length === 0)
-          throw new UsageError(
-            'No quota was given.',
-            'Add --daily-profiles, --daily-companies or --monthly-companies.',
-          )
+        if (given.length === 0) throw new Refusal('usage.no_quota')
         return toQuotaView(
           await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))),
         )

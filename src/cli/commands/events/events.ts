@@ -83,7 +83,6 @@ const showEvent: CommandFactory = ({ command }) =>
       { layout: formatEvent },
     )
 
-/** Formats an event for a terminal: its facts, and its body as JSON. */
 function formatEvent(event: unknown, look: Look, raw: unknown): string {
   const { body: _, ...facts } = event as ReturnType<typeof toEventView>
   const { body } = raw as ReturnType<typeof toEventView>
@@ -161,7 +160,6 @@ export async function* readNumbers(events: Events, which: EventSelection): Async
     if (event !== unusableReply || which.filter.event !== undefined) yield seq
 }
 
-/** The options that select received events. */
 const filterOptions = optionRows({
   event: ['<name>', 'only this event, such as lead_search.completed, lead_search or completed'],
   search: ['<id>', 'only of this search, import, list or enrichment (an id or its beginning)'],
@@ -177,7 +175,6 @@ const wholeSearchId = async (events: Events, given: string): Promise<string> =>
     { startingWith: (prefix) => events.searchesStartingWith(prefix, mostCandidates) },
   )) ?? given
 
-/** Which events are selected, and the maximum number of them. */
 interface EventSelection {
   readonly filter: EventFilter
   readonly limit: number
@@ -201,7 +198,6 @@ async function readFilter(
 
 const pageRows = 500
 
-/** Returns the selected events, in pages that are read on demand. */
 async function* readEvents(
   events: Events,
   { filter, limit }: EventSelection,
@@ -247,10 +243,7 @@ export interface SendRequest {
   readonly numbers: AsyncIterable<number> | Iterable<number>
 }
 
-/**
- * Sends events to an address in sequence, and prints the result of each. A refused event does not stop the others; an
- * address that does not answer does. Returns the exit code.
- */
+/** A refused event does not stop the others; an address that does not answer does. Returns the exit code. */
 async function sendAll(context: Context, sending: SendRequest): Promise<number> {
   const sent: SentEvent[] = []
   const exit = await interruptible(context.streams, async (signal) => {

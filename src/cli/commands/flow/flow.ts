@@ -35,7 +35,6 @@ import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { formatFlowQuote, makeFlowQuote } from './quote.js'
 import { findFlow, listCommand, showCommand, stored } from './show.js'
 
-/** `prospect flow`: a chain of lookups in one file. */
 export const flowCommand: CommandFactory = ({ group }) =>
   group('flow', 'A whole prospecting workflow in one file', [
     checkCommand,
@@ -196,7 +195,6 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
 const sendsOut = ({ steps, outputs }: Flow): boolean =>
   [...steps, ...outputs].some(({ kind }) => kind === 'command' || kind === 'http')
 
-/** Writes the counts of a flow to the log of `--log`. */
 function logReport({ log }: Context, { run, steps, written, stopped }: FlowReport): void {
   const sum = steps.reduce((all, { credits, credits_before: before }) => all + credits - before, 0)
   log?.write('result', { run, written, steps })

@@ -12,7 +12,6 @@ import { readRemaining } from '../../operation/quote.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
 import { targetNames } from '../../target/resolve-target.js'
 
-/** What a flow is expected to take and to cost. */
 export interface FlowQuote {
   readonly flow: string
   readonly steps: readonly StepQuote[]
@@ -80,7 +79,6 @@ const rangeText = ({ least, expected, most }: Range): string =>
     ? formatNumber(expected)
     : `${formatNumber(expected)} (${formatNumber(least)}–${formatNumber(most)})`
 
-/** Formats a quote for a terminal. */
 export async function formatFlowQuote(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
   const { steps, credits, budget, balance, seconds, flow } = body as FlowQuote

@@ -17,7 +17,6 @@ export const stored: StoredKind = { noun: 'flow', list: 'flow list' }
 const flowsOf = async ({ runs }: RunRecords): Promise<readonly Run[]> =>
   (await runs.list()).filter(({ operation }) => operation === flowOperation)
 
-/** Returns the record of the flow that an argument or `--last` names. */
 export async function findFlow(
   records: RunRecords,
   invocation: Pick<Invocation, 'args' | 'options'>,
@@ -38,7 +37,6 @@ export function stepsOf({ request }: Run, { runs }: RunRecords): Promise<readonl
   )
 }
 
-/** Returns a flow in the form in which commands print it. */
 async function toView(context: Context, flow: Run, records: RunRecords) {
   const record = parseJson(flow.request) as Partial<FlowRecord>
   const steps = await stepsOf(flow, records)
@@ -59,7 +57,6 @@ async function toView(context: Context, flow: Run, records: RunRecords) {
   }
 }
 
-/** `prospect flow list`: the flows of this machine. */
 export const listCommand: CommandFactory = ({ command }) =>
   command('list', 'List the flows that were run, newest first')
     .withOptions(sharedOptions)
@@ -73,7 +70,6 @@ export const listCommand: CommandFactory = ({ command }) =>
       { columns: ['id', 'flow', 'file', 'status', 'written', 'credits', 'started_at'], ids: ['id'] },
     )
 
-/** `prospect flow show`: what became of the rows in each step. */
 export const showCommand: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a flow: what became of the rows in each step, and what it cost'), stored)
     .withOptions(sharedOptions)
@@ -86,7 +82,6 @@ export const showCommand: CommandFactory = ({ command }) =>
       { layout: formatFlow },
     )
 
-/** Formats a flow for a terminal: what it is, a table of its steps, and how many rows each of them leaves. */
 async function formatFlow(body: unknown, look: Look): Promise<string> {
   const { bars } = await import('../../output/records.js')
   const { grid, record } = await import('../../output/table.js')

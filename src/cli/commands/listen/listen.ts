@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Refusal } from '../../../api/calls/errors.js'
 import { escapeControls } from '../../../api/values/controls.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../http/inbox.js'
@@ -7,7 +8,6 @@ import { newToken, receiver } from '../../../http/receiver.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -143,7 +143,6 @@ interface Trust {
   readonly known?: () => Promise<readonly string[]>
   /** The secret to print, which is that of this machine's workspace; null when secrets were given. */
   readonly secret: string | null
-  /** Where the secret comes from. */
   readonly from: string | null
   readonly words: string
 }
@@ -220,10 +219,7 @@ function openLines(context: StreamsContext, failed: () => void) {
 function printsJson(context: StreamsContext): boolean {
   const format = formatOf(context)
   if (!['table', 'json', 'ndjson'].includes(format) || fileOf(context.globals) !== undefined)
-    throw new UsageError(
-      'listen prints one line per event, as text or as JSON.',
-      'For a file of them: prospect events list -o events.csv',
-    )
+    throw new Refusal('usage.listen_format')
   return format !== 'table'
 }
 

@@ -2,6 +2,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { Refusal } from '../../../api/calls/errors.js'
 import { areaOf, operations } from '../../../api/operations/table.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
@@ -18,7 +19,6 @@ import { startListening } from '../serve/http-server.js'
 
 const defaultPort = 4012
 
-/** The areas that are no operation's. */
 const ownAreas = ['files', 'flows', 'ledger'] as const
 
 const areas = [...new Set(operations().map(({ id }) => areaOf(id))), ...ownAreas]
@@ -51,11 +51,7 @@ async function serve(
   context: Context,
   { options }: Invocation<Options>,
 ): Promise<number> {
-  if (context.globals.apiKeyStdin)
-    throw new UsageError(
-      '--api-key-stdin cannot be used here: stdin is the protocol.',
-      'Use --api-key-file FILE.',
-    )
+  if (context.globals.apiKeyStdin) throw new Refusal('usage.mcp_stdin')
   if (options.port !== undefined && !options.http) throw new UsageError('--port needs --http.')
   const root = rootOf(context, options.root)
   const { Session } = await import('../../../mcp/session.js')
@@ -95,11 +91,7 @@ async function serveHttp(
   signal: AbortSignal,
 ): Promise<void> {
   const given = context.streams.env.PROSPECT_MCP_TOKEN?.trim()
-  if (given !== undefined && given.length < 16)
-    throw new UsageError(
-      'PROSPECT_MCP_TOKEN needs 16 characters or more.',
-      'Leave it out, and a token is made.',
-    )
+  if (given !== undefined && given.length < 16) throw new Refusal('usage.mcp_token')
   const token = given ?? Buffer.from(context.ids.bytes(32)).toString('base64url')
   const { handle, close } = createHttpHandler(served, token)
   const listening = await startListening(
@@ -181,10 +173,7 @@ function createPort(
       const file = resolve(root, path)
       const names = use === 'write' ? [file, `${file}.partial`] : [file]
       if (names.every((one) => isInside(root, one))) return file
-      throw new UsageError(
-        `${name} names a file outside the folder of this server: ${path}.`,
-        `Name one in ${root}.`,
-      )
+      throw new Refusal('usage.mcp_outside', { name, path, root })
     },
     run: async (args, { stdin, signals, log }) => {
       const chunks: Buffer[] = []

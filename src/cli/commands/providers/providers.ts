@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
 import { micros, type Subject, type VendorAnswer } from '../../../providers/compile.js'
 import { subjectFields } from '../../../providers/definition.js'
@@ -8,7 +8,7 @@ import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, providerKeyName, storedKey, storeKey } from '../../context/credentials.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { UsageError } from '../../context/errors.js'
 import { checkSecret } from '../../context/home.js'
 import { readStdin, readText } from '../../context/io.js'
 import { openAdmin, openEngineStore } from '../../context/open-databases.js'
@@ -34,11 +34,7 @@ export const providersCommand: CommandFactory = ({ group }) =>
 
 /** Opens the providers of the workspace in use, which the first use creates. */
 async function openRegistry(context: Context): Promise<Registry> {
-  if (!context.isLocal())
-    throw new UsageError(
-      'Providers belong to the engine of this machine; the commands here use a server.',
-      'Add --local.',
-    )
+  if (!context.isLocal()) throw new Refusal('usage.providers_of_server')
   await openAdmin(context)
   const { createRegistry } = await import('../../../providers/registry.js')
   return createRegistry(await openEngineStore(context))
@@ -117,10 +113,7 @@ async function readSource({ streams }: Context, source: string): Promise<string>
   if (existsSync(path)) return readText(streams, path, source)
   const template: { readonly file: object } | undefined = templates[source as keyof typeof templates]
   if (template) return JSON.stringify(template.file, null, 2)
-  throw new UsageError(
-    `There is no file or template ${source}.`,
-    `Templates: ${Object.keys(templates).join(', ')}.`,
-  )
+  throw new Refusal('usage.no_template', { source, known: Object.keys(templates) })
 }
 
 /** Reads the key of a provider: from a file, stdin or a person, never from an argument. */
@@ -138,13 +131,7 @@ async function readKey(
     : keyFile !== undefined
       ? await readText(streams, resolve(streams.cwd, keyFile), '--key-file')
       : await askSecret(context, `API key for ${source}`, keyIn)
-  if (text === undefined)
-    throw new Stop(
-      'No key is given, and there is no terminal to ask for one.',
-      exitCodes.key,
-      'Give it with --key-file FILE or --key-stdin.',
-      'key',
-    )
+  if (text === undefined) throw new Refusal('usage.no_provider_key')
   const key = keyIn(text)
   context.conceal(key)
   return key
@@ -200,13 +187,7 @@ async function openProvider(context: Context, name: string) {
 }
 
 const requireKey = (name: string, key: string | undefined): void => {
-  if (key === undefined)
-    throw new Stop(
-      `The key of ${name} is not on this machine.`,
-      exitCodes.key,
-      'Add it again with its key.',
-      'key',
-    )
+  if (key === undefined) throw new Refusal('usage.provider_key_elsewhere', { name })
 }
 
 const testCommand: CommandFactory = ({ command }) =>

@@ -129,7 +129,6 @@ export async function toRunView(context: Context, run: Run, { locks }: RunRecord
   }
 }
 
-/** Returns the runs that arguments and `--last` name. */
 async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<readonly Run[]> {
   const found = new Map<string, Run>()
   const note = (all: readonly Run[]) => all.map((run) => found.set(run.id, run) && run.id)
@@ -140,7 +139,6 @@ async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<r
   return ids.flatMap((id) => found.get(id) ?? [])
 }
 
-/** Returns the run that an argument or `--last` names. */
 export const findRun = async (records: RunRecords, invocation: Invocation): Promise<Run> =>
   (await findRuns(records, invocation))[0] as Run
 
@@ -183,7 +181,6 @@ async function countLookups(run: Run, { runs }: RunRecords) {
 export const invalidRowsOf = ({ request }: Run): number | null =>
   (parseJson(request) as Pick<RecordedRequest, 'invalid'>).invalid ?? null
 
-/** Formats a run for a terminal: what it is, and what became of its rows. */
 async function formatRun(body: unknown, look: Look): Promise<string> {
   const { bars } = await import('../../output/records.js')
   const { record } = await import('../../output/table.js')

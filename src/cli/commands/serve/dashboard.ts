@@ -68,10 +68,7 @@ async function serveDashboard(
 const firstLine = (url: string, { json, format }: GlobalOptions): string =>
   json || format === 'json' ? JSON.stringify({ url, pid: process.pid }) : url
 
-/**
- * Opens a link in the browser. Other users of this machine can read the arguments of its process, so that these name a
- * private file which leads to the link.
- */
+/** Others can read the arguments of the browser's process, so that these name a private file which leads to the link. */
 async function openBrowser(context: Context, url: string): Promise<void> {
   const { spawn } = await import('node:child_process')
   prepareHome(context.home)

@@ -46,7 +46,6 @@ export async function createApp(
   })
 }
 
-/** What `serve` serves. */
 export interface Backend {
   readonly handler: (request: Request) => Promise<Response>
   /** What a dashboard of it is about; absent where the keys of others are passed on. */
@@ -69,10 +68,7 @@ interface LocalBackendOptions {
   readonly faults?: readonly WantedFault[] | undefined
 }
 
-/**
- * Opens the engine of this machine, with the worker that does what it accepts. Returns `undefined` when a signal ends
- * the wait for its database.
- */
+/** Returns `undefined` when a signal ends the wait for its database. */
 export const openLocalBackend = (
   context: Context,
   options: LocalBackendOptions,
@@ -109,7 +105,6 @@ const faultNote = (count: number): string =>
     ? ''
     : `. ${count === 1 ? 'A fault is' : `${count} faults are`} set (prospect engine faults list)`
 
-/** The options that say where a server listens. */
 export const listenOptions = (defaultPort: number) =>
   optionRows({
     host: ['<address>', 'address to listen on (default: 127.0.0.1)'],
@@ -122,18 +117,13 @@ export const listenOptions = (defaultPort: number) =>
     ],
   })
 
-/** What a server is started with, besides where. */
 interface ServerSetup extends Pick<ListenOptions, 'handler' | 'allowHosts' | 'isPage'> {
   readonly defaultPort: number
 }
 
-/** How many ports after the default one are tried. */
 const maxPortsTried = 50
 
-/**
- * Starts a server, on the next free port where the default one is in use. Throws a `UsageError` when it cannot listen
- * there. A port that was typed is kept, and so is one that clients elsewhere were told of.
- */
+/** Tries the next ports where the default is in use; keeps one that was typed, or that clients elsewhere were told of. */
 export async function startListening(
   { notify }: Pick<Context, 'notify'>,
   options: OptionsOf<ReturnType<typeof listenOptions>> & { readonly publicUrl?: string },

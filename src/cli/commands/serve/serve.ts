@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { compose } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { hintOf } from '../../../engine/request/access.js'
 import { creditsOf } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/guard.js'
@@ -107,11 +108,7 @@ async function openBackend(
     throw new UsageError('--seed needs --faults.', 'Add --faults FILE.')
   const targets = targetsOf('server', allowTarget, isLoopback(host))
   if (upstream !== undefined) {
-    if (options.faults !== undefined)
-      throw new UsageError(
-        '--faults is for a server of the local engine.',
-        'Start that with --faults, and this one with --upstream.',
-      )
+    if (options.faults !== undefined) throw new Refusal('usage.faults_upstream')
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
@@ -120,10 +117,7 @@ async function openBackend(
   if (outer.globals.direct)
     throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
   if (publicUrl !== undefined || secretFile !== undefined || secretStdin)
-    throw new UsageError(
-      '--public-url, --secret-file and --secret-stdin need a server behind this one.',
-      'Add --upstream URL.',
-    )
+    throw new Refusal('usage.upstream_options')
   // The words of a server in the profile are that server's.
   const names = namesOf(outer.globals, {})
   const faults =
@@ -209,10 +203,7 @@ async function runWorker(
     ...{ names, deliveryShape },
   })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
-    throw new UsageError(
-      `There is no database ${context.home.engine}.`,
-      'Give the database of prospect serve, or leave --database out to use that of this machine.',
-    )
+    throw new Refusal('usage.worker_database', { engine: context.home.engine })
   if (upstream !== undefined) return workFor(context, { upstream, calls, isShared })
   if (calls !== undefined) throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
   const worker = await openWhenWritable(context, context.worker)
@@ -232,11 +223,7 @@ async function workFor(
   outer: Context,
   { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
 ): Promise<number> {
-  if (!isShared)
-    throw new UsageError(
-      '--upstream needs the PostgreSQL database that the workers of distributed runs share.',
-      'Add --database postgres://…, or set PROSPECT_DATABASE_URL.',
-    )
+  if (!isShared) throw new Refusal('usage.worker_upstream')
   const baseUrl = baseUrlOf(upstream, '--upstream', outer.globals.insecureHttp === true).href
   const { openRowWorker } = await import('../../target/local-target.js')
   const context = outer.withGlobals({ local: undefined, baseUrl })

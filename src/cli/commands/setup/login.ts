@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
@@ -14,7 +15,7 @@ import {
   storedKeyOf,
   storeKey,
 } from '../../context/credentials.js'
-import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { reportOfReply, Stop } from '../../context/errors.js'
 import { profileInUse } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
@@ -88,20 +89,14 @@ export const logoutCommand: CommandFactory = ({ command }) =>
 function requireServer(context: Context): RemoteTarget {
   const target = targetIn(context)
   if (target.kind === 'remote') return target
-  throw new UsageError(
-    'The target is the local engine, whose key is stored automatically.',
-    'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME',
-  )
+  throw new Refusal('usage.login_local')
 }
 
 function ownerOf(target: RemoteTarget, { sync }: { readonly sync?: boolean }): KeyOwner {
   const { syncBaseUrl, profile } = target
   if (!sync) return target
   if (syncBaseUrl !== undefined) return { origin: new URL(syncBaseUrl).origin, profile }
-  throw new UsageError(
-    'The profile has no sync_base_url for this server.',
-    'Set it: prospect config set sync_base_url https://api.example.com/v2',
-  )
+  throw new Refusal('usage.no_sync_url')
 }
 
 /** Returns the key to store: from a file or stdin, else typed, else from the environment if it may go to this server. */
@@ -111,13 +106,7 @@ async function readNewKey(context: Context, { origin }: Pick<RemoteTarget, 'orig
   const typed = isGiven ? undefined : await askSecret(context, `API key for ${origin}`, keyIn)
   const given = isGiven || isKeyFor(origin, env) ? givenKey(context.streams, context.globals) : undefined
   const key = typed === undefined ? await given : keyIn(typed)
-  if (key === undefined)
-    throw new Stop(
-      'No API key is given, and there is no terminal to ask for one.',
-      exitCodes.key,
-      'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.',
-      'key',
-    )
+  if (key === undefined) throw new Refusal('usage.no_api_key')
   context.conceal(key)
   return key
 }
@@ -207,7 +196,6 @@ async function choosePlace(
   return isGiven ? undefined : askForPlace(context)
 }
 
-/** Points the profile in use to this machine, where it is that of a server. */
 async function leaveServer(context: Context): Promise<void> {
   const { name, profile } = currentProfile(context)
   if (profile.base_url === undefined || profile.target === 'local') return

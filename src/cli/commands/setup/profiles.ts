@@ -1,3 +1,4 @@
+import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
 import { formats } from '../../../runs/output/format.js'
 import { writeTo } from '../../../runs/output/writer.js'
@@ -95,10 +96,7 @@ function checkNewName({ globals, settings, streams }: Context, name: string): vo
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
   if (toProfileRows({ settings } as Context).some((each) => each.name === name))
-    throw new UsageError(
-      `The profile ${name} exists already.`,
-      `Change it with: prospect config set --profile ${name}`,
-    )
+    throw new Refusal('usage.profile_exists', { name })
   targetOf(globals, streams.env, {})
 }
 
@@ -106,11 +104,7 @@ const removeProfileCommand: CommandFactory = ({ command }) =>
   command('remove', 'Remove a profile')
     .argument('<name>', 'its name')
     .printResult(async (context, { args: [name = ''] }) => {
-      if (builtIn.includes(name))
-        throw new UsageError(
-          `The built-in profile ${name} cannot be removed.`,
-          'See the others: prospect profiles list',
-        )
+      if (builtIn.includes(name)) throw new Refusal('usage.profile_built_in', { name })
       const wasUsed = await removeProfile(context, name)
       if (wasUsed) context.notify('It was in use. The profile default is used now.')
       return { removed: name }

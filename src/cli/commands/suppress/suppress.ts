@@ -1,4 +1,4 @@
-import { isRefusal } from '../../../api/calls/errors.js'
+import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { hasKnownSuffix } from '../../../catalogue/normalize/domain.js'
@@ -138,10 +138,7 @@ const reasonOf = ({ reason }: OptionsOf<typeof reasonOption>): string | null => 
 function readValue(text: string): Suppressible {
   const entry = toSuppressible(text)
   if (entry) return entry
-  throw new UsageError(
-    `"${text}" is no email address, domain, profile URL, phone number, or name with a domain.`,
-    'Write it like jane@acme.example, acme.example, +33612345678 or "Jane Doe at acme.example".',
-  )
+  throw new Refusal('usage.no_suppressible', { text })
 }
 
 /** Free text in a file can look like a domain, such as `Node.js`. */

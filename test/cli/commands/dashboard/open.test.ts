@@ -59,7 +59,7 @@ describe('where the dashboard may be reached', () => {
   })
 
   it('is refused for other machines without --dashboard-public', () => {
-    expect(() => readExposure({ public: true, readOnly: true })).toThrow('other machines could reach')
+    expect(() => readExposure({ public: true, readOnly: true })).toThrow('usage.dashboard_public')
   })
 })
 
