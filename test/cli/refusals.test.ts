@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
@@ -119,11 +119,6 @@ describe('a refusal of the API', () => {
     )
     expect([ended.code, ended.stdout, ended.stderr.split('\n').length]).toEqual([3, '', 2])
   })
-
-  it('escapes control characters in the error message of a server', async () => {
-    const ended = await ask({ status: 400, body: { error: 'bad\u001b[2J\nthing' } }, { terminal: true })
-    expect(ended.stderr).toContain('bad\\u001b[2J thing')
-  })
 })
 
 describe('a rate limit', () => {
@@ -222,15 +217,5 @@ describe('nothing found in an empty catalogue', () => {
     const given = { env: { PROSPECT_HOME: home }, cwd: home, stdin: 'domain\na.example\n' }
     const { code, stderr } = await command('accounts enrich --csv - -o out.csv'.split(' '), given)
     expect([code, stderr]).toEqual([0, expect.stringContaining('The catalogue is empty.')])
-  })
-
-  it('writes a header where there are no records', async () => {
-    const given = { env: { PROSPECT_HOME: home }, cwd: home }
-    await command('lists list -o lists.csv'.split(' '), given)
-    await command(['init'], given)
-    for (const words of ['lists list -o lists.csv', 'intents stack --stacks react -o companies.csv'])
-      expect((await command(words.split(' '), given)).code).toBe(0)
-    expect(readFileSync(join(home, 'lists.csv'), 'utf8')).toMatch(/^id,/)
-    expect(readFileSync(join(home, 'companies.csv'), 'utf8')).toMatch(/^name,domain,/)
   })
 })

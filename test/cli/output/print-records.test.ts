@@ -46,12 +46,6 @@ describe('records printed one by one', () => {
     )
   })
 
-  it('writes a CSV column for each part of an object that --fields names', async () => {
-    const rows = [{ id: 1, place: null }, ...numbered(600), { id: 2, place: { city: 'Lyon' } }]
-    const named = (await printed(rows, { format: 'csv', fields: 'place,id' })).trimEnd().split('\n')
-    expect([named[0], named.at(-1)]).toEqual(['place.city,id', 'Lyon,2'])
-  })
-
   it.each([0, 1, 500, 501, 1_200])('prints all of %i records as JSON and NDJSON', async (count) => {
     const rows = numbered(count)
     expect(JSON.parse(await printed(rows, { format: 'json' }))).toEqual(rows)
@@ -64,15 +58,6 @@ describe('records printed one by one', () => {
     const lines = (await printed(rows, { format: 'csv' })).trim().split('\n')
     expect(lines.length).toBe(602)
     expect([lines[0], lines[1], lines[601]]).toEqual(['id,place.city', '0,', 'last,Lyon'])
-  })
-
-  it('prints only the fields in --fields', async () => {
-    const rows = [{ id: 1, name: 'a', more: true }]
-    expect(JSON.parse(await printed(rows, { format: 'json', fields: 'name,none' }))).toEqual([
-      { name: 'a', none: null },
-    ])
-    expect(await printed(rows, { format: 'tsv', fields: 'name,id' })).toBe('name\tid\na\t1\n')
-    expect(await printed(rows, { format: 'ids' })).toBe('1\n')
   })
 
   it('ends a table after a thousand records', async () => {

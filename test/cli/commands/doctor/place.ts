@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { expect } from 'vitest'
 import { createDoctorContext, type DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
 import {
   type DirectoryEntry,
@@ -31,6 +32,8 @@ export interface Place extends Machine {
   look(name: string, given?: Given): Promise<readonly Finding[]>
   /** Returns the findings as lines of status, text and hint. */
   lines(name: string, given?: Given): Promise<readonly string[]>
+  /** Expects one finding, whose line has a text or matches a pattern. */
+  says(what: string | RegExp, name: string, given?: Given): Promise<void>
   /** Changes the engine's state. */
   engine<T>(work: (admin: Admin, store: Driver) => Promise<T>): Promise<T>
   /** Runs statements on a database without the checks of the program. */
@@ -49,12 +52,17 @@ export function place(): Place {
       await context.close()
     }
   }
+  const lines: Place['lines'] = async (name, given) =>
+    (await look(name, given)).map(({ status, text, hint }) => [status, text, hint ?? ''].join(' | '))
   return {
     ...here,
     path: (name) => join(here.home, name),
     look,
-    lines: async (name, given) =>
-      (await look(name, given)).map(({ status, text, hint }) => [status, text, hint ?? ''].join(' | ')),
+    lines,
+    says: async (what, name, given) =>
+      expect(await lines(name, given)).toEqual([
+        typeof what === 'string' ? expect.stringContaining(what) : expect.stringMatching(what),
+      ]),
     engine: async (work) => {
       const store = await openEngineDatabase(join(here.home, 'engine.db'))
       try {

@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { FaultRules } from '../../../../src/engine/tables/faults.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { type Served, served } from '../../../client/serving.js'
 import type { Machine } from '../../../support/command.js'
@@ -123,26 +122,6 @@ describe('a governed proxy', () => {
     const { machine } = closeAfterTest(await servingWith({}, async () => {}))
     const ended = await machine.run(['serve', '--port', '0', '--upstream', server.baseUrl])
     expect([ended.code, ended.stderr]).toEqual([3, expect.stringContaining('no API key')])
-  })
-
-  it('charges each lookup once over a faulty connection', async () => {
-    const { bench, server } = await engine()
-    const seed = Math.floor(Math.random() * 2 ** 31)
-    const rules: FaultRules[] = [{ drop: 'before' }, { drop: 'after' }, { truncate: true }, { status: 503 }]
-    const faults = rules.map((each) => ({ where: 'accounts', rules: { ...each, rate: 0.15 }, seed }))
-    await bench.admin.applyFaults(faults)
-    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
-    const domains = Array.from({ length: 40 }, (_, at) => `known-${at}.example`)
-    const until = async (domain: string) => {
-      for (let attempt = 0; attempt < 20; attempt++) {
-        const { status } = await enrich(baseUrl, domain, { 'x-api-key': key })
-        if (status === 200) return status
-        expect([502, 503, 409], `seed ${seed}`).toContain(status)
-      }
-      return 0
-    }
-    expect(await Promise.all(domains.map(until)), `seed ${seed}`).toEqual(domains.map(() => 200))
-    expect([await bench.balance(), bench.source.asked], `seed ${seed}`).toEqual([960, 40])
   })
 })
 
