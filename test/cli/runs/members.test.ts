@@ -1,8 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { exitCodes } from '../../../src/api/calls/exit-codes.js'
+import { closeAfterTest } from '../../client/listeners.js'
 import { errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { launch, prospect } from '../../support/processes.js'
+import { filled, servingMachine, servingWith } from '../wait/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
@@ -65,5 +69,43 @@ describe('P60: a run that another member would resume', () => {
     const yes = await here.run([...resume, ...keyOf('bob')], { typed: [['[y/N]', 'y\n']] })
     expect(yes.stderr).toContain('Pay for the rest as bob@example.com?')
     expect([yes.code, await spent()]).toMatchObject([0, { 'ada@example.com': 2, 'bob@example.com': 4 }])
+  })
+
+  it('goes on at a governed proxy with the key that started it alone, in one of the processes that try at once', async () => {
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 6)))
+    const { baseUrl, machine: proxy } = closeAfterTest(
+      await servingWith(
+        { PROSPECT_API_KEY: server.key },
+        async (one) => {
+          await one.run(['engine', 'members', 'add', 'ada@example.com', '--weekly-limit', '2'])
+          await one.run(['engine', 'members', 'add', 'bob@example.com'])
+        },
+        ...['--upstream', server.baseUrl],
+      ),
+    )
+    const keyAt = async (name: string) =>
+      await proxy.json<{ key: string }>('engine', 'keys', 'create', '--member', `${name}@example.com`)
+    const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: baseUrl }
+    const [ada = env, bob = env] = await Promise.all(
+      ['ada', 'bob'].map(async (name) => ({ ...env, PROSPECT_API_KEY: (await keyAt(name)).key })),
+    )
+    const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
+    await writeFile(join(here.home, 'in.csv'), `domain\n${domains.join('\n')}\n`)
+    expect((await here.run(enrich, { env: ada })).code).toBe(5)
+    await proxy.run(['engine', 'members', 'set', 'ada@example.com', '--weekly-limit', '50'])
+    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
+    const resume = async (processes: number, key: typeof env) => {
+      const argv = ['runs', 'resume', id, '--yes']
+      const all = Array.from({ length: processes }, () => launch(prospect, argv, here.home, key))
+      return (await Promise.all(all)).filter(({ exitCode }) => exitCode !== exitCodes.locked)
+    }
+    const refused = await resume(4, bob)
+    expect(refused.map(({ exitCode }) => exitCode)).toEqual(refused.map(() => 2))
+    expect(refused[0]?.stderr).toContain('was started with another API key than this command has.')
+    const resumed = await resume(8, ada)
+    expect(resumed.map(({ exitCode }) => exitCode)).toEqual(resumed.map(() => 0))
+    const ledger = await proxy.json<unknown>('ledger', '--by', 'member')
+    expect(ledger).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
+    expect((await readFile(join(here.home, 'out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
   })
 })
