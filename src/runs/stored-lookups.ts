@@ -122,7 +122,7 @@ export function createStoredLookups(ports: StoredLookupPorts) {
     ...[id, input, options]: Parameters<Caller['call']>
   ): Promise<Reply> => {
     const { key, row, input: sent } = turn.left ?? { key: turn.key, row: undefined, input }
-    const keyed = turn.left || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
+    const keyed = row || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
     turn.isKnown = false
     const reply = await caller.call(id, sent, { ...options, ...keyed, row }).catch(lostCall)
     turn.isKnown = ports.isKnown(reply, turn.left !== undefined)
