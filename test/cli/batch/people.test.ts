@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { chaosTo, type Fault } from '../../client/chaos.js'
 import { type Machine, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
@@ -135,25 +134,25 @@ describe('leads search --csv', () => {
 
 describe('at a server', () => {
   let there: Machine
-  let origin: string
+  let baseUrl: string
   let stop: () => Promise<unknown>
   beforeEach(async () => {
     there = await fill(machine())
     const started = await there.start(['serve', '--port', '0', '--json'])
-    origin = new URL((JSON.parse(started.line) as { base_url: string }).base_url).origin
+    baseUrl = (JSON.parse(started.line) as { base_url: string }).base_url
     stop = started.stop
   })
   afterEach(async () => {
     await stop()
     there.remove()
   })
-  const at = async (base: string) => {
+  const atServer = async () => {
     const { key } = await there.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
-    return { env: { PROSPECT_BASE_URL: `${base}/api/v2`, PROSPECT_API_KEY: key }, sleep: async () => {} }
+    return { env: { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }, sleep: async () => {} }
   }
 
   it('gives the same output, also with --direct', async () => {
-    const given = await at(origin)
+    const given = await atServer()
     for (const more of [[], ['--direct', '--fresh']]) {
       rmSync(join(here.home, 'out.csv'), { force: true })
       const { code } = await here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more], given)
@@ -163,16 +162,17 @@ describe('at a server', () => {
   })
 
   it('starts no search twice where replies are lost', async () => {
-    const left: Fault[] = ['reset after', 'none', 'reset after', 'truncate', 'none', '503', 'reset after']
-    const chaos = await chaosTo(origin, () => left.shift() ?? 'none')
-    const given = await at(`http://127.0.0.1:${chaos.port}`)
+    const given = await atServer()
+    const fault = (...rules: string[]) => there.json('engine', 'faults', 'add', 'leads', ...rules)
+    await fault('--drop', 'after', '--nth', '3', '--count', '3')
+    await fault('--truncate', '--nth', '4', '--count', '1')
+    await fault('--status', '503', '--nth', '5', '--count', '1')
     const run = () => here.run([...asked, '--fail-on', 'none', '-o', 'out.csv'], given)
     for (let part = 0; part < 4 && (await run()).code !== 0; part++);
     const { stderr } = await here.run(
       [...asked, '--retry-unknown', '--fail-on', 'none', '-o', 'out.csv'],
       given,
     )
-    await chaos.close()
     expect([found(), stderr]).toEqual([expected, expect.any(String)])
     expect(await profilesUsed(there)).toBe(profiles)
   })

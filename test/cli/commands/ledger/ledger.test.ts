@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Chaos, chaosTo, type Fault } from '../../../client/chaos.js'
+import type { FaultRules } from '../../../../src/engine/tables/faults.js'
 import { answering } from '../../../client/listeners.js'
 import { served } from '../../../client/serving.js'
 import { machine } from '../../../support/command.js'
@@ -152,44 +152,32 @@ describe('ledger check', () => {
 })
 
 describe('a paid call with an unknown outcome', () => {
-  const through = async (
-    faults: readonly Fault[],
-    work: (chaos: Chaos, env: Record<string, string>) => Promise<void>,
-  ) => {
-    const left = [...faults]
-    const chaos = await chaosTo(there.server.origin, () => left.shift() ?? 'none', false)
-    try {
-      await work(chaos, { PROSPECT_BASE_URL: `http://127.0.0.1:${chaos.port}/api/v2` })
-    } finally {
-      await chaos.close()
-    }
-  }
   const line = 'accounts enrich --domain known.example'
+  /** Runs the command, whose four attempts all fail, and then again. */
+  const runTwice = async (rules: FaultRules, more = '') => {
+    await there.bench.admin.addFault({ where: 'accounts.enrich', rules: { ...rules, count: 4 } })
+    const given = { ...far(), sleep: async () => {} }
+    const once = () => here.run([...line.split(' '), ...more.split(' ').filter(Boolean)], given)
+    return [await once(), await once()] as const
+  }
 
-  it.each(['reset after', 'truncate'] as const)(
-    'pays once when the command runs again after this fault: %s',
-    async (fault) => {
-      await through([fault], async (chaos, env) => {
-        const first = await run(line, env)
-        expect([first.code, first.stderr]).toEqual([10, expect.stringContaining('outcome_unknown')])
-        const again = await run(line, env)
-        expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('same idempotency key')])
-        expect(again.json).toMatchObject({ domain: 'known.example' })
-        expect([...chaos.attempts.values()]).toEqual([2])
-        expect(await there.bench.balance()).toBe(999)
-        expect((await run('ledger --by operation', env)).json).toEqual([
-          { operation: 'accounts.enrich', calls: 1, credits: 1, doubted: 0 },
-        ])
-      })
+  it.each([{ drop: 'after' }, { truncate: true }] as const)(
+    'pays once when the command runs again after this fault: %j',
+    async (rules) => {
+      const [first, again] = await runTwice(rules)
+      expect([first.code, first.stderr]).toEqual([10, expect.stringContaining('outcome_unknown')])
+      expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('same idempotency key')])
+      expect(again.json).toMatchObject({ domain: 'known.example' })
+      expect(await there.bench.balance()).toBe(999)
+      expect((await run('ledger --by operation')).json).toEqual([
+        { operation: 'accounts.enrich', calls: 1, credits: 1, doubted: 0 },
+      ])
     },
   )
 
   it('sends another call with --direct, which stores no idempotency key', async () => {
-    await through(['reset before'], async (chaos, env) => {
-      expect((await run(`${line} --direct`, env)).code).toBe(10)
-      expect((await run(`${line} --direct`, env)).code).toBe(0)
-      expect(chaos.attempts.size).toBe(2)
-    })
+    const [first, again] = await runTwice({ drop: 'after' }, '--direct')
+    expect([first.code, again.code, await there.bench.balance()]).toEqual([10, 0, 998])
   })
 })
 
