@@ -84,6 +84,16 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
       await close()
     })
 
+    it('names the faults that are set', async () => {
+      await empty.json('engine', 'faults', 'add', 'deliveries', '--lose')
+      const { page, close } = await empty.open(browser)
+      await empty.json('engine', 'faults', 'clear')
+      expect(await page.locator('.notes').textContent()).toContain(
+        'calls or deliveries fail: f1 (deliveries).',
+      )
+      await close()
+    })
+
     it('is accessible in both colours and on a narrow screen', async () => {
       const { page, problems, close } = await full.open(browser)
       await expectAccessibleInEveryLook(page, 'overview')

@@ -1,6 +1,7 @@
 import { commandOf } from '../../api/operations/table.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
+import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import {
   Bar,
@@ -247,6 +248,11 @@ async function attention(
       </a>
     ),
     status.clock.frozen && <>The engine clock is frozen.</>,
+    status.faults > 0 && (
+      <>
+        {describeFaults(await admin.faults())} To remove them: <code>prospect engine faults clear</code>
+      </>
+    ),
   ].filter((note) => note !== false)
   if (notes.length === 0)
     return (

@@ -71,6 +71,10 @@ const faultTable = new RecordTable<Fault>(
 /** Returns the id of a fault, as commands and the header of a changed response name it. */
 export const faultId = ({ number }: Pick<Fault, 'number'>): string => `f${number}`
 
+/** Says which faults are set, for somebody who wonders why calls fail. */
+export const describeFaults = (faults: readonly Pick<Fault, 'number' | 'place'>[]): string =>
+  `Faults are set, so that calls or deliveries fail: ${faults.map((fault) => `${faultId(fault)} (${fault.place})`).join(', ')}.`
+
 export const listFaults = (tx: Connection, workspaceId: string): Promise<Fault[]> =>
   faultTable.all(tx, 'WHERE workspace_id = ? ORDER BY number', workspaceId)
 

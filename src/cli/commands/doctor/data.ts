@@ -5,6 +5,7 @@ import { resultOr } from '../../../api/values/objects.js'
 import { engineTime } from '../../../engine/clock.js'
 import { listMovements, readBalances } from '../../../engine/credits/ledger.js'
 import { hashKey } from '../../../engine/request/access.js'
+import { describeFaults, listFaults } from '../../../engine/tables/faults.js'
 import { findPrincipal, findWorkspace, readClock, type Workspace } from '../../../engine/tables/members.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { elsewhere } from '../../../runs/records.js'
@@ -306,11 +307,18 @@ export async function workspace(context: DoctorContext): Promise<Findings> {
   if (!state) return ok('There is no workspace yet; the first local command creates one.')
   const { name, plan } = state.workspace
   const sentence = `The workspace ${name} has the plan ${plan}`
-  if (isListedPlan(plan)) return ok(`${sentence}.`)
-  return warning(
-    `${sentence}, which is not a listed plan: the limits of Free apply.`,
-    'prospect engine plan set NAME',
-  )
+  const faults = await state.store.read((tx) => listFaults(tx, state.workspace.id))
+  return [
+    isListedPlan(plan)
+      ? ok(`${sentence}.`)
+      : warning(
+          `${sentence}, which is not a listed plan: the limits of Free apply.`,
+          'prospect engine plan set NAME',
+        ),
+    ...(faults.length === 0
+      ? []
+      : [warning(describeFaults(faults), 'To remove them: prospect engine faults clear')]),
+  ]
 }
 
 export async function localKey(context: DoctorContext): Promise<Findings> {

@@ -67,6 +67,15 @@ const run: NewRun = {
 }
 
 describe('doctor: workspace', () => {
+  it('names the faults that are set', async () => {
+    await here.engine((admin) => admin.addFault({ where: 'accounts.enrich', rules: { status: 500 } }))
+    await here.engine((admin) => admin.addFault({ where: 'deliveries', rules: { lose: true } }))
+    expect(await here.lines('workspace')).toEqual([
+      expect.stringMatching(/^ok/),
+      'warning | Faults are set, so that calls or deliveries fail: f1 (accounts.enrich), f2 (deliveries). | To remove them: prospect engine faults clear',
+    ])
+  })
+
   it('names the workspace and its plan', async () => {
     expect(await here.lines('workspace')).toEqual(['ok | The workspace Local has the plan growth. | '])
   })
