@@ -83,11 +83,11 @@ describe('P60: a run that another member would resume', () => {
         ...['--upstream', server.baseUrl],
       ),
     )
-    const keyAt = async (name: string) =>
+    const newKey = async (name: string) =>
       await proxy.json<{ key: string }>('engine', 'keys', 'create', '--member', `${name}@example.com`)
     const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: baseUrl }
     const [ada = env, bob = env] = await Promise.all(
-      ['ada', 'bob'].map(async (name) => ({ ...env, PROSPECT_API_KEY: (await keyAt(name)).key })),
+      ['ada', 'bob'].map(async (name) => ({ ...env, PROSPECT_API_KEY: (await newKey(name)).key })),
     )
     const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
     await writeFile(join(here.home, 'in.csv'), `domain\n${domains.join('\n')}\n`)
