@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { operation, operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
 import { answering, command, machine } from '../support/command.js'
-import { perTest } from '../support/each.js'
+import { perFile, perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { connectAgent } from './agent.js'
 
@@ -16,8 +16,13 @@ const webhookless = ({ webhook_url: _, ...request }: Readonly<Record<string, unk
 const toolOf = (id: string) => id.replace('.', '_')
 
 describe('prospect mcp', () => {
-  const here = perTest(machine)
-  beforeEach(() => here.json('init', '--yes', '--sample'))
+  const filled = perFile(machine)
+  beforeAll(() => filled.json('init', '--yes', '--sample'))
+  const here = perTest(() => {
+    const copy = machine()
+    cpSync(filled.home, copy.home, { recursive: true })
+    return copy
+  })
 
   const spent = async () =>
     (await here.json<{ credits: number }[]>('ledger', '--by', 'day')).reduce(

@@ -10,7 +10,7 @@ import { filled, servingMachine, servingWith } from '../wait/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
-  await here.run(['data', 'sample'])
+  await here.run(['data', 'sample', '--companies', '10', '--people', '10'])
   for (const [name, limit] of [
     ['ada', '2'],
     ['bob', '50'],
