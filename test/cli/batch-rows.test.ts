@@ -14,6 +14,7 @@ import {
   keyed,
   removed,
 } from '../support/command.js'
+import { casesOf } from '../support/fixtures.js'
 
 let home = ''
 beforeEach(async () => {
@@ -550,28 +551,21 @@ describe('values that do not say which company or person a row is', () => {
     ])
   })
 
-  it.each([
-    'https://www.facebook.com/acme',
-    'https://x.com/acme',
-    'instagram.com/acme',
-    'https://www.linkedin.com/school/acme',
-    'https://youtu.be/acme',
-    'https://bit.ly/3abc',
-    'lnkd.in/abc',
-    't.co/abc',
-    'ada@gmail.com',
-    'Ada <ada@gmx.de>',
-    'acme.tumblr.com',
-  ])('does not look up %s as the domain of a company', async (cell) => {
-    const caller = target(company)
-    const csv = `Company,Website\nAcme,${cell}\n,${cell}\nBeta,beta.example\n`
-    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv'], { caller })
-    expect([ended.code, caller.asked]).toEqual([
-      11,
-      [{ name: 'Acme' }, { name: 'Beta', domain: 'beta.example' }],
-    ])
-    expect((await read('out.csv')).split('\n')[2]).toMatch(/,invalid,"?""?Website""? must be a company's own/)
-  })
+  it.each(casesOf<string>('cli/batch-rows/does-not-look-up'))(
+    'does not look up %s as the domain of a company',
+    async (cell) => {
+      const caller = target(company)
+      const csv = `Company,Website\nAcme,${cell}\n,${cell}\nBeta,beta.example\n`
+      const ended = await batch('accounts enrich', csv, ['-o', 'out.csv'], { caller })
+      expect([ended.code, caller.asked]).toEqual([
+        11,
+        [{ name: 'Acme' }, { name: 'Beta', domain: 'beta.example' }],
+      ])
+      expect((await read('out.csv')).split('\n')[2]).toMatch(
+        /,invalid,"?""?Website""? must be a company's own/,
+      )
+    },
+  )
 
   it('says what a row lacks in the names of its columns and in words', async () => {
     const csv = 'Vorname,Nachname,Firma\nAda,Lindqvist,Acme\nBob,,\n'

@@ -113,12 +113,7 @@ describe('bin/prospect.js on an older Node', () => {
     child.stdin?.end('domain,name\npiped.example,Piped GmbH & Söhne\n')
     expect(await ended).toMatchObject({ code: 0 })
     const found = await here.run(
-      'bin/prospect.js',
-      'accounts',
-      'enrich',
-      '--domain',
-      'piped.example',
-      '--json',
+      ...'bin/prospect.js accounts enrich --domain piped.example --json'.split(' '),
     )
     expect(found.stdout).toContain('Piped GmbH & Söhne')
   })

@@ -21,21 +21,14 @@ const run = (line: string, env: Record<string, string> = {}, given: Given = {}) 
   })
 
 describe('a command against a server', () => {
-  it.each([
-    ['credits', 0],
-    ['account', 0],
-    ['accounts enrich --domain known.example', 0],
-    ['accounts enrich --domain nobody.example', 9],
-    ['accounts enrich', 2],
-    ['accounts technologies --query r', 0],
-    ['lists get none', 9],
-    ['personas list', 0],
-    ['personas create --name A --job-titles CTO', 0],
-  ])('runs against a server as against the engine: %s exits %i', async (line, code) => {
-    await here.json('init')
-    const [far, near] = [await run(line), await here.run([...line.split(' '), '--local'])]
-    expect([far.code, near.code === code || line.includes('known')]).toEqual([code, true])
-  })
+  it.each(casesOf<[string, number]>('cli/remote/runs-against-a-server'))(
+    'runs against a server as against the engine: %s exits %i',
+    async (line, code) => {
+      await here.json('init')
+      const [far, near] = [await run(line), await here.run([...line.split(' '), '--local'])]
+      expect([far.code, near.code === code || line.includes('known')]).toEqual([code, true])
+    },
+  )
 
   it('opens no database of the local engine', async () => {
     await run('accounts enrich --domain known.example')

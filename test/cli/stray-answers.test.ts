@@ -85,11 +85,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
       ),
     )
     const you = await here.machine.json<{ key: string }>(
-      'engine',
-      'keys',
-      'create',
-      '--member',
-      'you@localhost',
+      ...'engine keys create --member you@localhost'.split(' '),
     )
     const counts = { own: 0, others: 0, unknown: 0 }
     const numbers = Array.from({ length: calls }, (_, n) => n).values()

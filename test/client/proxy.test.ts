@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Environment, proxyOf } from '../../src/client/connection.js'
+import { casesOf } from '../support/fixtures.js'
 
 const of = (url: string, env: Environment) => proxyOf(new URL(url), env)?.host
 
@@ -15,24 +16,15 @@ describe('the proxy for a URL', () => {
     expect(of(url, env)).toBe(host)
   })
 
-  it.each([
-    ['api.example', true],
-    ['.example', true],
-    ['*.example', true],
-    ['example', true],
-    ['other.example, api.example', true],
-    ['other.example api.example:443', true],
-    ['*', true],
-    ['api.example:8443', false],
-    ['pi.example', false],
-    ['api.example.org', false],
-    [',', false],
-  ])('applies NO_PROXY=%j to the host, its domain and its port: %s', (list, left) => {
-    for (const name of ['NO_PROXY', 'no_proxy'])
-      expect(of('https://api.example/', { HTTPS_PROXY: 'http://a:1', [name]: list })).toBe(
-        left ? undefined : 'a:1',
-      )
-  })
+  it.each(casesOf<[string, boolean]>('client/proxy/applies-no-proxy-to'))(
+    'applies NO_PROXY=%j to the host, its domain and its port: %s',
+    (list, left) => {
+      for (const name of ['NO_PROXY', 'no_proxy'])
+        expect(of('https://api.example/', { HTTPS_PROXY: 'http://a:1', [name]: list })).toBe(
+          left ? undefined : 'a:1',
+        )
+    },
+  )
 
   it.each([
     'http://localhost:1/',

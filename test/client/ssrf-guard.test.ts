@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { destinationOf } from '../../src/client/ssrf-guard.js'
 import type { Targets } from '../../src/engine/ports/ports.js'
+import { casesOf } from '../support/fixtures.js'
 import { resolveKnown } from './targets.js'
 
 const none: Targets = { allow: [], loopback: false }
@@ -91,36 +92,19 @@ describe('refusal messages', () => {
 })
 
 describe('--allow-target', () => {
-  it.each([
-    ['http://10.1.2.3/', ['10.0.0.0/8']],
-    ['https://10.1.2.3/', ['192.168.0.0/16', '10.1.2.3']],
-    ['http://private.example/', ['10.1.2.0/24']],
-    ['http://[::ffff:10.1.2.3]/', ['10.0.0.0/8']],
-    ['https://private-and-public.example/', ['10.0.0.0/8']],
-    ['http://private-and-public.example/', ['10.0.0.0/8', '93.184.215.14/32']],
-    ['http://[fd00::1]/', ['fd00::/8']],
-    ['http://127.0.0.1/', ['127.0.0.0/8']],
-    ['http://8.8.8.8/', ['8.8.8.0/24']],
-    ['https://[2002:a01:203::1]/', ['2002::/16', '10.0.0.0/8']],
-    ['https://[64:ff9b::a01:203]/', ['10.0.0.0/8']],
-  ])('--allow-target permits %s with %j', async (url, allow) => {
-    expect(await refusal(url, { allow })).toBeUndefined()
-  })
+  it.each(casesOf<[string, string[]]>('client/ssrf-guard/allow-target-permits-with'))(
+    '--allow-target permits %s with %j',
+    async (url, allow) => {
+      expect(await refusal(url, { allow })).toBeUndefined()
+    },
+  )
 
-  it.each([
-    ['http://10.1.2.3/', ['10.1.2.4/32']],
-    ['http://10.1.2.3/', ['10/8']],
-    ['http://10.1.2.3/', ['::/0']],
-    ['http://private-and-public.example/', ['10.0.0.0/8']],
-    ['https://six.private.example/', ['10.0.0.0/8']],
-    ['https://[2002:a01:203::1]/', ['2002::/16']],
-    ['https://[2002:a01:203::1]/', ['10.0.0.0/8']],
-    ['https://[64:ff9b::a01:203]/', ['64:ff9b::/96']],
-    ['https://zone.example/', ['0.0.0.0/0', '::/0']],
-    ['https://loopback-zone.example/', ['0.0.0.0/0', '::/0']],
-  ])('--allow-target does not permit %s with %j', async (url, allow) => {
-    expect(await refusal(url, { allow })).toBeDefined()
-  })
+  it.each(casesOf<[string, string[]]>('client/ssrf-guard/allow-target-does-not'))(
+    '--allow-target does not permit %s with %j',
+    async (url, allow) => {
+      expect(await refusal(url, { allow })).toBeDefined()
+    },
+  )
 })
 
 describe('permitted loopback', () => {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
 import { decode, detectDelimiter, encoderFor } from '../../src/csv/encoding.js'
+import { casesOf } from '../support/fixtures.js'
 import { inWords } from '../support/in-words.js'
 
 async function readBack(bytes: Buffer, asked: string): Promise<string> {
@@ -25,20 +26,12 @@ test('a NUL is refused with its line where a piece of the file begins with it', 
 })
 
 describe('text in the encoding of a file', () => {
-  test.each([
-    ['windows-1252', 'Zürich € “AG” ™'],
-    ['windows-1250', 'Żółć'],
-    ['windows-1251', 'Привет'],
-    ['iso-8859-15', 'naïve €'],
-    ['koi8-r', 'Привет'],
-    ['shift_jis', '日本'],
-    ['gb18030', '漢字𝒜'],
-    ['iso-2022-jp', '日本'],
-    ['utf-16le', '日本𝒜'],
-    ['utf-16be', '日本𝒜'],
-  ])('is read back with the same --encoding %s', async (label, text) => {
-    expect(await readBack(written(label, false, text), label)).toBe(text)
-  })
+  test.each(casesOf<[string, string]>('csv/encoding/is-read-back-with'))(
+    'is read back with the same --encoding %s',
+    async (label, text) => {
+      expect(await readBack(written(label, false, text), label)).toBe(text)
+    },
+  )
 
   test('writes a byte order mark when the file had one', () => {
     expect(written('utf-8', true, 'a')).toEqual(Buffer.from('\ufeffa'))

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { normaliseName } from '../../src/csv/names.js'
+import { casesOf } from '../support/fixtures.js'
 
 test.each(['Company Name', 'company_name', 'companyName', ' COMPANY-NAME ', 'Còmpany.Náme'])(
   'the normalised form of %j is companyname',
@@ -8,16 +9,9 @@ test.each(['Company Name', 'company_name', 'companyName', ' COMPANY-NAME ', 'Cò
   },
 )
 
-test.each([
-  ["Chiffre d'affaires", 'chiffredaffaires'],
-  ['# Employees', 'employees'],
-  ['Straße', 'strasse'],
-  ['Œuvre', 'oeuvre'],
-  ['会社', '会社'],
-  ['lead.first_name', 'firstname'],
-  ['Lead', 'lead'],
-  ['company.name', 'companyname'],
-  [' - ', ''],
-])('the normalised form of %j is %j', (name, plain) => {
-  expect(normaliseName(name)).toBe(plain)
-})
+test.each(casesOf<[string, string]>('csv/names/the-normalised-form-of'))(
+  'the normalised form of %j is %j',
+  (name, plain) => {
+    expect(normaliseName(name)).toBe(plain)
+  },
+)

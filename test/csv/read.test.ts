@@ -4,6 +4,7 @@ import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
 import { detectDelimiter, sampleOf } from '../../src/csv/encoding.js'
 import { type CsvRow, type RowOptions, readRows } from '../../src/csv/parse.js'
+import { casesOf } from '../support/fixtures.js'
 import { inWords } from '../support/in-words.js'
 
 const utf16le = (text: string) => Buffer.from(text, 'utf16le')
@@ -97,23 +98,14 @@ describe('the encoding of a file', () => {
 })
 
 describe('the delimiter of a file', () => {
-  test.each([
-    [',', 'name,site\nA,b\n'],
-    [';', 'name;site\n"A;B";b\nC,D;e\n'],
-    ['\t', 'name\tsite, main\nA\tb\n'],
-    ['|', 'name|site\nA|b;c\n'],
-    [';', 'name;revenue\nA;1,5\nB;2,75\n'],
-    [';', 'name;"note, or\nmore, or , less"\nA;b\n'],
-    [',', 'name\nAcme\n'],
-    [';', 'name;site'],
-    [';', '\nfoo;bar\nA;b\n'],
-    [';', 'name;site;a,b\nA;b;c,d\n'],
-    [';', 'name\nAcme, Inc.\nFoo\n'],
-  ])('has its delimiter detected: %j', async (delimiter, content) => {
-    const read = await readAll(content)
-    expect(read.delimiter).toBe(delimiter)
-    for (const cells of read.cells) expect(cells).toHaveLength(read.cells[0]?.length ?? 0)
-  })
+  test.each(casesOf<[string, string]>('csv/read/has-its-delimiter-detected'))(
+    'has its delimiter detected: %j',
+    async (delimiter, content) => {
+      const read = await readAll(content)
+      expect(read.delimiter).toBe(delimiter)
+      for (const cells of read.cells) expect(cells).toHaveLength(read.cells[0]?.length ?? 0)
+    },
+  )
 
   test('may be named by a sep= line, which is not a row', async () => {
     const read = await readAll('sep=^\r\nname^site\r\nA,B^c\r\n')

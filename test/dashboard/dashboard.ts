@@ -21,18 +21,7 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
   writeFileSync(join(here.home, 'leads.csv'), `domain,note\n${rows}`)
   await run('data', 'sample', '--yes', '--companies', '60', '--people', '80')
   await run('accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv')
-  await run(
-    'accounts',
-    'enrich',
-    '--csv',
-    'leads.csv',
-    '--yes',
-    '-o',
-    'leads-out.csv',
-    '--max-credits',
-    '2',
-    '--refresh',
-  )
+  await run(...'accounts enrich --csv leads.csv --yes -o leads-out.csv --max-credits 2 --refresh'.split(' '))
   const listening = await here.start(['listen', '--port', '0', '--json'], { env })
   const { url } = JSON.parse(listening.line) as { url: string }
   for (const event of ['lead_search.completed', 'lead_search.record'])

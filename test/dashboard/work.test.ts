@@ -60,10 +60,7 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
       const limits = await full.json<{ credits: { enrichment: number } }>('limits')
       expect(await page.locator('.figure').textContent()).toBe(String(limits.credits.enrichment))
       const [spent] = await full.json<{ operation: string; credits: number }[]>(
-        'engine',
-        'ledger',
-        '--by',
-        'operation',
+        ...'engine ledger --by operation'.split(' '),
       )
       const table = page.getByRole('region', { name: 'Credits by operation' })
       expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
@@ -275,12 +272,7 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
 
   it('retries a failed job, as a new one', async () => {
     const { id } = await full.json<{ id: string }>(
-      'accounts',
-      'search',
-      '--keyword',
-      'b',
-      '--no-wait',
-      '--webhook-url',
+      ...'accounts search --keyword b --no-wait --webhook-url'.split(' '),
       receiver.url,
     )
     await until(

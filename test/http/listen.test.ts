@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, type ListenOptions, listen, usualTiming } from '../../src/http/listen.js'
+import { casesOf } from '../support/fixtures.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
@@ -47,21 +48,12 @@ describe('the address of the server', () => {
     expect((await fetch(`${server.origin}/health`)).status).toBe(200)
   })
 
-  it.each([
-    '0.0.0.0',
-    '::',
-    '',
-    '192.168.1.5',
-    '10.0.0.1',
-    '::ffff:127.0.0.1',
-    '0',
-    '127.1',
-    '2130706433',
-    'example.com',
-    '169.254.1.1',
-  ])('refuses to listen on %j without --public', async (host) => {
-    await expect(start(undefined, { host })).rejects.toMatchObject({ code: 'listen.not_public' })
-  })
+  it.each(casesOf<string>('http/listen/refuses-to-listen-on'))(
+    'refuses to listen on %j without --public',
+    async (host) => {
+      await expect(start(undefined, { host })).rejects.toMatchObject({ code: 'listen.not_public' })
+    },
+  )
 
   it('listens on any address with --public, but still serves loopback host names only', async () => {
     const server = await start(undefined, { host: '0.0.0.0', public: true })

@@ -5,6 +5,7 @@ import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import type { Inbox, ReceivedDelivery } from '../../src/http/inbox.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { deliveryLimit, newToken, receiver, receiverPath } from '../../src/http/receiver.js'
+import { casesOf } from '../support/fixtures.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 import { refusedHeads, refusedHosts } from './strangers.js'
 
@@ -105,22 +106,13 @@ describe('receiving a delivery', () => {
     ])
   })
 
-  it.each([
-    ['{"event":"stack_import.record","id":"s","account":{}}', 'stack_import.record', 's'],
-    ['{"first_name":"Ada","id":7}', 'record', '7'],
-    ['{"leads":[{}],"id":"s"}', 'completed', 's'],
-    ['{"accounts":[]}', 'completed', null],
-    ['{"list":{"id":"l"}}', 'completed', null],
-    ['{"event":null,"id":{}}', 'record', null],
-    ['{"event":""}', 'record', null],
-    ['{}', 'record', null],
-    ['[{"first_name":"Ada"}]', 'completed', null],
-    [`{"event":"${'x'.repeat(201)}"}`, 'record', null],
-    ['{"__proto__":{"leads":[]}}', 'record', null],
-  ])('derives the event and search of %s', async (body, event, search) => {
-    expect((await post(body)).status).toBe(200)
-    expect(taken()).toMatchObject([{ event, search, body }])
-  })
+  it.each(casesOf<[string, string, string | null]>('http/receiver/derives-the-event-and'))(
+    'derives the event and search of %s',
+    async (body, event, search) => {
+      expect((await post(body)).status).toBe(200)
+      expect(taken()).toMatchObject([{ event, search, body }])
+    },
+  )
 
   it.each([
     'application/json; charset=utf-8',

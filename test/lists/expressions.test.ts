@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../src/cli/messages.js'
 import { parseExpression } from '../../src/lists/expressions.js'
+import { casesOf } from '../support/fixtures.js'
 
 const fields = [
   'name',
@@ -65,18 +66,7 @@ describe('an expression', () => {
     expect(await evaluate(text, values)).toEqual([expected, 0])
   })
 
-  it.each([
-    ['headcount >= 50', {}, false],
-    ['!(headcount >= 50)', {}, true],
-    ['headcount < 50 || name == "Acme"', { name: 'Acme' }, true],
-    ['name > 5', { name: 'Acme' }, false],
-    ['name.contains("x")', {}, false],
-    ['is_public', {}, false],
-    ['headcount + 1 > 0', {}, false],
-    ['jobs.all(j, j.level > 0)', {}, true],
-    ['double(input["Record ID"]) > 5', { input: { 'Record ID': 'seven' } }, false],
-    ['jobs.exists(j, j.level > 1)', { jobs: [{}] }, false],
-  ])(
+  it.each(casesOf<[string, Record<string, unknown>, boolean]>('lists/expressions/compares-nothing-with-a'))(
     '%s compares nothing with a missing value or one of another type, and counts that',
     async (text, values, expected) => {
       expect(await evaluate(text, values)).toEqual([expected, 1])

@@ -3,6 +3,7 @@ import type { ListKind } from '../../src/lists/keys.js'
 import type { Match } from '../../src/lists/list-index.js'
 import { mapList, openMatcher, tableList } from '../../src/lists/lists.js'
 import { rowInput } from '../../src/runs/input/mapping.js'
+import { casesOf } from '../support/fixtures.js'
 
 /** Random whole numbers below a limit, the same every time. */
 function createRandom(seed: number) {
@@ -247,20 +248,12 @@ describe('a match of lists', () => {
     expect([prints[0] === prints[1], prints[0] === prints[2]]).toEqual([true, false])
   })
 
-  it.each([
-    [['Company', 'Website', 'Country'], ['Acme', 'acme.example', 'FR'], 'companies'],
-    [['Name', 'Website'], ['Acme', 'acme.example'], 'companies'],
-    [['Name', 'Website', 'Email'], ['Acme', 'acme.example', 'info@acme.example'], 'companies'],
-    [['Account', 'LinkedIn Company Page'], ['Acme', 'https://www.linkedin.com/company/acme'], 'companies'],
-    [['Email', 'Company'], ['ada@acme.example', 'Acme'], 'people'],
-    [['First name', 'Last name', 'Company'], ['Ada', 'Love', 'Acme'], 'people'],
-    [['Name', 'Company'], ['Ada Love', 'Acme'], 'people'],
-    [['Profile', 'Company'], ['https://www.linkedin.com/in/ada', 'Acme'], 'people'],
-    [['Full name', 'Email', 'Company domain'], ['Ada Love', 'ada@acme.example', 'acme.example'], 'people'],
-    [['column_1'], ['ada@acme.example'], 'people'],
-  ])('recognises what the rows of %j are', (header, cells, kind) => {
-    expect(mapList({ header, samples: cells.map((cell) => [cell]), notes: [] }, 'list').kind).toBe(kind)
-  })
+  it.each(casesOf<[string[], string[], string]>('lists/match/recognises-what-the-rows'))(
+    'recognises what the rows of %j are',
+    (header, cells, kind) => {
+      expect(mapList({ header, samples: cells.map((cell) => [cell]), notes: [] }, 'list').kind).toBe(kind)
+    },
+  )
 
   it('takes the fields of --map for what the rows are', () => {
     const table = {

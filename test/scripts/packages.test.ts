@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { casesOf } from '../support/fixtures.js'
 import { root } from '../support/older-node.js'
 
 const require = createRequire(import.meta.url)
@@ -73,17 +74,10 @@ describe('scripts/runtimes.json', () => {
 })
 
 describe('engines.node of package.json', () => {
-  it.each([
-    ['20.20.2', false],
-    ['22.22.1', false],
-    ['22.22.2', true],
-    ['22.23.0', true],
-    ['23.9.0', false],
-    ['24.0.0', true],
-    ['25.1.0', false],
-    ['26.0.0', true],
-    ['27.1.0', true],
-  ])('covers Node %s: %s', (version, supported) => {
-    expect(isSupported(version, engines.node)).toBe(supported)
-  })
+  it.each(casesOf<[string, boolean]>('scripts/packages/covers-node'))(
+    'covers Node %s: %s',
+    (version, supported) => {
+      expect(isSupported(version, engines.node)).toBe(supported)
+    },
+  )
 })

@@ -79,11 +79,7 @@ it('P21: a cell of 100 MB is refused in bounded memory', async () => {
   }
   await pipeline(Readable.from(pieces()), createWriteStream(join(home, 'cell.csv')))
   const { exitCode, stdout, stderr, peakMb } = await run(
-    'accounts',
-    'enrich',
-    '--csv',
-    'cell.csv',
-    '--dry-run',
+    ...'accounts enrich --csv cell.csv --dry-run'.split(' '),
   )
   rmSync(join(home, 'cell.csv'))
   expect(exitCode).not.toBe(0)

@@ -5,6 +5,7 @@ import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { renamedFields, renameIn, renameOut } from '../../../src/api/calls/wire-names.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { eventBody, eventNames } from '../../../src/api/webhooks/events.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const names = { network: 'linkedin', premium: 'sales_navigator' }
 
@@ -28,20 +29,13 @@ const schemas = [
 const fields = [...new Set(keysOf(schemas).filter((key) => /network|premium|linkedin/.test(key)))].sort()
 
 describe('renaming', () => {
-  it.each([
-    ['company_network_url', 'company_linkedin_url'],
-    ['company_network_urls', 'company_linkedin_urls'],
-    ['network_list_id', 'linkedin_list_id'],
-    ['network_url', 'linkedin_url'],
-    ['is_premium_network', 'is_premium_linkedin'],
-    ['premium_session_valid', 'sales_navigator_session_valid'],
-    ['premium_profile_url', 'sales_navigator_profile_url'],
-    ['posted_on_linkedin', 'posted_on_linkedin'],
-    ['name', 'name'],
-  ])('%s is %s on the wire', (inside, wire) => {
-    expect(renameOut({ [inside]: 1 }, names)).toEqual({ [wire]: 1 })
-    if (inside !== wire) expect(renameIn({ [wire]: 1 }, names)).toEqual({ [inside]: 1 })
-  })
+  it.each(casesOf<[string, string]>('api/calls/wire-names/is-on-the-wire'))(
+    '%s is %s on the wire',
+    (inside, wire) => {
+      expect(renameOut({ [inside]: 1 }, names)).toEqual({ [wire]: 1 })
+      if (inside !== wire) expect(renameIn({ [wire]: 1 }, names)).toEqual({ [inside]: 1 })
+    },
+  )
 
   it('leaves the alias of a request as it is', () => {
     expect(renameOut({ linkedin_url: 'x' }, names)).toEqual({ linkedin_url: 'x' })

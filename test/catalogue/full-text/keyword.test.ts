@@ -124,20 +124,12 @@ describe('a keyword', () => {
     },
   )
 
-  it.each<[string, string]>([
-    ['(a', 'a parenthesis is not closed'],
-    ['a)', 'a parenthesis is closed that was not opened'],
-    ['"a', 'a quotation mark is not closed'],
-    ['AND a', 'words are missing before AND'],
-    ['a AND', 'words are missing at the end'],
-    ['a OR OR b', 'words are missing before OR'],
-    ['a AND ()', 'words are missing before )'],
-    ['NOT', 'words are missing at the end'],
-    ['&', 'must hold at least one word'],
-    [`${'('.repeat(11)}a${')'.repeat(11)}`, 'parentheses may be nested 10 deep'],
-  ])('is refused: %s', (keyword, reason) => {
-    expect(() => parseKeyword(keyword)).toThrow(`keyword: ${reason}`)
-  })
+  it.each(casesOf<[string, string]>('catalogue/full-text/keyword/is-refused'))(
+    'is refused: %s',
+    (keyword, reason) => {
+      expect(() => parseKeyword(keyword)).toThrow(`keyword: ${reason}`)
+    },
+  )
 
   it('is accepted up to the greatest length', () => {
     expect(has(Array.from({ length: 1_000 }, () => 'a').join(' OR '), 'a')).toBe(true)

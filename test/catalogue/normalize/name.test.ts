@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cleanName, foldName, foldText, trailingForms } from '../../../src/catalogue/normalize/name.js'
 import { tries } from '../../support/effort.js'
-import { rowsOf } from '../../support/fixtures.js'
+import { casesOf, rowsOf } from '../../support/fixtures.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
@@ -50,17 +50,7 @@ describe('a folded company name', () => {
 })
 
 describe('a company name without its legal form', () => {
-  it.each([
-    ['Acme Robotics GmbH', 'Acme Robotics'],
-    ['Brightwater Analytics, Inc.', 'Brightwater Analytics'],
-    ['Grünwald Logistik GmbH & Co. KG', 'Grünwald Logistik'],
-    ['Paloma Pagos S.A. de C.V.', 'Paloma Pagos'],
-    ['Kinoshita Motors 株式会社', 'Kinoshita Motors'],
-    ['Zephyr Cloud', 'Zephyr Cloud'],
-    ['GmbH', 'GmbH'],
-    ['  Zephyr Cloud ', 'Zephyr Cloud'],
-    ['Birchwood & Sons', 'Birchwood & Sons'],
-  ])('of %s is %s', (name, cleaned) => {
+  it.each(casesOf<[string, string]>('catalogue/normalize/name/of-is'))('of %s is %s', (name, cleaned) => {
     expect(cleanName(name)).toBe(cleaned)
   })
 })

@@ -24,18 +24,10 @@ describe('a field of a record', () => {
     for (const blank of [undefined, null, '', ' ']) expect(readers[name](blank)).toBeUndefined()
   })
 
-  test.each<[ReaderName, unknown]>([
-    ['decimal', 'many'],
-    ['decimal', '1,2,3'],
-    ['wholeNumber', '-1'],
-    ['wholeNumber', 1.5],
-    ['wholeNumber', 2 ** 53],
-    ['bool', 'perhaps'],
-    ['texts', [{}]],
-    ['email', 'ada@known'],
-    ['email', `${'a'.repeat(310)}@known.example`],
-    ['employeeRange', '3-4'],
-  ])('as %s is refused when it is %j', (name, given) => {
-    expect(() => readers[name](given)).toThrow(expect.objectContaining({ code: 'record.invalid' }))
-  })
+  test.each(casesOf<[ReaderName, unknown]>('catalogue/normalize/readers/as-is-refused-when'))(
+    'as %s is refused when it is %j',
+    (name, given) => {
+      expect(() => readers[name](given)).toThrow(expect.objectContaining({ code: 'record.invalid' }))
+    },
+  )
 })

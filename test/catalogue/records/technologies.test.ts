@@ -3,6 +3,7 @@ import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { openShared } from '../../../src/storage/database/open.js'
 import type { Connection } from '../../../src/storage/driver/connection.js'
 import { tries } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 import { freshSchema } from '../../support/postgres.js'
 import { openEmpty, openWith } from '../open.js'
 
@@ -26,19 +27,12 @@ describe('technologies', () => {
   const slugs = async (query: string, limit = 20) =>
     (await catalogue.technologies(query, limit)).map(({ slug }) => slug)
 
-  it.each<[string, string[]]>([
-    ['react', ['react', 'react-native', 'preact']],
-    ['REACT', ['react', 'react-native', 'preact']],
-    ['node.js', ['node-js']],
-    ['nodejs', ['node-js']],
-    ['analytics', ['google-analytics']],
-    ['C++', ['c++']],
-    ['c#', ['c#']],
-    ['ghost', []],
-    ['...', []],
-  ])('are found by %s, best match first', async (query, expected) => {
-    expect(await slugs(query)).toEqual(expected)
-  })
+  it.each(casesOf<[string, string[]]>('catalogue/records/technologies/are-found-by-best'))(
+    'are found by %s, best match first',
+    async (query, expected) => {
+      expect(await slugs(query)).toEqual(expected)
+    },
+  )
 
   it('are all returned in the order of their slugs for an empty query', async () => {
     expect(await slugs('')).toEqual([...(await slugs(' '))].sort())

@@ -11,21 +11,12 @@ const plain = (value: Nested): unknown =>
       : [...(value as readonly Nested[])].map(plain)
 
 describe('the nested notation', () => {
-  it.each<[string, unknown]>([
-    ['()', {}],
-    ['(a:1)', { a: '1' }],
-    [' ( a : 1 , b : (c:x) ) ', { a: ' 1 ', b: { c: 'x' } }],
-    ['(a:List(),b:List(x,y),c:List((d:1),(d:2)))', { a: [], b: ['x', 'y'], c: [{ d: '1' }, { d: '2' }] }],
-    ['(a:,b:x)', { a: '', b: 'x' }],
-    ['(a:1)&viewAllFilters=true', { a: '1' }],
-    ['(keywords:a, b (c:d) e)', { keywords: 'a, b (c:d) e' }],
-    ['(keywords:(a OR b),filters:List())', { keywords: '(a OR b)', filters: [] }],
-    ['(v:List((text:a, b: c,id:7),(text:d)))', { v: [{ text: 'a, b: c', id: '7' }, { text: 'd' }] }],
-    ['(v:List((text:left (open,selectionType:X)))', { v: [{ text: 'left (open', selectionType: 'X' }] }],
-    ['(v:List((text:a) right,id:7)))', { v: [{ text: 'a) right', id: '7' }] }],
-  ])('is parsed: %s', (text, value) => {
-    expect(plain(parseNested(text))).toEqual(value)
-  })
+  it.each(casesOf<[string, unknown]>('catalogue/search-url/grammar/is-parsed'))(
+    'is parsed: %s',
+    (text, value) => {
+      expect(plain(parseNested(text))).toEqual(value)
+    },
+  )
 
   it.each(casesOf<string>('catalogue/search-url/grammar/is-refused-when-it'))(
     'is refused when it is broken: %j',

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
@@ -35,10 +36,7 @@ describe('--where', () => {
     const { code, stderr } = await enrich(
       '--where',
       where,
-      '--columns',
-      'name',
-      '--summary-json',
-      'summary.json',
+      ...'--columns name --summary-json summary.json'.split(' '),
     )
     expect([code, rows()]).toEqual([0, ['name', ...names]])
     expect(stderr).toContain(`${names.length} ${names.length === 1 ? 'row' : 'rows'} written.`)
@@ -64,27 +62,19 @@ describe('--where', () => {
     ])
   })
 
-  it.each([
-    [['--where', 'headcuont > 5'], 'there is no field headcuont (character 1)', 'Did you mean headcount?'],
-    [['--where', 'Website == "x"'], 'there is no field Website', 'input[\\"Website\\"]'],
-    [['--where', 'headcount > 5 and true'], 'character', 'Write && for and'],
-    [['--columns', 'headcuont'], 'names \\"headcuont\\", which the output does not have', 'headcount'],
-    [['--columns', 'name,'], '--columns has an empty name', ''],
-    [['--only', 'fuond'], '--only does not take \\"fuond\\"', 'Did you mean found?'],
-    [['--only', 'valid'], '--only valid is for email addresses', ''],
-    [['--columns', 'name', '--fields', 'name'], 'both choose the columns', ''],
-    [['--columns', 'name', '--layout', 'hubspot'], 'both choose the columns', ''],
-    [['--keep-input'], '--keep-input is for --layout', ''],
-  ])('refuses %j before anything is spent', async (options, problem, hint) => {
-    const { code, stderr } = await here.run([
-      ...'accounts enrich --csv companies.csv --yes'.split(' '),
-      ...options,
-    ])
-    expect([code, stderr]).toEqual([2, expect.stringContaining(problem)])
-    expect(stderr).toContain(hint)
-    expect((await here.json<{ runs?: unknown[] }>('runs', 'list')).runs ?? []).toEqual([])
-    expect(existsSync(join(here.home, 'out.csv'))).toBe(false)
-  })
+  it.each(casesOf<[string[], string, string]>('cli/batch/select/refuses-before-anything-is'))(
+    'refuses %j before anything is spent',
+    async (options, problem, hint) => {
+      const { code, stderr } = await here.run([
+        ...'accounts enrich --csv companies.csv --yes'.split(' '),
+        ...options,
+      ])
+      expect([code, stderr]).toEqual([2, expect.stringContaining(problem)])
+      expect(stderr).toContain(hint)
+      expect((await here.json<{ runs?: unknown[] }>('runs', 'list')).runs ?? []).toEqual([])
+      expect(existsSync(join(here.home, 'out.csv'))).toBe(false)
+    },
+  )
 
   it('is checked by a quote, too', async () => {
     const { code, stderr } = await enrich('--dry-run', '--where', 'headcuont > 5')

@@ -124,10 +124,7 @@ These files may still hold them:
     await json('intents', 'hiring', '--selected-titles', 'Carver', '--wait')
     const types = ['--enrichment-type', 'email,phone,personal_email']
     await json(
-      'contacts',
-      'waterfall',
-      '--sync',
-      '--network-url',
+      ...'contacts waterfall --sync --network-url'.split(' '),
       profile,
       ...types,
       '--idempotency-key',

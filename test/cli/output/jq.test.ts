@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answering, command, errorOf, folder, keyed, machine, removed } from '../../support/command.js'
+import { casesOf } from '../../support/fixtures.js'
 
 let home = ''
 beforeEach(async () => {
@@ -15,20 +16,13 @@ async function run(body: unknown, ...argv: string[]) {
 const company = { name: 'Acme "One"', tags: ['a', 'b'], id: 12345678901234567890n, url: null }
 
 describe('--jq', () => {
-  it.each([
-    ['.name', 'Acme "One"\n'],
-    ['.tags[]', 'a\nb\n'],
-    ['.tags', '["a","b"]\n'],
-    ['.url', 'null\n'],
-    ['{name} | keys', '["name"]\n'],
-    ['try error("x") catch .', 'x\n'],
-    ['empty', ''],
-    ['-1', '-1\n'],
-    ['"--help"', '--help\n'],
-  ])('prints what %s makes of the reply', async (expression, printed) => {
-    const { ended } = await run(company, 'accounts', 'enrich', 'acme.example', '--jq', expression)
-    expect([ended.code, ended.stdout, ended.stderr]).toEqual([0, printed, ''])
-  })
+  it.each(casesOf<[string, string]>('cli/output/jq/prints-what-makes-of'))(
+    'prints what %s makes of the reply',
+    async (expression, printed) => {
+      const { ended } = await run(company, 'accounts', 'enrich', 'acme.example', '--jq', expression)
+      expect([ended.code, ended.stdout, ended.stderr]).toEqual([0, printed, ''])
+    },
+  )
 
   it('has the short form -q, and works for results of this machine', async () => {
     const { ended } = await run({}, 'config', 'list', '-q', '.profile')

@@ -12,6 +12,7 @@ import {
   keyed,
   removed,
 } from '../../support/command.js'
+import { casesOf } from '../../support/fixtures.js'
 
 let home = ''
 beforeEach(async () => {
@@ -272,19 +273,12 @@ describe('the checks of credits', () => {
   const check = (words: string, caller = answering({ body }, { body: { workspace: { plan: 'growth' } } })) =>
     command(['credits', ...words.split(' ')], { env: keyed(home), caller })
 
-  it.each([
-    ['--min-credits 499 --min-daily-profiles 99 --min-daily-companies 90% --min-monthly-companies 5%', 0],
-    ['--min-credits 500', 13],
-    ['--min-daily-profiles 10%', 13],
-    ['--min-daily-companies 901', 13],
-    ['--min-monthly-companies 6', 13],
-    ['--min-credits 9%', 0],
-    ['--min-credits 10%', 13],
-    ['--min-daily-profiles 101%', 2],
-    ['--min-credits -1', 2],
-  ])('%s exits with %i', async (words, code) => {
-    expect((await check(words)).code).toBe(code)
-  })
+  it.each(casesOf<[string, number]>('cli/output/output/exits-with'))(
+    '%s exits with %i',
+    async (words, code) => {
+      expect((await check(words)).code).toBe(code)
+    },
+  )
 
   it('names everything that is short', async () => {
     const { error } = errorOf(

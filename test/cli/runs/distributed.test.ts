@@ -141,11 +141,7 @@ describe('a run distributed over several workers', () => {
     expect(await running).toMatchObject({ exitCode: 3 })
     expect(cluster.rows('out.csv.partial').length).toBeGreaterThan(0)
     const { key } = await cluster.json<{ key: string }>(
-      'engine',
-      'keys',
-      'create',
-      '--member',
-      'me@localhost',
+      ...'engine keys create --member me@localhost'.split(' '),
     )
     expect(await cluster.runWith({ PROSPECT_API_KEY: key }, ...enrich)).toMatchObject({ exitCode: 0 })
     await expectPaidOnce(domains)

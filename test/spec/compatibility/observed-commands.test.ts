@@ -68,14 +68,9 @@ describe.each(targets)('on %s', (_, run) => {
   it('accounts enrich --bulk and leads enrich --bulk print one row for each item', async () => {
     const robots = ['--accounts', 'domain=robots-0.example', '--accounts', 'name=Nobody']
     const { code, stdout } = await run(
-      'accounts',
-      'enrich',
-      '--bulk',
+      ...'accounts enrich --bulk'.split(' '),
       ...robots,
-      '--fields',
-      'name,domain',
-      '--format',
-      'csv',
+      ...'--fields name,domain --format csv'.split(' '),
     )
     expect([code, stdout.trim().split(/\r?\n/)]).toEqual([
       0,

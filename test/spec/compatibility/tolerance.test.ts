@@ -1,33 +1,27 @@
 import { describe, expect, it } from 'vitest'
+import type { OperationId } from '../../../src/api/operations/table.js'
 import { foreign, post } from '../../cli/wait/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 import { requests } from '../requests.js'
 import { openPlentiful, targets } from './targets.js'
 
 describe.each(sample(targets, 2, 1))('by way of %s', (_, open) => {
   const way = perFile(() => openPlentiful(open))
 
-  it.each([
-    ['accounts.search', 'included_locations', [105015875]],
-    ['accounts.search', 'included_industries', [96]],
-    ['accounts.count_profiles', 'excluded_locations', [1]],
-    ['leads.advanced_search', 'functions', [25]],
-    ['leads.advanced_search', 'seniority_levels', [220, '310']],
-    ['leads.advanced_search', 'years_of_experience', [3]],
-    ['leads.advanced_search', 'included_companies', [1441]],
-    ['leads.search', 'functions', [25]],
-    ['intents.stack', 'excluded_industries', [4]],
-    ['personas.create', 'seniority_levels', [220]],
-  ] as const)('integer ids in a list are text: %s, %s %j', async (id, name, ids) => {
-    const ask = (list: readonly unknown[]) => way.ask(id, { ...requests[id], [name]: list })
-    const [asText, asNumber] = [await ask(ids.map(String)), await ask(ids)]
-    expect(asText.status).toBeLessThan(300)
-    expect(asNumber.status).toBe(asText.status)
-    if (id === 'accounts.count_profiles' || id === 'personas.create')
-      expect(asNumber.body).toMatchObject({ [name]: ids.map(String) })
-  })
+  it.each(casesOf<[OperationId, string, unknown[]]>('spec/compatibility/tolerance/integer-ids-in-a'))(
+    'integer ids in a list are text: %s, %s %j',
+    async (id, name, ids) => {
+      const ask = (list: readonly unknown[]) => way.ask(id, { ...requests[id], [name]: list })
+      const [asText, asNumber] = [await ask(ids.map(String)), await ask(ids)]
+      expect(asText.status).toBeLessThan(300)
+      expect(asNumber.status).toBe(asText.status)
+      if (id === 'accounts.count_profiles' || id === 'personas.create')
+        expect(asNumber.body).toMatchObject({ [name]: ids.map(String) })
+    },
+  )
 
   it.each([
     ['accounts.search', 'included_locations', [1.5]],

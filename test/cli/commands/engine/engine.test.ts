@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
+import { casesOf } from '../../../support/fixtures.js'
 
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
@@ -255,17 +256,10 @@ describe('engine faults', () => {
     expect(await listed()).toEqual(['f1 all --status 500'])
   })
 
-  it.each([
-    'faults add',
-    'faults add all',
-    'faults add all --status x',
-    'faults add all --drop',
-    'faults add all --drop never',
-    'faults add all --status 500 --rate 0',
-    'faults add all --status 500 --nth 0',
-    'faults add all --delay 5',
-    'faults apply missing.txt',
-  ])('refuses the fault in engine %s', async (line) => expect(await exitOf(line)).toBe(2))
+  it.each(casesOf<string>('cli/commands/engine/engine/refuses-the-fault-in'))(
+    'refuses the fault in engine %s',
+    async (line) => expect(await exitOf(line)).toBe(2),
+  )
 })
 
 describe('engine workspaces', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
+import { casesOf } from '../../../support/fixtures.js'
 import { serving } from '../../../support/processes.js'
 
 const here = perTest(machine)
@@ -109,24 +110,15 @@ describe('serve', () => {
     await stop()
   })
 
-  it.each([
-    [['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
-    [['--database', 'postgres://host/db?password=secret'], 'PGPASSFILE'],
-    [['--host', '0.0.0.0'], '--public'],
-    [['--port', '70000'], 'port'],
-    [['--port', 'x'], 'port'],
-    [['--trusted-proxy', '10.0.0.0/33'], 'Give a network such as 10.1.0.0/16, or an address.'],
-    [['--trusted-proxy', 'proxy.example'], 'network'],
-    [['--faults', 'missing.txt'], 'missing.txt cannot be read'],
-    [['--seed', '7'], '--faults'],
-    [['--faults', 'faults.txt', '--upstream', 'https://api.example.com/api/v2'], '--faults'],
-    [['extra'], 'arguments'],
-  ])('refuses serve with %j', async (options, word) => {
-    const { code, stdout, stderr } = await here.run(['serve', '--port', '0', ...options])
-    expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toContain(word)
-    expect(stderr).not.toContain('secret')
-  })
+  it.each(casesOf<[string[], string]>('cli/commands/serve/serve/refuses-serve-with'))(
+    'refuses serve with %j',
+    async (options, word) => {
+      const { code, stdout, stderr } = await here.run(['serve', '--port', '0', ...options])
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).toContain(word)
+      expect(stderr).not.toContain('secret')
+    },
+  )
 
   it.each([
     ['closes', [], true],
