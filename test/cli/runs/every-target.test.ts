@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { perFile } from '../../support/each.js'
+import { describe, expect, it } from 'vitest'
+import { perFile, perTest } from '../../support/each.js'
 import { isLong, tries } from '../../support/effort.js'
 import { prospect } from '../../support/processes.js'
-import { engineWith, type Reach, type Reached, reaches } from './served.js'
+import { engineWith, type Reach, reaches } from './served.js'
 
 const peopleCount = 260
 const companyCount = tries(250, 400)
@@ -27,23 +27,13 @@ const credits = (rows: readonly Readonly<Record<string, string>>[]) =>
   rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
 
-// The tests share an engine, so each one counts only the charges since its start.
 describe.each(reaches)('against the target %s', (how) => {
-  let here: Reached
-  let before = 0
-  beforeAll(async () => {
-    here = await filled.reach(prospect, how)
-  })
-  beforeEach(async () => {
-    before = (await here.charges()).length
-  })
-  afterAll(() => here.close(), 120_000)
+  const here = perTest(() => filled.reach(prospect, how))
 
   // Requests with --direct differ from others only in the ledger of the client.
   const itUnlessDirect = it.runIf(isLong || how !== 'direct')
   const itOf = (...shown: readonly Reach[]) => it.runIf(isLong || shown.includes(how))
 
-  const charges = async () => (await here.charges()).slice(before)
   const weekly = (credits: number) =>
     here.engine('members', 'set', 'me@localhost', '--weekly-limit', String(credits))
 
@@ -55,7 +45,7 @@ describe.each(reaches)('against the target %s', (how) => {
 
   /** Runs into a budget, then the end of the balance, then of the week. Each allows `left` credits, of which `used` are spent. */
   const stopped = async (left: number, used: number, ...argv: string[]) => {
-    const partsSpent = async () => [sum(await charges()), credits(here.rows('out.csv.partial'))]
+    const partsSpent = async () => [sum(await here.charges()), credits(here.rows('out.csv.partial'))]
     expect((await here.run(...argv, '--max-credits', String(left))).exitCode).toBe(12)
     expect(await partsSpent()).toEqual([used, used])
     await here.engine('credits', 'set', String(left))
@@ -69,7 +59,6 @@ describe.each(reaches)('against the target %s', (how) => {
     await completed(...argv)
   }
 
-  // Each test pays for its rows: answers of the others are not reused.
   const anew = ['-o', 'out.csv', '--max-age', '0']
   const enrich = ['accounts', 'enrich', '--csv', 'in.csv', ...anew, '--fail-on', 'none']
 
@@ -82,7 +71,7 @@ describe.each(reaches)('against the target %s', (how) => {
       ...['not_found', 'invalid'],
       ...Array(5).fill('found'),
     ])
-    expect([credits(rows), sum(await charges())]).toEqual([30, 30])
+    expect([credits(rows), sum(await here.charges())]).toEqual([30, 30])
     expect(rows.at(-1)).toMatchObject({ name: 'Company 4', _source: 'duplicate' })
   })
 
@@ -92,7 +81,7 @@ describe.each(reaches)('against the target %s', (how) => {
     await completed(...enrich)
     const rows = here.rows('out.csv')
     expect(rows.map(({ domain }) => domain)).toEqual(domains(companyCount))
-    expect([credits(rows), (await charges()).length]).toEqual([companyCount, companyCount])
+    expect([credits(rows), (await here.charges()).length]).toEqual([companyCount, companyCount])
     expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
   })
 
@@ -111,7 +100,7 @@ describe.each(reaches)('against the target %s', (how) => {
       expect(rows.map(({ _source, name }) => [_source, name])).toEqual(
         ['lookup', 'duplicate'].flatMap((source) => names.map((_, at) => [source, `Company ${at}`])),
       )
-      expect([credits(rows), sum(await charges())]).toEqual([40, 40])
+      expect([credits(rows), sum(await here.charges())]).toEqual([40, 40])
     },
   )
 
@@ -120,7 +109,7 @@ describe.each(reaches)('against the target %s', (how) => {
     async () => {
       here.write('in.csv', companies(domains(80)))
       await stopped(25, 25, ...enrich)
-      expect([sum(await charges()), here.rows('out.csv').length]).toEqual([80, 80])
+      expect([sum(await here.charges()), here.rows('out.csv').length]).toEqual([80, 80])
     },
   )
 
@@ -136,10 +125,6 @@ describe.each(reaches)('against the target %s', (how) => {
     const person = (at: number, name = 'Ada') => `${name},Number ${at},c${at}.example`
     const people = (rows: readonly string[]) => `First name,Last name,Website\n${rows.join('\n')}\n`
     const jobs = () => here.engine<{ operation: string; total: number; state: string }[]>('jobs', 'list')
-    let jobsBefore = 0
-    beforeEach(async () => {
-      jobsBefore = (await jobs()).length
-    })
 
     it('sends waterfall rows in bulk and joins the results to their rows', async () => {
       const rows = Array.from({ length: 205 }, (_, at) => person(at, at % 5 === 4 ? 'Nobody' : 'Ada'))
@@ -150,10 +135,10 @@ describe.each(reaches)('against the target %s', (how) => {
         rows.map((_, at) => (at % 5 === 4 ? '' : `ada@c${at}.example`)),
       )
       expect(written.slice(205).map(({ _source }) => _source)).toEqual(Array(3).fill('duplicate'))
-      expect([credits(written), sum(await charges())]).toEqual([164 * 3, 164 * 3])
+      expect([credits(written), sum(await here.charges())]).toEqual([164 * 3, 164 * 3])
       expect(written[0]).not.toHaveProperty('custom.prospect_row')
       const sent = (await jobs()).map(({ operation }) => operation)
-      expect([sent.length - jobsBefore, new Set(sent)]).toEqual([3, new Set(['contacts.bulk_enrich'])])
+      expect([sent.length, new Set(sent)]).toEqual([3, new Set(['contacts.bulk_enrich'])])
     })
 
     itOf('governed')('resumes a killed run of waterfalls without paying twice', async () => {
@@ -162,8 +147,8 @@ describe.each(reaches)('against the target %s', (how) => {
       await completed(...find)
       const rows = here.rows('out.csv')
       expect(rows.map(({ email }) => email)).toEqual(rows.map((_, at) => `ada@c${at}.example`))
-      expect([rows.length, credits(rows), sum(await charges())]).toEqual([260, 780, 780])
-      expect((await jobs()).length - jobsBefore).toBe(3)
+      expect([rows.length, credits(rows), sum(await here.charges())]).toEqual([260, 780, 780])
+      expect(await jobs()).toHaveLength(3)
       const [run] = await here.json<unknown[]>('runs', 'list')
       expect(run).toMatchObject({ status: 'finished', credits: 780 })
       expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
@@ -174,7 +159,7 @@ describe.each(reaches)('against the target %s', (how) => {
       async () => {
         here.write('in.csv', people(Array.from({ length: 100 }, (_, at) => person(at))))
         await stopped(95, 93, ...find)
-        expect([sum(await charges()), here.rows('out.csv').length]).toEqual([300, 100])
+        expect([sum(await here.charges()), here.rows('out.csv').length]).toEqual([300, 100])
       },
     )
   })
