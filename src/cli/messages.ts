@@ -374,12 +374,10 @@ const firstName = ({ header }: Details) => (header as string[]).find((name) => n
 
 const isHinted = (option: unknown): boolean => option === 'fields' || option === 'columns'
 
-/** What values are, in sentences. */
 const valueNames: Readonly<Record<string, string>> = {
   ...{ text: 'a text', number: 'a number', boolean: 'true or false', list: 'a list', object: 'an object' },
 }
 
-/** Returns what to write instead of a comparison of values that are different things. */
 function otherTypeHint({ name, is, of, other }: Details): string {
   if (is === 'list') return `Write ${other} in ${name}.`
   if (is === 'number' && of === 'text') return `Write numbers without quotes: ${name} >= 50`

@@ -91,7 +91,10 @@ async function askPairs(
     const column = await askChoice(
       context,
       pairs.size === 0 ? 'No column was recognised. Which one identifies each row?' : 'Which other column?',
-      [...(pairs.size === 0 ? [] : [none]), ...columns.map((name) => ({ value: name, name }))],
+      [
+        ...(pairs.size === 0 ? [] : [{ value: noColumn, name: 'No other' }]),
+        ...columns.map((name) => ({ value: name, name })),
+      ],
     )
     if (column === undefined || column === noColumn) break
     const choices = fields.map((field) => ({ value: field, name: labelOf(field, schema) }))
@@ -100,8 +103,6 @@ async function askPairs(
   }
   return [...pairs].map(([field, column]) => `${field}=${column}`)
 }
-
-const none = { value: noColumn, name: 'No other' }
 
 function labelOf(field: string, schema: z.ZodObject): string {
   const description = fieldsOfSchema(schema).find(({ name }) => name === field)?.kind.description

@@ -333,7 +333,6 @@ export const vendorOptions = optionRows({
   accept: ['<status>', 'end only at an address that is valid', ['valid']],
 })
 
-/** Returns the context whose calls keep to these options. */
 export function withVendorOptions(context: Context, given: OptionsOf<typeof vendorOptions>): Context {
   const { maxCost, accept } = given
   if (maxCost === undefined && accept === undefined) return context

@@ -85,7 +85,10 @@ export async function showReport(
     return showSource(context, run, report)
   }
   showSource(context, run, report)
-  const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
+  const left =
+    stopped.rows_left === null
+      ? ''
+      : ` ${countRows(stopped.rows_left)} ${stopped.rows_left === 1 ? 'is' : 'are'} left.`
   const isTold = !partial || stopped.reason.includes(report.partial ?? '')
   const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
@@ -126,8 +129,6 @@ const keptText = (rows: number, partial: string): string =>
   rows === 0
     ? `Nothing was answered yet: ${partial} is empty.`
     : `The rows answered so far are in ${partial}.`
-
-const leftOf = (rows: number): string => `${countRows(rows)} ${rows === 1 ? 'is' : 'are'} left.`
 
 const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
 

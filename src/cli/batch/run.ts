@@ -326,7 +326,6 @@ function checkDatabase(context: Context, database: string | undefined): void {
   throw new Refusal('usage.distribute_server')
 }
 
-/** Returns what has the workers of the database answer the rows of a run. */
 function distributor(context: Context, { operation }: TargetCommand): BatchTarget['distribute'] {
   return async (run, apiKey, signal) => {
     const pool = watchWorkers(context)

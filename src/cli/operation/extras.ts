@@ -14,7 +14,6 @@ import { numberAt, stringAt, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
 import type { OperationRequest } from './request.js'
 
-/** What the command of an operation has beside what the operation table says. */
 export interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>
   readonly ids?: readonly string[]

@@ -143,7 +143,12 @@ const isMissing = ({ name, kind }: Field, input: Input): boolean =>
 
 async function askField(context: Context, field: Field, schema: FieldSchema) {
   const { description, values, item, type } = field.kind
-  if (type === 'enum' && values) return askChoice(context, description, choicesOf(values))
+  if (type === 'enum' && values)
+    return askChoice(
+      context,
+      description,
+      values.map((value) => ({ value, name: labelOf(value) })),
+    )
   if (item?.values) return askChoices(context, description, item.values)
   const words = type === 'array' ? ' (several with commas)' : ''
   const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
@@ -154,8 +159,6 @@ async function askField(context: Context, field: Field, schema: FieldSchema) {
   const text = await askText(context, `${description}${words}`, undefined, check)
   return text === undefined ? undefined : read(text)
 }
-
-const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, name: labelOf(value) }))
 
 const valueIn = (schema: FieldSchema, parts: readonly string[]): unknown =>
   coerceField(

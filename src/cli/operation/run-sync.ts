@@ -1,21 +1,24 @@
+import type { Shape } from '../../api/areas/shapes.js'
 import { type Caller, ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun, mostCredits, unitsFor } from '../../engine/credits/cost.js'
+import { requireCrmKind } from '../../runs/output/crm-kind.js'
 import type { Context } from '../context/context.js'
 import { Stop } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
-import { withSink } from '../output/output.js'
+import { hasField, resolveFields } from '../options/schema-options.js'
+import { fieldsOf, withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
+import { recordsIn, valueAt } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
 import { profileName } from '../target/resolve-target.js'
 import { callOnce, everyPage, explainMissing, reportNothingFound, reportRefusal } from './call.js'
 import { extraOf } from './extras.js'
 import { holds, openSpending, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
-import { withFields, withKnownFields } from './result-fields.js'
 import {
   findStored,
   openStoredLookups,
@@ -179,4 +182,23 @@ async function holdWithinBudget(
   if (limit === undefined) return input
   context.notify(`--limit ${limit} is added: the budget pays for no more.`)
   return { ...input, limit }
+}
+
+/** Throws a Refusal for a field that no result has, and for a `--layout` of records that it does not have. */
+export function withFields(context: Context, { output }: Pick<Shape, 'output'>): Context {
+  if (context.globals.layout !== undefined) requireCrmKind(output)
+  const fields = fieldsOf(context.globals)
+  return fields ? context.withGlobals({ fields: resolveFields(output, fields).join(',') }) : context
+}
+
+/** Returns the context without `--fields`, after a warning, where the body has none of a field that only it could know. */
+function withKnownFields(context: Context, { shape }: OperationRequest, body: unknown): Context {
+  const fields = fieldsOf(context.globals) ?? []
+  const { rows } = recordsIn(body, fields)
+  const isMissing = (field: string) =>
+    rows.length > 0 && rows.every((row) => valueAt(row, field) === undefined)
+  const missing = fields.find((field) => isMissing(field) && !hasField(shape.output, field))
+  if (missing === undefined) return context
+  context.notify(`The result has no field "${missing}", so all of it is printed.`)
+  return context.withGlobals({ fields: undefined })
 }

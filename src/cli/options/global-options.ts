@@ -107,7 +107,8 @@ export function globalsOf(command: Command): GlobalOptions {
   for (const each of lineage(command)) {
     const values: Record<string, unknown> = each.opts()
     for (const name of names)
-      if (values[name] !== undefined && !isDefault(each, name)) chosen[name] = values[name]
+      if (values[name] !== undefined && each.getOptionValueSource(name) !== 'default')
+        chosen[name] = values[name]
     if (values.noInput === true) chosen.input = false
   }
   return chosen as GlobalOptions
@@ -121,9 +122,6 @@ export function withGlobalsOf(context: Context, command: Command): Context {
     ...(jq === undefined ? {} : { json: true }),
   })
 }
-
-const isDefault = (command: Command, name: string): boolean =>
-  command.getOptionValueSource(name) === 'default'
 
 function lineage(command: Command): Command[] {
   return command.parent ? [...lineage(command.parent), command] : [command]

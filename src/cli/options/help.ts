@@ -1,6 +1,6 @@
 import type { Command, Help, Option } from 'commander'
 import { resultOr } from '../../api/values/objects.js'
-import type { Context, HomeContext, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { profileOf } from '../context/home.js'
 import { styledStream } from '../context/io.js'
 import { groups } from './global-options.js'
@@ -18,7 +18,7 @@ interface HelpRequest {
 export function readHelp(argv: readonly string[]): HelpRequest {
   const [first, second] = argv
   if (first === 'help' || (second === 'help' && argv.length === 2)) {
-    const words = argv.filter((word, at) => at > 1 || !(isHelp(word) || word === 'version'))
+    const words = argv.filter((word, at) => at > 1 || !['help', '--help', '-h', 'version'].includes(word))
     return readHelp([...words, '--help'])
   }
   const ending = argv.indexOf('--')
@@ -30,8 +30,6 @@ export function readHelp(argv: readonly string[]): HelpRequest {
   const rest = argv.slice(at + (topic !== undefined && attached === undefined ? 2 : 1))
   return { argv: [...argv.slice(0, at), ...rest, '--help'], topic: topic ?? 'own' }
 }
-
-const isHelp = (word: string): boolean => word === 'help' || word === '--help' || word === '-h'
 
 /** Headings that only `--help all` shows, since their options are the same in many commands. */
 const shared: readonly string[] = [groups.everyRequest, groups.output, groups.target, groups.other]
@@ -154,13 +152,11 @@ function pagerFor({ streams, settings }: Context, text: string): string | undefi
   const { stdout, env } = streams
   const { rows = Number.POSITIVE_INFINITY } = stdout as { readonly rows?: number }
   if (!stdout.isTTY || env.CI || env.TERM === 'dumb' || text.split('\n').length <= rows) return undefined
-  const pager = env.PAGER ?? pagerIn(settings) ?? (process.platform === 'win32' ? '' : 'less')
+  // Help is printed where the settings cannot be read, too.
+  const set = resultOr(undefined, () => profileOf(settings(), undefined).pager)
+  const pager = env.PAGER ?? set ?? (process.platform === 'win32' ? '' : 'less')
   return ['', 'cat', 'off', 'none'].includes(pager.trim()) ? undefined : pager
 }
-
-/** Returns the setting; help is printed where the settings cannot be read, too. */
-const pagerIn = (settings: HomeContext['settings']): string | undefined =>
-  resultOr(undefined, () => profileOf(settings(), undefined).pager)
 
 /** Commands that the shell of the system does not find end with this status. */
 const notFound = [126, 127]

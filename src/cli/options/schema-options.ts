@@ -10,7 +10,7 @@ import { coerceInput, type FieldKind, kindOf, mapCountries } from '../../api/val
 import { nearest } from '../../api/values/nearest.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import { type Node, nodeOf, resolveField } from '../../runs/output/columns.js'
-import { crmKindOfReply, requireCrmKind } from '../../runs/output/crm-kind.js'
+import { crmKindOfReply } from '../../runs/output/crm-kind.js'
 import { UsageError } from '../context/errors.js'
 import { groups } from './global-options.js'
 import { repeated } from './values.js'
@@ -279,9 +279,4 @@ export function withWords(
 export function hasRecords({ id }: Operation, { output }: Shape): boolean {
   const event = eventOf(id)
   return event === undefined ? crmKindOfReply(output) !== undefined : event !== 'list_import'
-}
-
-/** Throws a Refusal where a result has no companies or people for `--layout`. */
-export function checkLayout(output: Shape['output'], layout: string | undefined): void {
-  if (layout !== undefined) requireCrmKind(output)
 }

@@ -1,19 +1,24 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
+import type { Input } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { resultOr } from '../../api/values/objects.js'
 import { parseUrl } from '../../api/values/url.js'
+import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import { isSecret } from '../../api/webhooks/signature.js'
 import { isNetwork } from '../../client/networks.js'
 import type { Targets } from '../../engine/ports/ports.js'
 import type { Listening } from '../../http/listen.js'
 import { receiverPath } from '../../http/receiver.js'
-import type { Streams } from '../context/context.js'
+import type { Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
 import { readStdin, readText } from '../context/io.js'
+import { fileOf } from '../output/output.js'
+import type { Invocation } from './command-environment.js'
 import { engineOption } from './databases.js'
-import { type OptionsOf, optionRows } from './values.js'
+import { groups } from './global-options.js'
+import { type OptionsOf, optionRows, port, seconds } from './values.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {
@@ -145,4 +150,45 @@ function secretInJson(text: string): string | undefined {
 
 function refuseSecret(): never {
   throw new Refusal('usage.secret_argument')
+}
+
+export interface Wait {
+  /** Whether it does the work itself, instead of leaving it to a server or worker. */
+  readonly doesWork: boolean
+  readonly printsResult: boolean
+  /** How long it waits, in seconds; until the end when absent. */
+  readonly seconds?: number
+}
+
+export const waitOptions = (): Option[] =>
+  [
+    new Option(
+      '--wait [seconds]',
+      'wait for the job and print its results (default on a terminal and with -o); exit 14 after this many seconds',
+    ).argParser(seconds),
+    new Option(
+      '--public-url <url>',
+      'the address where a server reaches this machine while it waits, such as that of a tunnel',
+    ),
+    new Option(
+      '--receive-port <n>',
+      'the port of this machine that --public-url leads to (default: 4011)',
+    ).argParser(port),
+    new Option('--no-wait', 'print the reply, and let the server or a worker finish the job'),
+  ].map((option) => option.helpGroup(option.long?.endsWith('wait') ? groups.request : groups.everyRequest))
+
+/**
+ * Reads these options. Without them a command prints the result where it goes to a terminal or a file, unless the result has
+ * another address; in a pipe it prints the reply.
+ */
+export function waitOf(
+  { globals, streams }: StreamsContext,
+  { options: { wait } }: Invocation,
+  { webhook_url: address }: Input,
+): Wait {
+  if (wait === false) return { doesWork: false, printsResult: false }
+  const isElsewhere = address !== undefined && address !== ownWebhook
+  const isShown = streams.stdout.isTTY === true || fileOf(globals) !== undefined
+  const printsResult = wait !== undefined || (isShown && !isElsewhere)
+  return { doesWork: true, printsResult, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
 }

@@ -259,8 +259,7 @@ export function priceText(facts: Facts): string {
   return `${text}; nothing found costs nothing.`
 }
 
-export const formatCredits = (credits: number): string =>
-  `${formatNumber(credits)} ${credits === 1 ? 'credit' : 'credits'}`
+export const formatCredits = (credits: number): string => countOf(credits, 'credit')
 
 const quotas = {
   profiles: '1 daily profile per person',
@@ -297,7 +296,11 @@ export function formatReasons(
   return more === 0 ? shown : [...shown, `${countRows(more)} for other reasons`]
 }
 
-export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
+/** Returns a number with its noun, such as `1 job` or `1,200 deliveries`. */
+export const countOf = (count: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`
+
+export const countRows = (rows: number): string => countOf(rows, 'row')
 
 export const formatToFix = (rows: number, file: string, when = ''): string =>
   `${formatNumber(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`

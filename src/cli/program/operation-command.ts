@@ -11,8 +11,7 @@ import { openAdmin } from '../context/open-databases.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
 import { askMissing, checkTyped, collectInput, type OperationRequest } from '../operation/request.js'
-import { withFields } from '../operation/result-fields.js'
-import { runSync } from '../operation/run-sync.js'
+import { runSync, withFields } from '../operation/run-sync.js'
 import { findStored } from '../operation/stored-lookups.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
@@ -37,9 +36,9 @@ import {
   type StoredKind,
 } from '../options/stored-ids.js'
 import { toOptions } from '../options/values.js'
+import { waitOf, waitOptions } from '../options/webhooks.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
-import { waitOf, waitOptions } from '../wait/options.js'
 import examples from './examples.json' with { type: 'json' }
 
 /** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */

@@ -28,7 +28,7 @@ import type {
 import { localOrigin, storedKey, storedMember, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
-import { formatNumber } from '../output/text.js'
+import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, lazyVendors } from './lazy-ports.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
 
@@ -229,9 +229,6 @@ function describeServer(
   return { kind: 'server', text: `${text}${how}`, base_url: baseUrl, member: member ?? null, direct }
 }
 
-const countOf = (count: number, one: string, many: string): string =>
-  `${formatNumber(count)} ${count === 1 ? one : many}`
-
 /** Returns a day such as `3 Nov` (UTC), with its year unless that is this one. */
 function formatDay(ms: number, now: number): string {
   const [day, today] = [new Date(ms), new Date(now)]
@@ -253,7 +250,10 @@ export async function sourceOf(context: Context, member?: string): Promise<DataS
   const target = targetIn(context)
   try {
     if (target.kind === 'remote')
-      return describeSource({ server: target, member: member ?? (await ownerOfKey(context, target)) })
+      return describeSource({
+        server: target,
+        member: member ?? storedMember(context.home, target, await context.apiKey()),
+      })
     if (!context.isLocal()) return undefined
     return describeSource({
       home: context.home,
@@ -279,9 +279,6 @@ const readOrigins = async (context: Context): Promise<Origins | undefined> =>
  */
 export const answersFrom = async (context: Context): Promise<number> =>
   context.isLocal() ? ((await readOrigins(context))?.changedAt ?? 0) : 0
-
-const ownerOfKey = async (context: Context, target: RemoteTarget): Promise<string | undefined> =>
-  storedMember(context.home, target, await context.apiKey())
 
 /** Whether there is a catalogue. To create a shared one may need more rights than to read it. */
 async function hasCatalogue({ engine, catalogue }: Home): Promise<boolean> {

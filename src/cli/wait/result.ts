@@ -11,7 +11,7 @@ import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Context } from '../context/context.js'
 import { type Report, reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce, explainMissing } from '../operation/call.js'
-import { withFields } from '../operation/result-fields.js'
+import { withFields } from '../operation/run-sync.js'
 import { fileOf, isDevice, openSink } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
 import type { Step } from '../output/progress.js'
@@ -104,7 +104,6 @@ export async function* readByOrdinal<T extends { readonly ordinal: number }>(
   }
 }
 
-/** How accepted work stands, on this machine or on a server. */
 interface WorkState {
   readonly kind: EventKind
   readonly operation: OperationId
@@ -171,7 +170,6 @@ function reportOfTruncation({ kind, operation: id, done, expected = done }: Work
   }
 }
 
-/** Returns what finished work did and cost, in a sentence. */
 export function successText(
   work: Pick<WorkState, 'kind' | 'operation' | 'done'> & { readonly spent: number },
 ): string {

@@ -11,12 +11,11 @@ import { explainMissing, reportNothingFound, reportRefusal } from '../operation/
 import { confirmCall } from '../operation/quote.js'
 import { recordSpent } from '../operation/record-spending.js'
 import type { OperationRequest } from '../operation/request.js'
-import { withFields } from '../operation/result-fields.js'
-import { reportSuccess, runSync, sendAndPrint, sendRequest } from '../operation/run-sync.js'
+import { reportSuccess, runSync, sendAndPrint, sendRequest, withFields } from '../operation/run-sync.js'
+import { type Wait, waitOf } from '../options/webhooks.js'
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { formatNumber } from '../output/text.js'
-import { type Wait, waitOf } from './options.js'
+import { countOf, formatNumber } from '../output/text.js'
 import {
   checkOutput,
   jobIdOf,
@@ -65,11 +64,9 @@ export async function runAsync(
   return exitCodes.ok
 }
 
-/** Work that this machine's engine accepted, and what the command does with it. */
 interface LocalWork {
   readonly id: string
   readonly wait: Wait
-  /** Returns the line of the file that a company of a list came from. */
   readonly lineOf?: ((ordinal: number) => number | undefined) | undefined
   readonly known?: KnownRecords | undefined
 }
@@ -192,7 +189,7 @@ async function reportUnresolved(
   }
   if (count === 0) return
   const more = count > names.length ? ` and ${formatNumber(count - names.length)} more` : ''
-  const of = `${formatNumber(count)} of ${formatNumber(job.expected)} ${job.expected === 1 ? 'company' : 'companies'}`
+  const of = `${formatNumber(count)} of ${countOf(job.expected, 'company', 'companies')}`
   context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`)
 }
 

@@ -24,12 +24,11 @@ import { recordSpent } from '../operation/record-spending.js'
 import type { OperationRequest } from '../operation/request.js'
 import { runSync, sendRequest } from '../operation/run-sync.js'
 import type { Invocation } from '../options/command-environment.js'
-import { webhookUrl } from '../options/webhooks.js'
+import { waitOf, webhookUrl } from '../options/webhooks.js'
 import { startProgress } from '../output/progress.js'
 import type { Row } from '../output/records.js'
 import { reportError } from '../output/report-error.js'
 import { targetIn } from '../target/resolve-target.js'
-import { waitOf } from './options.js'
 import {
   checkOutput,
   type KnownRecords,
@@ -107,7 +106,6 @@ async function sendAndWait(
   return watchRemote(context, { accepted, strategy, receiver, seconds, isReplayed, known }, interrupted)
 }
 
-/** Sends the request, with the receiver's address and the key that the address is derived from. */
 async function send(
   context: Context,
   request: OperationRequest,
@@ -137,14 +135,12 @@ const retryHint = (key: string): string =>
 const refusesAddress = ({ status, body }: Reply): boolean =>
   [400, 422].includes(status) && failureOf(status, body).text.includes('webhook_url')
 
-/** Work that a server accepted, and how its result is awaited. */
 interface RemoteWork {
   readonly accepted: AcceptedWork
   readonly strategy: WaitStrategy
   readonly receiver: Receiver | undefined
   /** How long to wait, in seconds; until the end when absent. */
   readonly seconds: number | undefined
-  /** Whether the server replayed its reply to an earlier request. */
   readonly isReplayed: boolean
   readonly known: KnownRecords | undefined
 }
@@ -294,7 +290,6 @@ function createGathering(accepted: AcceptedWork) {
       end.total = carried.total ?? 0
       end.truncated ||= carried.truncated
     },
-    /** Returns how the work stands by the deliveries so far. */
     progress: (): WorkProgress => {
       const isWhole = parts.size >= end.parts && known.size >= end.total
       // Other servers may send nothing after the last record.
@@ -337,14 +332,12 @@ const firstOf = (found: readonly DeliveredRecord[]): number =>
     Number.MAX_SAFE_INTEGER,
   )
 
-/** A receiver of the deliveries for one command. */
 interface Receiver {
   /** The idempotency key of the request. The same key leads to the same path and port again. */
   readonly key: string
   /** The unguessable part of its path, under which its deliveries are stored. */
   readonly token: string
   readonly port: number
-  /** The address to give to the server. */
   readonly url: string
   readonly events: Events
   /** Resolves when something has arrived since the last call, or at the signal. */

@@ -20,14 +20,12 @@ import { jobIdOf } from './result.js'
 /** How work on a server stands, as far as this command knows. */
 export interface WorkProgress {
   readonly state: 'going' | 'finished' | 'failed'
-  /** Records so far. */
   readonly done: number
   /** Records that will come, where that is known. */
   readonly expected: number | undefined
   readonly truncated: boolean
   /** What went wrong, in the server's words. */
   readonly error: string | undefined
-  /** Credits for the records so far. */
   readonly spent: number
 }
 
@@ -37,13 +35,11 @@ export interface AcceptedWork {
   readonly id: string
   /** Whether the result is a single record: a list, or the only contact. */
   readonly single: boolean
-  /** The most records that were requested. */
   readonly limit: number | undefined
   /** The records that the reply announced; for a waterfall, its contacts. */
   readonly expected: number | undefined
 }
 
-/** A way to follow work on a server. */
 export interface Watch {
   /** Follows the work to its end, or until `over`. Calls `onProgress` on the way. */
   follow(over: AbortSignal, onProgress: (progress: WorkProgress) => void): Promise<WorkProgress>
@@ -189,7 +185,6 @@ function asker(context: Context, id: string, reader: OperationId): Ask {
   }
 }
 
-/** Repeats a request while it fails temporarily. */
 const retrying =
   (context: ClockContext, ask: Ask): Ask =>
   async (input) => {
@@ -254,7 +249,6 @@ async function* found(ask: Ask, kind: AcceptedWork['kind']): AsyncGenerator<Row>
   }
 }
 
-/** How a command gets the result of work on a server. */
 export interface WaitStrategy {
   readonly kind: EventKind
   readonly receives: boolean

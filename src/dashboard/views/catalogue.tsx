@@ -51,23 +51,13 @@ async function searchOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
   const isAsked = fields.some(({ name }) => texts[name])
   return (
     <>
-      <Section title={`Search ${kind}`}>
-        <Filters kind={kind} fields={fields} texts={texts} />
-      </Section>
+      <Section title={`Search ${kind}`}>{filterForm(kind, fields, texts)}</Section>
       {isAsked ? await resultsOf(page, kind, shape, texts) : await allOf(page, kind, texts)}
     </>
   )
 }
 
-const Filters = ({
-  kind,
-  fields,
-  texts,
-}: {
-  readonly kind: Kind
-  readonly fields: readonly RequestField[]
-  readonly texts: Fields
-}) => {
+const filterForm = (kind: Kind, fields: readonly RequestField[], texts: Fields) => {
   const more = fields.slice(firstFilters)
   const controls = (some: readonly RequestField[]) =>
     some.map((field) => <RequestControl field={field} value={texts[field.name]} />)

@@ -12,7 +12,7 @@ import {
   Table,
   Time,
 } from '../page/elements.js'
-import type { DashboardPorts, Page, View } from '../page/view.js'
+import type { DashboardPorts, View } from '../page/view.js'
 
 type Clock = Awaited<ReturnType<DashboardPorts['admin']['clock']>>
 type ListedKey = Key & { readonly member: string }
@@ -72,7 +72,7 @@ export const engine: View = {
         </Section>
         <Section title="Keys" wide>
           {!page.isReadOnly && <NewKey emails={members.map(({ email }) => email)} />}
-          <Keys keys={[...keys].sort(byUse)} now={clock.now} isReadOnly={page.isReadOnly} />
+          {keyTable([...keys].sort(byUse), clock.now, page.isReadOnly)}
         </Section>
       </div>
     )
@@ -197,11 +197,7 @@ const byUse = (one: Key, other: Key): number =>
 /** Most keys that are shown; `engine keys list` prints all. */
 const mostKeys = 200
 
-const Keys = ({
-  keys,
-  now,
-  isReadOnly,
-}: Pick<Page, 'isReadOnly'> & { readonly keys: readonly ListedKey[]; readonly now: number }) => (
+const keyTable = (keys: readonly ListedKey[], now: number, isReadOnly: boolean) => (
   <>
     <Table
       label="Keys"

@@ -85,26 +85,14 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
       </Section>
       {!isReadOnly && rows.length > 0 && (
         <Section title="Forward">
-          <SendForm
-            action="inbox/forward"
-            fields={{ event, search }}
-            label="Forward these events, the oldest first"
-          />
+          {sendForm('inbox/forward', { event, search }, 'Forward these events, the oldest first')}
         </Section>
       )}
     </>
   )
 }
 
-const SendForm = ({
-  action,
-  fields,
-  label,
-}: {
-  readonly action: string
-  readonly fields: Fields
-  readonly label: string
-}) => (
+const sendForm = (action: string, fields: Fields, label: string) => (
   <form data-action={action} class="bar">
     {Object.entries(fields).map(([name, value]) => (
       <input type="hidden" name={name} value={value} />
@@ -132,7 +120,7 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
             ...event.headers,
           }}
         />
-        {!isReadOnly && <SendForm action="inbox/replay" fields={{ id: event.id }} label="Replay" />}
+        {!isReadOnly && sendForm('inbox/replay', { id: event.id }, 'Replay')}
       </Section>
       <Section title="Forwarded">
         <Forwards event={event} />

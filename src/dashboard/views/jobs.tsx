@@ -62,8 +62,8 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
   return (
     <>
       <form class="bar">
-        <Choice label="Jobs" name="state" values={jobStates} chosen={state} />
-        <Choice label="Deliveries" name="deliveries" values={deliveryStates} chosen={deliveryState} />
+        {choice('Jobs', 'state', jobStates, state)}
+        {choice('Deliveries', 'deliveries', deliveryStates, deliveryState)}
         <button type="submit">Show</button>
       </form>
       <Section title={found.length === newest ? `Jobs: the ${newest} newest` : 'Jobs'}>
@@ -87,17 +87,7 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
   )
 }
 
-const Choice = ({
-  label,
-  name,
-  values,
-  chosen,
-}: {
-  readonly label: string
-  readonly name: string
-  readonly values: readonly string[]
-  readonly chosen: string | undefined
-}) => (
+const choice = (label: string, name: string, values: readonly string[], chosen: string | undefined) => (
   <label>
     {label}
     <select name={name}>

@@ -42,9 +42,7 @@ export const overview: View = {
       .concat(await ports.runs.list({ status: 'stopped', limit: 5 }, false))
     return (
       <div class="grid">
-        <Section title="Credits">
-          <Balance limits={limits} source={source?.text} />
-        </Section>
+        <Section title="Credits">{balanceOf(limits, source?.text)}</Section>
         <Section title="Needs attention">{await attention(ports, limits, status, stopped)}</Section>
         <Section title="Credits by day" wide>
           {days.length === 0 ? (
@@ -70,7 +68,10 @@ export const overview: View = {
           )}
         </Section>
         <Section title="Running work">
-          <Running work={work} runs={runs.filter(({ status: state }) => state === 'running')} />
+          {runningTable(
+            work,
+            runs.filter(({ status: state }) => state === 'running'),
+          )}
         </Section>
         <Section title="Quotas" wide>
           <Quotas quotas={limits.quotas} />
@@ -84,13 +85,7 @@ export const overview: View = {
 }
 
 /** What is under way: jobs of the engine and batches of this machine. */
-function Running({
-  work,
-  runs,
-}: {
-  readonly work: readonly AsyncJob[]
-  readonly runs: readonly ListedRun[]
-}) {
+function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
   const rows = [
     ...runs.map(({ id, file, operation: what, status: state, done, rows: all }) => {
       const name = file.split(/[\\/]/).at(-1) ?? id
@@ -119,13 +114,7 @@ function Running({
   )
 }
 
-const Balance = ({
-  limits: { plan, credits, weekly },
-  source,
-}: {
-  readonly limits: LimitsReport
-  readonly source: string | undefined
-}) => (
+const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | undefined) => (
   <>
     <p class="figure">{formatNumber(credits.enrichment)}</p>
     <Facts

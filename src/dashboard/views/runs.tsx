@@ -23,8 +23,7 @@ export const runs: View = {
   render: async ({ ports: { runs }, query, isReadOnly }) => {
     const isShared = runs.canShare && query.get('place') === 'shared'
     const id = query.get('id')
-    if (id !== null)
-      return <Run run={await runs.show(id, isShared)} isShared={isShared} isReadOnly={isReadOnly} />
+    if (id !== null) return runPage(await runs.show(id, isShared), isShared, isReadOnly)
     const before = Number(query.get('before')) || undefined
     const page = await runs.list(
       { limit: perPage + 1, ...(before === undefined ? {} : { before }) },
@@ -38,7 +37,7 @@ export const runs: View = {
             No file was looked up yet. Start a run with:{' '}
           </Empty>
         ) : (
-          <RunTable runs={page.slice(0, perPage)} isShared={isShared} />
+          runTable(page.slice(0, perPage), isShared)
         )}
         {page.length > perPage && (
           <p>
@@ -104,13 +103,7 @@ const Places = ({ canShare, isShared }: Pick<RunsPort, 'canShare'> & { readonly 
   </p>
 )
 
-const RunTable = ({
-  runs,
-  isShared,
-}: {
-  readonly runs: readonly ListedRun[]
-  readonly isShared: boolean
-}) => (
+const runTable = (runs: readonly ListedRun[], isShared: boolean) => (
   <Table
     label="Runs"
     keyOf={({ id }) => id}
@@ -138,15 +131,7 @@ const RunTable = ({
 
 const timeOf = (iso: string | null): number | null => (iso === null ? null : Date.parse(iso))
 
-function Run({
-  run,
-  isShared,
-  isReadOnly,
-}: {
-  readonly run: ShownRun
-  readonly isShared: boolean
-  readonly isReadOnly: boolean
-}) {
+function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
   const fields = fieldsOf(run.id, isShared)
   return (
     <>

@@ -143,9 +143,9 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
       />
       {refusal !== undefined && <p class="refusal">It would be refused: {refusal.message}.</p>}
       {row.unavailable && <p class="refusal">The local engine always refuses it: {row.unavailable}.</p>}
-      {request.body !== null && <Code label="Body" text={toPrintableJson(request.body, 2)} />}
-      <Code label="As a command" text={shellCommandOf(row, shape, input, texts)} />
-      <Code label="With curl" text={curlOf(request, apiUrl())} />
+      {request.body !== null && code('Body', toPrintableJson(request.body, 2))}
+      {code('As a command', shellCommandOf(row, shape, input, texts))}
+      {code('With curl', curlOf(request, apiUrl()))}
       <p class="empty">
         The key is read from PROSPECT_API_KEY in your shell. Create one under{' '}
         <a href="/dashboard/engine">Engine</a>.
@@ -158,21 +158,13 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
           primary
         />
       )}
-      {!isReadOnly && <Code label="Reply" text="Nothing was sent yet." replyTo={JSON.stringify(texts)} />}
+      {!isReadOnly && code('Reply', 'Nothing was sent yet.', JSON.stringify(texts))}
     </Section>
   )
 }
 
-const Code = ({
-  label,
-  text,
-  replyTo,
-}: {
-  readonly label: string
-  readonly text: string
-  /** The request whose reply the script shows here until another one is on the page. */
-  readonly replyTo?: string
-}) => (
+/** With `replyTo`, the request whose reply the script shows here until another one is on the page. */
+const code = (label: string, text: string, replyTo?: string) => (
   <section class="scroll" aria-label={label} tabindex={0}>
     <h3>{label}</h3>
     <pre data-key={replyTo} data-reply={replyTo === undefined ? undefined : ''}>

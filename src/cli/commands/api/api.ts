@@ -57,7 +57,7 @@ const choosesFormat = ({ format, json, jq, fields, output }: GlobalOptions): boo
 async function toReply(response: Response): Promise<RawReply> {
   const headers = Object.fromEntries(response.headers)
   const text = await response.text()
-  return { status: response.status, headers, body: parseOrText(text), credits: 0, text }
+  return { status: response.status, headers, body: resultOr(text, () => parseExact(text)), credits: 0, text }
 }
 
 /** Reads a request that can be made more than once, with another query each time. */
@@ -141,8 +141,6 @@ async function readBody(context: StreamsContext, input: string | undefined, fiel
   if (Object.keys(fields).length === 0) return readText(context.streams, input, '--input')
   return toJson({ ...(await readInput(context.streams, input)), ...fields })
 }
-
-const parseOrText = (text: string): unknown => resultOr(text, () => parseExact(text))
 
 /** Returns the status line and the headers of a reply, as HTTP/1.1 writes them. */
 function formatHead({ status, headers }: Reply): string {

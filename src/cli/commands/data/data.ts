@@ -16,7 +16,7 @@ import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.
 import { readIndustries } from '../../operation/filter-names.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
-import { durationMs } from '../../options/values.js'
+import { durationMs, type OptionsOf, optionRows } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
@@ -191,26 +191,22 @@ const formatSummary = (purged: Readonly<Record<string, number>>): string => {
 const forgetCommand: CommandFactory = ({ command }) =>
   command('forget', 'Delete everything that is stored about a person')
     .argument('[person]', 'an email address, professional or personal, or the url of a profile')
-    .option('--profile-url <url>', 'the person with this profile, where the address is not known')
-    .option('--dry-run', 'only show what would be deleted')
-    .option(
-      '--suppress',
-      'also never look the person up again, or let an import bring them back; keeps hashes only',
-    )
-    .withOptions(catalogueOption)
+    .withOptions(forgetOptions)
     .run(forget)
 
-async function forget(outer: Context, { args, options }: Invocation): Promise<number> {
+const forgetOptions = optionRows({
+  profileUrl: ['<url>', 'the person with this profile, where the address is not known'],
+  dryRun: ['', 'only show what would be deleted'],
+  suppress: ['', 'also never look the person up again, or let an import bring them back; keeps hashes only'],
+  ...catalogueOption,
+})
+
+async function forget(
+  outer: Context,
+  { args, options }: Invocation<OptionsOf<typeof forgetOptions>>,
+): Promise<number> {
   const context = withCatalogueOption(outer, options)
-  const {
-    profileUrl,
-    dryRun = false,
-    suppress = false,
-  } = options as {
-    profileUrl?: string
-    dryRun?: boolean
-    suppress?: boolean
-  }
+  const { profileUrl, dryRun = false, suppress = false } = options
   const subject = await readSubject(args[0], profileUrl)
   const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
   const { files: runFiles, ...state } = erased.state

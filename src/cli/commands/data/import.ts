@@ -39,7 +39,14 @@ import { openFile, pathOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { chooseEncoding } from '../../output/prompt.js'
-import { formatLeftOut, formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
+import {
+  countOf,
+  formatLeftOut,
+  formatNumber,
+  formatReasons,
+  formatToFix,
+  oneLine,
+} from '../../output/text.js'
 
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
@@ -340,7 +347,7 @@ function reportRejects(
   if (rejects !== undefined) context.notify(formatToFix(rejectedTotal, rejects))
   const verb = `${isDryRun ? 'would be' : rejectedTotal === 1 ? 'was' : 'were'} rejected`
   throw new Stop(
-    `${formatNumber(rejectedTotal)} ${rejectedTotal === 1 ? 'line' : 'lines'} ${verb}.${rest}`,
+    `${countOf(rejectedTotal, 'line')} ${verb}.${rest}`,
     exitCodes.someFailed,
     rejects === undefined
       ? `Fix ${rejectedTotal === 1 ? 'it' : 'them'} and import the file again. Records that exist already are updated.`

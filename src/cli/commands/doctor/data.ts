@@ -21,19 +21,22 @@ import { localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { foldersOf, quoteForShell } from '../../context/home.js'
 import { isoTime } from '../../options/values.js'
-import { formatNumber } from '../../output/text.js'
+import { countOf, formatNumber } from '../../output/text.js'
 import { describeSource } from '../../target/local-target.js'
 import {
-  counted,
   type DoctorContext,
   type Findings,
+  formatSize,
+  type Name,
   ok,
   orElse,
   problem,
+  type Readable,
+  reasonOf,
+  type Served,
   type Verdict,
   warning,
 } from './context.js'
-import { formatSize, type Name, type Readable, reasonOf, type Served } from './disk.js'
 
 /** Size in bytes from which a database is read through only with --thorough. */
 const large = 1_073_741_824
@@ -234,7 +237,7 @@ function unknownFolders(context: DoctorContext, runs: readonly Run[]): readonly 
   if (left.length === 0) return []
   return [
     warning(
-      `${counted(left.length, 'folder')} of no run in ${folder}.`,
+      `${countOf(left.length, 'folder')} of no run in ${folder}.`,
       'Nothing to do: the next batch removes them.',
     ),
   ]

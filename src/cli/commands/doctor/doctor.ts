@@ -4,17 +4,16 @@ import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
-import { type Look, oneLine, widthOf } from '../../output/text.js'
+import { countOf, type Look, oneLine, widthOf } from '../../output/text.js'
 import {
   type Check,
-  counted,
   createDoctorContext,
   type DoctorContext,
   problem,
+  reasonOf,
   type Verdict,
 } from './context.js'
 import { clocks, database, leftovers, localData, localKey, sessions, workspace } from './data.js'
-import { reasonOf } from './disk.js'
 import {
   deliveries,
   environment,
@@ -30,8 +29,6 @@ import {
 } from './machine.js'
 import { server, settingsFile, target, webhooks } from './target.js'
 
-const columns = ['name', 'status', 'text', 'hint']
-
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
     .option('--thorough', 'check databases of more than 1 GiB in full, too')
@@ -40,7 +37,7 @@ export const doctorCommand: CommandFactory = ({ command }) =>
 async function examine(context: Context, { options }: Invocation): Promise<number> {
   const found = await runChecks(checks, createDoctorContext(context, options.thorough === true))
   const examination = withoutSecrets(found, context.redact)
-  await print(context, examination, { layout: doctorView, columns })
+  await print(context, examination, { layout: doctorView, columns: ['name', 'status', 'text', 'hint'] })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
   if (names.size === 0) return exitCodes.ok
   throw new Refusal('doctor.problems', { names: [...names] })
@@ -129,5 +126,5 @@ function linesOf({ name, status, text, hint }: Finding, width: number, look: Loo
 
 function summary(problems: number, warnings: number): string {
   if (problems + warnings === 0) return 'Everything is in order.'
-  return `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`
+  return `${countOf(problems, 'problem')}, ${countOf(warnings, 'warning')}.`
 }

@@ -12,18 +12,22 @@ import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/ta
 import type { Connection } from '../../../storage/driver/connection.js'
 import { foldersOf, quoteForShell } from '../../context/home.js'
 import { isoTime } from '../../options/values.js'
+import { countOf } from '../../output/text.js'
 import {
-  counted,
+  type DirectoryEntry,
   type DoctorContext,
   type Findings,
+  formatSize,
+  isFile,
+  nearestFolder,
   ok,
   orElse,
   problem,
+  reasonOf,
   type Verdict,
   warning,
 } from './context.js'
 import { askEngine, type EngineState, engineState } from './data.js'
-import { type DirectoryEntry, formatSize, isFile, nearestFolder, reasonOf } from './disk.js'
 
 /** The oldest Node that this program runs on. */
 const oldest = [22, 22] as const
@@ -255,7 +259,7 @@ export async function ledger(context: DoctorContext): Promise<Findings> {
   const { movements, problems } = await verifyLedger(store, id, from)
   const [first, ...more] = problems
   if (first === undefined)
-    return ok(`The ledger adds up: ${counted(movements, 'movement')}${from ? ', the newest' : ''}.`)
+    return ok(`The ledger adds up: ${countOf(movements, 'movement')}${from ? ', the newest' : ''}.`)
   const others = more.length === 0 ? '' : `, and ${more.length} more`
   return problem(
     `The ledger does not add up: ${first}${others}.`,
@@ -288,7 +292,7 @@ export const jobs = (context: DoctorContext): Promise<readonly Verdict[]> =>
         'prospect engine jobs show ID shows details.',
       ),
     ]
-    return orElse(troubles, open === 0 ? 'No jobs are open.' : `${counted(open, 'job')} open, none stuck.`)
+    return orElse(troubles, open === 0 ? 'No jobs are open.' : `${countOf(open, 'job')} open, none stuck.`)
   })
 
 export const deliveries = (context: DoctorContext): Promise<readonly Verdict[]> =>
@@ -305,7 +309,7 @@ export const deliveries = (context: DoctorContext): Promise<readonly Verdict[]> 
       ),
       ...failed.map((newest) => failedDelivery(newest, counts.failed)),
     ]
-    const open = `${counted(counts.pending, 'delivery', 'deliveries')} open, none overdue.`
+    const open = `${countOf(counts.pending, 'delivery', 'deliveries')} open, none overdue.`
     return orElse(troubles, counts.pending === 0 ? 'No delivery is open or failed.' : open)
   })
 
@@ -314,7 +318,7 @@ function failedDelivery({ url, error, status }: Delivery, count: number): Verdic
   // The rest of the URL may be a secret of its receiver.
   const host = parseUrl(url)?.host ?? 'its receiver'
   return warning(
-    `${counted(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
+    `${countOf(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
     'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',
   )
 }
@@ -327,7 +331,7 @@ function countTroubles(
   const [first] = found
   if (!first) return []
   const count =
-    'url' in first ? counted(found.length, 'delivery', 'deliveries') : counted(found.length, 'job')
+    'url' in first ? countOf(found.length, 'delivery', 'deliveries') : countOf(found.length, 'job')
   const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
   return [warning(`${count} ${which} ${what}.`, hint)]
 }

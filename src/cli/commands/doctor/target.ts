@@ -4,14 +4,13 @@ import { isOwnMachine } from '../../../api/values/url.js'
 import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
-import { formatNumber } from '../../output/text.js'
+import { countOf, formatNumber } from '../../output/text.js'
 import { describeSource } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
 import type { DoctorContext, PublicUrlAnswer, ServerAnswer } from './context.js'
-import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './context.js'
+import { type Findings, ok, orElse, problem, reasonOf, type Verdict, warning } from './context.js'
 import { sessionVerdicts, toleratedMs } from './data.js'
-import { reasonOf } from './disk.js'
 
 /** Checks that this program understands `config.json`. */
 export function settingsFile(context: DoctorContext): Findings {
@@ -29,7 +28,7 @@ export function settingsFile(context: DoctorContext): Findings {
       ? []
       : [problem(`The profile in use, ${used}, does not exist.`, 'prospect profiles use default')]),
   ]
-  return orElse(troubles, `config.json is in order: ${counted(names.length, 'profile')} of your own.`)
+  return orElse(troubles, `config.json is in order: ${countOf(names.length, 'profile')} of your own.`)
 }
 
 function profileTroubles(name: string, profile: unknown): Findings {

@@ -7,7 +7,7 @@ import type { Context } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
+import { among, expandId } from '../../options/stored-ids.js'
 import { momentMs, repeated, whole } from '../../options/values.js'
 import { toView } from '../../output/records.js'
 
@@ -35,12 +35,14 @@ const addMember: CommandFactory = ({ command }) =>
       toMemberView(await admin.addMember(withoutUndefined({ email, weeklyLimit, consentPersonalEmail }))),
     )
 
-const storedMembers: StoredKind = { noun: 'member', list: 'engine members list' }
-
 /** Returns the email of the member that an email, an id or its beginning names; others as given, for the engine to refuse. */
 export async function memberNamed(admin: Admin, given: string): Promise<string> {
   const members = await admin.members()
-  const id = await expandId(given, storedMembers, among(members.map(({ id }) => id)))
+  const id = await expandId(
+    given,
+    { noun: 'member', list: 'engine members list' },
+    among(members.map(({ id }) => id)),
+  )
   return members.find((member) => member.id === id)?.email ?? given
 }
 
@@ -48,7 +50,11 @@ const setMember: CommandFactory = ({ command }) =>
   command('set', 'Change the weekly limit or the consent of a member')
     .argument('<member>', 'email address of the member, or the id that members list shows')
     .withOptions({
-      weeklyLimit: ['<credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit],
+      weeklyLimit: [
+        '<credits>',
+        'credits a week, or none to lift the limit',
+        (text) => (text === 'none' ? text : whole(text)),
+      ],
       consentPersonalEmail: ['', consented],
     })
     .option('--no-consent-personal-email', 'the member has withdrawn that consent')
@@ -59,8 +65,6 @@ const setMember: CommandFactory = ({ command }) =>
       const change = withoutUndefined({ weeklyLimit: limit, consentPersonalEmail })
       return toMemberView(await admin.changeMember(await memberNamed(admin, given), change))
     })
-
-const parseWeeklyLimit = (text: string): number | 'none' => (text === 'none' ? text : whole(text))
 
 const listMembers: CommandFactory = ({ command }) =>
   command('list', 'List the members, with what each has spent this week')
@@ -111,14 +115,17 @@ const listKeys: CommandFactory = ({ command }) =>
 const toKeyView = (key: Key & { readonly member: string }) =>
   toView(key, ['id', 'hint', 'member', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'])
 
-const storedKeys: StoredKind = { noun: 'valid key', list: 'engine keys list' }
-
 const revokeKey: CommandFactory = ({ command }) =>
   command('revoke', 'Revoke a key; the next request with it is refused')
     .argument('<id>', 'id of the key, or its beginning, as keys list shows it')
     .printAdmin(async (admin, { args: [given = ''] }, context) => {
       const valid = (await admin.keys()).filter(({ revokedAt }) => revokedAt === null)
-      const id = (await expandId(given, storedKeys, among(valid.map(({ id }) => id)))) ?? given
+      const id =
+        (await expandId(
+          given,
+          { noun: 'valid key', list: 'engine keys list' },
+          among(valid.map(({ id }) => id)),
+        )) ?? given
       await admin.revokeKey(id)
       await forgetDeadKey(context, admin)
       return { id, revoked: true }

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { plans } from '../../../api/operations/plans.js'
@@ -11,7 +11,7 @@ import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
+import { among, expandId } from '../../options/stored-ids.js'
 import {
   durationMs,
   isoTime,
@@ -81,20 +81,18 @@ const setCredits: CommandFactory = ({ command }) =>
 const quotasCommand: CommandFactory = ({ group }) =>
   group('quotas', 'Daily and monthly quotas of the workspace', [setQuotas])
 
-const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
-
 const setQuotas: CommandFactory = ({ command }) =>
   command('set', 'Set one or several quotas. What was used stays used.')
-    .option('--daily-profiles <n>', 'people a day', whole)
-    .option('--daily-companies <n>', 'companies a day', whole)
-    .option('--monthly-companies <n>', 'companies a month', whole)
+    .withOptions({
+      dailyProfiles: ['<n>', 'people a day', whole],
+      dailyCompanies: ['<n>', 'companies a day', whole],
+      monthlyCompanies: ['<n>', 'companies a month', whole],
+    })
     .printAdmin(
-      async (admin, { options }) => {
-        const given = ceilings.filter((name) => options[name] !== undefined)
-        if (given.length === 0) throw new Refusal('usage.no_quota')
-        return toQuotaView(
-          await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))),
-        )
+      async (admin, { options: { dailyProfiles, dailyCompanies, monthlyCompanies } }) => {
+        const given = withoutUndefined({ dailyProfiles, dailyCompanies, monthlyCompanies })
+        if (Object.keys(given).length === 0) throw new Refusal('usage.no_quota')
+        return toQuotaView(await admin.setQuotas(given))
       },
       { layout: (body, look) => formatQuotas(body as object, look) },
     )
@@ -110,12 +108,14 @@ const toQuotaView = (report: QuotaReport) =>
 const sessionCommand: CommandFactory = ({ group }) =>
   group('session', 'Sessions on the network that live calls need', [setSession])
 
-const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
+const truth = ['true', 'false'] as const
 
 const setSession: CommandFactory = ({ command }) =>
   command('set', 'Set which sessions are valid')
-    .addOption(truth('--network <valid>', 'true | false: the session on the network'))
-    .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
+    .withOptions({
+      network: ['<valid>', 'true | false: the session on the network', truth],
+      premium: ['<valid>', 'true | false: the session of the premium search tool', truth],
+    })
     .printAdmin(async (admin, { options: { network, premium } }) => {
       if (network === undefined && premium === undefined)
         throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
@@ -203,8 +203,6 @@ const createWorkspace: CommandFactory = ({ command }) =>
     .argument('<name>', 'its name')
     .printAdmin(async (admin, { args: [name = ''] }) => toWorkspaceView(await admin.createWorkspace(name)))
 
-const storedWorkspace: StoredKind = { noun: 'workspace', list: 'engine workspaces list' }
-
 const useWorkspace: CommandFactory = ({ command }) =>
   command('use', 'Use a workspace from now on, in every command of this machine')
     .argument('<name>', 'its name, or the beginning of its id')
@@ -212,7 +210,10 @@ const useWorkspace: CommandFactory = ({ command }) =>
       const all = await admin.workspaces()
       const isName = all.some((one) => one.name === name)
       const ids = among(all.map(({ id }) => id))
-      const given = (isName ? undefined : await expandId(name, storedWorkspace, ids)) ?? name
+      const given =
+        (isName
+          ? undefined
+          : await expandId(name, { noun: 'workspace', list: 'engine workspaces list' }, ids)) ?? name
       const used = toWorkspaceView(await admin.useWorkspace(given))
       if ((await admin.members()).length === 0)
         context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)

@@ -9,7 +9,7 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import { print } from '../../output/print.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { formatNumber, formatTime, type Look } from '../../output/text.js'
+import { countOf, formatNumber, formatTime, type Look } from '../../output/text.js'
 import type { AnswerSource } from '../../target/local-target.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
@@ -84,7 +84,7 @@ function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Reco
 
 function formatPlan(plan: string): string {
   const { requestsPerMinute: requests } = planOf(plan)
-  const each = `${formatNumber(requests)} ${requests === 1 ? 'request' : 'requests'} per minute and endpoint`
+  const each = `${countOf(requests, 'request')} per minute and endpoint`
   return isListedPlan(plan) ? `${plan}, ${each}` : `${plan}, not listed: limits of Free, ${each}`
 }
 

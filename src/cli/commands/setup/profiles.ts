@@ -32,7 +32,7 @@ function toProfileRows({ settings }: HomeContext) {
   const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
   return names.map((name) => ({
     name,
-    target: targetKind(profiles[name]),
+    target: profiles[name]?.target ?? (profiles[name]?.base_url === undefined ? 'local' : 'remote'),
     base_url: profiles[name]?.base_url ?? null,
     plan: profiles[name]?.plan ?? null,
     timeout: profiles[name]?.timeout ?? null,
@@ -40,9 +40,6 @@ function toProfileRows({ settings }: HomeContext) {
     used: name === used,
   }))
 }
-
-const targetKind = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
-  target ?? (base_url === undefined ? 'local' : 'remote')
 
 const useProfileCommand: CommandFactory = ({ command }) =>
   command('use', 'Use a profile from now on')

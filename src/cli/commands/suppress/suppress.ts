@@ -27,7 +27,7 @@ import {
 import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import { print } from '../../output/print.js'
-import { formatNumber } from '../../output/text.js'
+import { countOf, formatNumber } from '../../output/text.js'
 import { targetIn } from '../../target/resolve-target.js'
 
 export const suppressCommand: CommandFactory = ({ group }) =>
@@ -153,9 +153,6 @@ function rowReader(table: Table, file: string): (cells: readonly string[]) => Fi
     return (cells) => Object.fromEntries(cells.entries())
   }
 }
-
-const countOf = (count: number, one: string, many: string): string =>
-  `${formatNumber(count)} ${count === 1 ? one : many}`
 
 function describeAdded(count: number, given: number, place: string): string {
   const known = given - count

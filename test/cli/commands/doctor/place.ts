@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect } from 'vitest'
-import { createDoctorContext, type DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
 import {
+  createDoctorContext,
   type DirectoryEntry,
+  type DoctorContext,
   databasesOf,
   type Files,
   realFiles,
-} from '../../../../src/cli/commands/doctor/disk.js'
+} from '../../../../src/cli/commands/doctor/context.js'
 import { checks, type Finding, runChecks } from '../../../../src/cli/commands/doctor/doctor.js'
 import type { GlobalOptions } from '../../../../src/cli/context/context.js'
 import { createContext } from '../../../../src/cli/target/create.js'
