@@ -115,6 +115,8 @@ const providerProblems: Readonly<Record<string, Text>> = {
     describe(new Refusal(refused as Refusal['code'], { ...(inner as Details), option: at })),
   invalid: '{at}: {cause}.',
   missing: '{at} is missing.',
+  batch_cost:
+    '{at} says what a request of several rows costs. Give what each row costs, in its item: from: item.….',
   no_kinds: 'kinds is empty: name what the provider can be asked for.',
   path: '{at}: "{text}" is no path. Write one such as body.data.email.',
   reserved: 'name: this is the name of something built in; use another one.',
@@ -442,8 +444,8 @@ export function reasonOf(error: unknown): string {
 export function reportOf(error: unknown): Report | undefined {
   if (error instanceof Stop) return report(error.message, error.code, null, error.exit, error.hint)
   if (error instanceof ApiError) {
-    const row: { readonly exit: number; readonly hint: string } = errors[error.code]
-    return report(error.message, error.code, error.status, row.exit, row.hint)
+    const row: { readonly exit: number; readonly hint: string; readonly code?: string } = errors[error.code]
+    return report(error.message, row.code ?? error.code, error.status, row.exit, row.hint)
   }
   if (error instanceof Refusal) return reportOfRefusal(error)
   // A prompt throws this at Ctrl-C.

@@ -1,13 +1,14 @@
 import { Refusal } from '../api/calls/errors.js'
 import { type Fields, isObject } from '../api/values/objects.js'
+import type { StoredProvider } from '../engine/tables/providers.js'
 import { type Expression, parseExpression } from '../lists/expressions.js'
 import {
-  hasPlaceholder,
   type KindFile,
   type Mapped,
   type OutcomeWord,
   type ProviderFile,
   type ProviderKind,
+  placeholdersIn,
   type ReadProvider,
   type RequestFile,
   type SubjectField,
@@ -114,7 +115,9 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
           [field, await readMapped(mapped, (text) => path(text, [...at, 'result', field]))] as const,
       ),
     )
-    const { cost = {}, batch, needs, submit, poll } = kind
+    const { cost = {}, batch, needs, submit, poll, request = submit } = kind
+    const sent = placeholdersIn(request)
+    if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
     const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
     const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
     const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
@@ -122,8 +125,8 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
     const fixed = { found: cost.found ?? 0, not_found: cost.not_found ?? 0 }
     kinds[name as ProviderKind] = {
       file: kind,
-      fieldsOf: (subject) => fieldsFor(needs, subject),
-      request: (rows) => fillRequest((submit ?? kind.request) as RequestFile, rows, batch !== undefined),
+      fieldsOf: (subject) => fieldsFor(needs, sent, subject),
+      request: (rows) => fillRequest(request as RequestFile, rows, batch !== undefined),
       poll: (one) => fillRequest(poll as RequestFile, [{ id: one }], false),
       outcomeOf: (answer) =>
         outcomes.find(({ expression }) => expression.test({ item: null, ...answer }))?.outcome,
@@ -134,11 +137,12 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
             return value === undefined || value === null || value === '' ? [] : [[field, value]]
           }),
         ),
-      costOf: ({ headers, ...answer }, is) => {
+      costOf: (answer, is) => {
         const said =
-          cost.header !== undefined ? headers[cost.header.toLowerCase()] : costFrom?.({ headers, ...answer })
-        if (cost.header !== undefined || costFrom) return toMicros(said)
-        return is === 'found' || is === 'not_found' ? Math.round(fixed[is] * micros) : 0
+          cost.header === undefined ? costFrom?.(answer) : answer.headers[cost.header.toLowerCase()]
+        const usual = is === 'found' || is === 'not_found' ? cost[is] : 0
+        if (cost.header === undefined && !costFrom) return Math.round((usual ?? 0) * micros)
+        return toMicros(said) ?? (usual === undefined ? undefined : Math.round(usual * micros))
       },
       most: Math.round(
         (cost.most ??
@@ -176,6 +180,15 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
   }
 }
 
+/** Compiles a provider whose file was checked when it was added. */
+export const compileStored = ({ name, definition }: StoredProvider): Promise<CompiledProvider> =>
+  compileProvider({
+    file: definition as ProviderFile,
+    refuse: () => {
+      throw new Error(`the stored file of ${name} is not valid`)
+    },
+  })
+
 const answerScope = { status: true, headers: true, body: true, item: true } as const
 
 /** Returns an amount of credits as millionths. */
@@ -184,12 +197,17 @@ function toMicros(said: unknown): number | undefined {
   return Number.isFinite(amount) && amount >= 0 && amount < 1e9 ? Math.round(amount * micros) : undefined
 }
 
-/** Returns the fields of the first set that a row has whole, and those that no set names. */
-function fieldsFor(needs: KindFile['needs'], subject: Subject): Subject | undefined {
-  const set = needs.find((names) => names.every((name) => subject[name]))
+/** Returns the fields of the first set that a row has whole, and those that the request has beside all sets. */
+function fieldsFor(
+  needs: KindFile['needs'],
+  sent: ReadonlySet<string>,
+  subject: Subject,
+): Subject | undefined {
+  const set: readonly string[] | undefined = needs.find((names) => names.every((name) => subject[name]))
   if (!set) return undefined
-  const others = new Set<string>(needs.flat().filter((name) => !set.includes(name)))
-  return Object.fromEntries(Object.entries(subject).filter(([name, value]) => value && !others.has(name)))
+  const others = new Set<string>(needs.flat())
+  const isWanted = (name: string) => set.includes(name) || (sent.has(name) && !others.has(name))
+  return Object.fromEntries(Object.entries(subject).filter(([name, value]) => value && isWanted(name)))
 }
 
 /** Returns what a value of an answer is for us; digits of long numbers stay. */
@@ -298,7 +316,7 @@ function fillValue(template: unknown, words: Words): unknown {
 }
 
 function fillBatch(template: unknown, rows: readonly Words[]): unknown {
-  if (Array.isArray(template) && template.length === 1 && hasPlaceholder(template))
+  if (Array.isArray(template) && template.length === 1 && placeholdersIn(template).size > 0)
     return rows.map((row) => fillValue(template[0], row))
   if (Array.isArray(template)) return template.map((one) => fillBatch(one, rows))
   if (isObject(template))

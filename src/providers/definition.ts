@@ -2,7 +2,7 @@ import type { Node, Pair } from 'yaml'
 import * as z from 'zod'
 import { Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
-import { isObject, resultOr } from '../api/values/objects.js'
+import { resultOr } from '../api/values/objects.js'
 
 /** What a provider may be asked for. */
 export const providerKinds = ['email', 'personal_email', 'phone', 'person', 'company', 'verify'] as const
@@ -93,8 +93,14 @@ const mappedSchema = z.strictObject({
 })
 
 const costSchema = z.strictObject({
-  found: say(z.number().nonnegative(), 'credits of the provider for what is found').optional(),
-  not_found: say(z.number().nonnegative(), 'credits for what is not found').optional(),
+  found: say(
+    z.number().nonnegative(),
+    'credits of the provider for what is found, where the answer does not say it',
+  ).optional(),
+  not_found: say(
+    z.number().nonnegative(),
+    'credits for what is not found, where the answer does not say it',
+  ).optional(),
   from: path('where the answer says its cost').optional(),
   header: say(z.string(), 'the header that says its cost').optional(),
   most: say(
@@ -350,10 +356,6 @@ function nodeAt(root: Node | null, at: Path): Node | null {
   return node
 }
 
-/** Returns whether a value of a template names a field of the row. */
-export function hasPlaceholder(value: unknown): boolean {
-  if (typeof value === 'string') return /\{\w+\}/.test(value)
-  return Array.isArray(value)
-    ? value.some(hasPlaceholder)
-    : isObject(value) && Object.values(value).some(hasPlaceholder)
-}
+/** Returns the fields of the row that a template names. */
+export const placeholdersIn = (template: unknown): ReadonlySet<string> =>
+  new Set([...(JSON.stringify(template) ?? '').matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name))

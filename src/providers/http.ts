@@ -43,12 +43,15 @@ const unsent = [
   'UND_ERR_CONNECT_TIMEOUT',
 ]
 
+/** A token, or the status that says that there is none for the key. */
+type Token = { readonly until: number } & ({ readonly token: string } | { readonly refused: number })
+
 export function createVendorHttp(resolve: Resolve = createResolver()) {
   const pools = createPools({
     ...{ connections: 64, maxConnections: 256, connectionMs: 10_000, keepAliveMs: 2_000, ca: undefined },
     chooseAddresses: (addresses) => addresses,
   })
-  const tokens = new Map<string, { readonly token: string; readonly until: number }>()
+  const tokens = new Map<string, Promise<Token>>()
 
   async function exchange(
     url: string,
@@ -104,71 +107,84 @@ export function createVendorHttp(resolve: Resolve = createResolver()) {
   }
 
   /** Returns the token that client credentials are exchanged for; it is kept until shortly before it expires. */
-  async function tokenOf({ file, allow, key }: VendorTarget, timeoutMs: number): Promise<string> {
+  function tokenOf(target: VendorTarget, timeoutMs: number): Promise<Token> {
+    const { file, allow, key } = target
     const { token_url: url = '', scope } = file.auth.oauth ?? {}
-    const name = `${url} ${key}`
-    const known = tokens.get(name)
-    if (known && known.until > performance.now()) return known.token
-    const form = new URLSearchParams({
-      grant_type: 'client_credentials',
-      ...(scope === undefined ? {} : { scope }),
-    })
-    const headers = {
-      authorization: `Basic ${base64(key)}`,
-      'content-type': 'application/x-www-form-urlencoded',
+    const known = tokens.get(tokenName(target))
+    const fresh = async (): Promise<Token> => {
+      const form = { grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) }
+      const headers = {
+        authorization: `Basic ${base64(key)}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      }
+      const body = new URLSearchParams(form).toString()
+      const { status, body: said } = await exchange(
+        url,
+        allow,
+        { method: 'POST', headers, body },
+        timeoutMs,
+      ).catch((error: unknown) => {
+        // The vendor has no request yet.
+        throw error instanceof VendorFault ? new VendorFault(error.message, false) : error
+      })
+      const { access_token, expires_in } = isObject(said) ? said : {}
+      if (status === 400 || status === 401 || status === 403) return { refused: status, until: 0 }
+      if (status !== 200 || typeof access_token !== 'string')
+        throw new VendorFault(`${new URL(url).host} gave no token (status ${status})`, false)
+      const seconds = typeof expires_in === 'number' ? expires_in : 300
+      return { token: access_token, until: performance.now() + Math.max(0, seconds - 30) * 1_000 }
     }
-    const { status, body } = await exchange(
-      url,
-      allow,
-      { method: 'POST', headers, body: form.toString() },
-      timeoutMs,
-    )
-    const { access_token, expires_in } = isObject(body) ? body : {}
-    if (status !== 200 || typeof access_token !== 'string')
-      throw new VendorFault(`${new URL(url).host} gave no token (status ${status})`, false)
-    const seconds = typeof expires_in === 'number' ? expires_in : 300
-    tokens.set(name, { token: access_token, until: performance.now() + Math.max(0, seconds - 30) * 1_000 })
-    return access_token
+    const next = known
+      ? known.then((token) => (token.until > performance.now() ? token : fresh()), fresh)
+      : fresh()
+    tokens.set(tokenName(target), next)
+    return next
   }
 
-  return {
-    /** Sends a request with the key of the provider. Rejects with a `VendorFault` where no usable answer came. */
-    async send(
-      target: VendorTarget,
-      { method, path, headers, body }: VendorRequest,
-      timeoutMs: number,
-    ): Promise<VendorAnswer & { readonly text: string }> {
-      const { file, allow, key } = target
-      const { header, query, bearer, headers: own = {}, oauth } = file.auth
-      const url = new URL(file.base_url.replace(/\/+$/, '') + (path.startsWith('/') ? path : `/${path}`))
-      if (query !== undefined) url.searchParams.set(query, key)
-      const content = body === undefined ? undefined : JSON.stringify(body)
-      const auth = {
-        ...(header === undefined ? {} : { [header]: key }),
-        ...(bearer ? { authorization: `Bearer ${key}` } : {}),
-        ...(oauth ? { authorization: `Bearer ${await tokenOf(target, timeoutMs)}` } : {}),
-        ...Object.fromEntries(
-          Object.entries(own).map(([name, value]) => [
-            name,
-            value.replaceAll('{key}', key).replaceAll('{key_base64}', base64(key)),
-          ]),
-        ),
-      }
-      const usual = {
-        accept: 'application/json',
-        'user-agent': 'prospect',
-        ...(content === undefined ? {} : { 'content-type': 'application/json' }),
-      }
-      return exchange(
-        url.href,
-        allow,
-        { method, headers: { ...usual, ...headers, ...auth }, body: content ?? null },
-        timeoutMs,
-      )
-    },
-    close: () => pools.destroy(),
+  /** Sends a request with the key of the provider. Rejects with a `VendorFault` where no usable answer came. */
+  async function send(
+    target: VendorTarget,
+    request: VendorRequest,
+    timeoutMs: number,
+    isAgain = false,
+  ): Promise<VendorAnswer & { readonly text: string }> {
+    const { file, allow, key } = target
+    const { method, path, headers, body } = request
+    const { header, query, bearer, headers: own = {}, oauth } = file.auth
+    const url = new URL(file.base_url.replace(/\/+$/, '') + (path.startsWith('/') ? path : `/${path}`))
+    if (query !== undefined) url.searchParams.set(query, key)
+    const content = body === undefined ? undefined : JSON.stringify(body)
+    const token = oauth && (await tokenOf(target, timeoutMs))
+    // The key is invalid, as the vendor itself would say it.
+    if (token && 'refused' in token) return { status: 401, headers: {}, body: null, text: '' }
+    const filled = Object.entries(own).map(([name, value]) => [
+      name,
+      value.replaceAll('{key}', key).replaceAll('{key_base64}', base64(key)),
+    ])
+    const auth = {
+      ...(header === undefined ? {} : { [header]: key }),
+      ...(bearer ? { authorization: `Bearer ${key}` } : {}),
+      ...(token ? { authorization: `Bearer ${token.token}` } : {}),
+      ...Object.fromEntries(filled),
+    }
+    const usual = {
+      accept: 'application/json',
+      'user-agent': 'prospect',
+      ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+    }
+    const options = { method, headers: { ...usual, ...headers, ...auth }, body: content ?? null }
+    const answer = await exchange(url.href, allow, options, timeoutMs)
+    // A token may end before its time.
+    if (!token || answer.status !== 401 || isAgain) return answer
+    tokens.delete(tokenName(target))
+    return send(target, request, timeoutMs, true)
   }
+
+  return { send, close: () => pools.destroy() }
 }
+
+const tokenName = ({ file: { auth }, key }: VendorTarget): string =>
+  [auth.oauth?.token_url, auth.oauth?.scope, key].join(' ')
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 

@@ -17,9 +17,10 @@ import {
   updateProvider,
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
+import type { ProviderQuote } from '../runs/plan/quote.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
-import { compileProvider } from './compile.js'
-import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
+import { compileProvider, compileStored, micros } from './compile.js'
+import { type ProviderKind, providerKinds, readProvider } from './definition.js'
 import { orderScope } from './order.js'
 
 /** What the providers of a workspace are kept in. */
@@ -45,16 +46,46 @@ export function createRegistry({ store, clock }: RegistryPorts) {
     /** What was asked and what it cost, by provider, kind and, where it is given, day, member or run. */
     spending: (choice: Parameters<typeof sumCalls>[2] = {}) =>
       reading((tx, { id }) => sumCalls(tx, id, choice)),
+    /** Returns what so many lookups may cost at each provider: at most, and about, by what it found so far. */
+    quote: (kinds: readonly ProviderKind[], lookups: number, limits: Readonly<Record<string, number>> = {}) =>
+      reading(async (tx, { id }): Promise<ProviderQuote[]> => {
+        const [stored, orders, sums] = [
+          await listProviders(tx, id),
+          await listOrders(tx, id),
+          await sumCalls(tx, id),
+        ]
+        const quotes: ProviderQuote[] = []
+        for (const kind of kinds) {
+          const able = stored.filter((one) => one.enabled && kindsOf(one).includes(kind))
+          const order = orders.find((one) => one.kind === kind && one.condition === '')
+          // Those before it may find it.
+          let asked = lookups
+          for (const name of order?.names ?? able.map((one) => one.name)) {
+            const provider = able.find((one) => one.name === name)
+            if (!provider) continue
+            const { kinds: compiled } = await compileStored(provider)
+            const most = limits[name] ?? Number.POSITIVE_INFINITY
+            const max = Math.min(most, (lookups * (compiled[kind]?.most ?? 0)) / micros)
+            const {
+              found = 0,
+              notFound = 0,
+              cost = 0,
+            } = sums.find((one) => one.provider === name && one.kind === kind) ?? {}
+            const answers = found + notFound
+            const isKnown = answers >= enoughAnswers
+            const expected = isKnown ? Math.min(max, Math.round((asked * cost) / answers / micros)) : null
+            quotes.push({ provider: name, kind, expected, max })
+            if (isKnown) asked *= notFound / answers
+          }
+        }
+        return quotes
+      }),
     /** Returns a provider that is ready to be asked. Throws where there is none of that name. */
     open: (name: string) =>
       reading(async (tx, { id }) => {
         const stored = (await listProviders(tx, id)).find((one) => one.name === name)
         if (!stored) return refuseName(tx, id, name)
-        const refuse = (): never => {
-          throw new Error(`the stored file of ${name} is not valid`)
-        }
-        const file = stored.definition as ProviderFile
-        return { stored, compiled: await compileProvider({ file, refuse }) }
+        return { stored, compiled: await compileStored(stored) }
       }),
     workspaceId: () => reading(async (_, { id }) => id),
     list: (): Promise<StoredProvider[]> => reading((tx, { id }) => listProviders(tx, id)),
@@ -117,6 +148,9 @@ export function createRegistry({ store, clock }: RegistryPorts) {
     },
   }
 }
+
+/** Answers from which on a hit rate is believed. */
+const enoughAnswers = 10
 
 /** What a stored provider can be asked for. */
 export const kindsOf = ({ definition }: StoredProvider): ProviderKind[] =>

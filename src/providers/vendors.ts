@@ -1,10 +1,6 @@
-import { createHash } from 'node:crypto'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { toCanonicalJson } from '../api/values/json.js'
-import { parseNetworkUrl } from '../api/values/network-url.js'
-import type { Fields } from '../api/values/objects.js'
-import { toDomain } from '../catalogue/normalize/domain.js'
-import { describePhone, toE164 } from '../catalogue/normalize/phone.js'
+import { type Fields, once } from '../api/values/objects.js'
 import { createResolver } from '../client/resolver.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../engine/ports/ports.js'
 import {
@@ -16,8 +12,8 @@ import {
   listOrders,
   listProviders,
   type ProviderCall,
-  type ProviderOrder,
   postpone,
+  readSpent,
   type StoredProvider,
   spendBudget,
   takeSlot,
@@ -28,7 +24,7 @@ import { type Connection, type Driver, isStorageFault } from '../storage/driver/
 import {
   type CompiledKind,
   type CompiledProvider,
-  compileProvider,
+  compileStored,
   micros,
   type Subject,
   type VendorAnswer,
@@ -37,7 +33,8 @@ import {
 import { toMs } from './definition.js'
 import { type CheckMail, createMailCheck } from './deliverability.js'
 import { createVendorHttp, VendorFault, type VendorHttp } from './http.js'
-import { orderFor } from './order.js'
+import { type CompiledOrder, compileOrders, orderFor } from './order.js'
+import { identityOf, readResult, subjectOf, toQuery } from './subject.js'
 
 /** What asking vendors needs. */
 export interface VendorPorts {
@@ -55,13 +52,15 @@ export interface VendorPorts {
 interface Loaded {
   readonly stored: StoredProvider
   readonly compiled: CompiledProvider
+  /** Absent where this machine has none. */
+  readonly apiKey: string | undefined
 }
 
 /** What is known of the providers of a workspace, for a moment. */
 interface Known {
   readonly until: number
   readonly providers: ReadonlyMap<string, Loaded>
-  readonly orders: readonly ProviderOrder[]
+  readonly orders: readonly CompiledOrder[]
 }
 
 /** A question to a provider about one row. */
@@ -71,7 +70,6 @@ interface Question {
   readonly key: CallKey
   readonly fields: Subject
   readonly asking: Asking
-  readonly apiKey: string
 }
 
 /** How a question ended. */
@@ -81,17 +79,18 @@ type Ended = Omit<VendorReply, 'name'>
 type Step = Ended | 'again' | 'submitted' | 'taken'
 
 const knownMs = 1_000
-/** How often a call of another process is looked at. */
-const lookMs = 100
+/** How soon a call of another process is looked at, and how often at most. */
+const [lookMs, longestLookMs] = [100, 1_000]
 /** Most repetitions of a request that the vendor put off. */
 const mostAgain = 30
 /** How long a provider without credits, or with an invalid key, is left alone. */
 const pauseMs = 3_600_000
 /** How much longer than its answer may take a call is believed to be under way. */
-const leaseMarginMs = 15_000
+const leaseMarginMs = 5_000
 /** How long a batch waits for more rows. */
 const gatherMs = 30
-const usualConcurrency = 16
+/** As many as there are connections: the rates decide. */
+const usualConcurrency = 64
 
 /** What opening vendors needs. `servers` are name servers; by default those of the system. */
 type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
@@ -112,7 +111,9 @@ class VendorDesk implements Vendors {
   readonly #breakers = new Map<string, Promise<Breaker>>()
   readonly #asking = new Map<string, Promise<Ended>>()
   readonly #batches = new Map<string, Batch>()
-  readonly #polls = new Map<string, Promise<VendorAnswer | 'lost'>>()
+  readonly #polls = new Map<string, Promise<VendorAnswer | 'lost' | 'unreachable'>>()
+  /** By provider, the questions of this process whose cost is not known yet. */
+  readonly #open = new Map<string, Set<string>>()
 
   constructor(private readonly ports: VendorPorts) {}
 
@@ -136,7 +137,7 @@ class VendorDesk implements Vendors {
       const { headcount = null, industry = null, country = null } = (await company?.()) ?? {}
       return { country, ...subject, headcount, industry }
     }
-    for (const name of await orderFor(orders, kind, names, valuesOf)) {
+    for (const name of await orderFor(orders, kind, names, once(valuesOf))) {
       const loaded = providers.get(name)
       const compiled = loaded?.compiled.kinds[kind]
       const fields = compiled?.fieldsOf(subject)
@@ -177,24 +178,22 @@ class VendorDesk implements Vendors {
       )
       const providers = new Map<string, Loaded>()
       for (const one of stored)
-        if (one.enabled) providers.set(one.name, { stored: one, compiled: await this.#compile(one) })
-      return { until: now + knownMs, providers, orders }
+        if (one.enabled) {
+          const apiKey = this.ports.keyOf(workspaceId, one.name)
+          providers.set(one.name, { stored: one, compiled: await this.#compile(one), apiKey })
+        }
+      return { until: now + knownMs, providers, orders: await compileOrders(orders) }
     }
     const next = known ? known.then((found) => (found.until > now ? found : fresh()), fresh) : fresh()
     this.#known.set(workspaceId, next)
     return next
   }
 
-  #compile({ name, definition }: StoredProvider): Promise<CompiledProvider> {
-    const text = toCanonicalJson(definition)
-    const known = this.#compiled.get(text)
-    if (known) return known
-    const refuse = (): never => {
-      throw new Error(`the stored file of ${name} is not valid`)
-    }
-    const made = compileProvider({ file: definition as CompiledProvider['file'], refuse })
-    this.#compiled.set(text, made)
-    return made
+  #compile(stored: StoredProvider): Promise<CompiledProvider> {
+    const text = toCanonicalJson(stored.definition)
+    const known = this.#compiled.get(text) ?? compileStored(stored)
+    this.#compiled.set(text, known)
+    return known
   }
 
   /** Asks, or takes the answer of the call that is under way in this process. */
@@ -205,72 +204,60 @@ class VendorDesk implements Vendors {
     fields: Subject,
     asking: Asking,
   ): Promise<Ended> {
-    const { workspaceId } = asking
-    const { name } = loaded.stored
-    const identity = createHash('sha256').update(toCanonicalJson(fields)).digest('hex').slice(0, 32)
-    const apiKey = this.ports.keyOf(workspaceId, name)
-    const key = { workspaceId, provider: name, kind: of, identity }
-    const place = [workspaceId, name, of, identity].join(' ')
+    const { workspaceId, name: provider } = loaded.stored
+    const key = { workspaceId, provider, kind: of, identity: identityOf(fields) }
+    const place = `${workspaceId} ${provider} ${placeOf(key)}`
     const known = this.#asking.get(place)
     if (known) return known
-    const ended = this.#find(
-      { loaded, kind, key, fields, asking, apiKey: apiKey ?? '' },
-      apiKey === undefined,
-    ).finally(() => this.#asking.delete(place))
+    const ended = this.#find({ loaded, kind, key, fields, asking }).finally(() => this.#asking.delete(place))
     this.#asking.set(place, ended)
     return ended
   }
 
   /** Returns what the store knows of a question, or asks it. */
-  async #find(question: Question, hasNoKey: boolean): Promise<Ended> {
-    const { loaded, key } = question
+  async #find(question: Question): Promise<Ended> {
+    const { key } = question
+    let waitMs = lookMs
     for (let again = 0; ; ) {
       const now = this.ports.clock.now()
       const call = await this.ports.store.read((tx) => findCall(tx, key))
       const known = call && (await this.#recorded(question, call, now))
       if (known === 'wait') {
-        await this.ports.sleep(lookMs)
+        await this.ports.sleep(waitMs)
+        waitMs = Math.min(2 * waitMs, longestLookMs)
         continue
       }
       if (known) return known
-      if (hasNoKey) return { is: 'skipped', why: 'no_key' }
-      const { pausedUntil, pausedBy } = loaded.stored
-      if (pausedUntil > now) return { is: 'skipped', why: pausedBy ?? 'paused' }
-      const breaker = await this.#breaker(question)
-      if (breaker.isOpen()) return { is: 'skipped', why: 'failing' }
-      const ended = await (question.kind.file.batch ? this.#inBatch(question) : this.#alone(question))
+      const step = question.kind.file.batch
+        ? await this.#inBatch(question)
+        : (await this.#request([question]))[0]
       // Another process has it, or the vendor: the store says what comes of it.
-      if (ended === 'taken' || ended === 'submitted') continue
-      if (ended !== 'again') return ended
+      if (step === 'taken' || step === 'submitted') continue
+      if (step !== 'again' && step !== undefined) return step
       if (++again > mostAgain) return { is: 'skipped', why: 'rate_limited' }
     }
   }
 
   /** Returns what a recorded call says; `wait` while another process has it, `undefined` where it may be asked. */
   async #recorded(question: Question, call: ProviderCall, now: number): Promise<Ended | 'wait' | undefined> {
-    const isFresh = now - call.askedAt < question.loaded.compiled.maxAgeMs
-    if (call.state === 'submitted')
-      return question.apiKey === ''
-        ? { is: 'skipped', why: 'no_key' }
-        : this.#collect(question, [call]).then(([ended]) => ended)
+    const { compiled, apiKey } = question.loaded
+    if (call.state === 'submitted') {
+      if (apiKey === undefined) return { is: 'skipped', why: 'no_key' }
+      const ended = await this.#collect(question, call)
+      return ended === 'again' ? undefined : ended
+    }
     if (call.state === 'asked') {
       if (call.leaseUntil > now) return 'wait'
-      await this.#write((tx) => updateCall(tx, call, 'asked', { state: 'unknown', answeredAt: now }))
-      return { is: 'unknown' }
+      const isOver = await this.#write((tx) => updateCall(tx, call, { state: 'unknown', answeredAt: now }))
+      return isOver ? { is: 'unknown' } : 'wait'
     }
-    if (!isFresh || call.state === 'failed') return undefined
+    if (now - call.askedAt >= compiled.maxAgeMs || call.state === 'failed') return undefined
     if (call.state === 'unknown') return { is: 'unknown' }
     return call.state === 'found' ? { is: 'found', fields: call.answer as Fields } : { is: 'not_found' }
   }
 
   #write<T>(work: (tx: Connection) => Promise<T>, workspaceId?: string): Promise<T> {
     return this.ports.store.transaction(work, workspaceId)
-  }
-
-  /** Asks about one row in a request of its own. */
-  async #alone(question: Question): Promise<Step> {
-    const [ended = 'again'] = await this.#request([question])
-    return ended
   }
 
   /** Gathers rows that are asked about at the same time into one request. */
@@ -295,17 +282,76 @@ class VendorDesk implements Vendors {
     })
   }
 
-  /** Sends one request about some rows when its turn has come. */
+  /** Sends one request about some rows, as many as the budgets permit, when its turn has come. */
   #request(questions: readonly Question[]): Promise<readonly Step[]> {
     const [first] = questions
     if (!first) return Promise.resolve([])
     return this.#limit(first)(async () => {
-      await this.#pace(first)
-      const calls = await this.#claim(questions)
-      if (calls === 'taken') return questions.map((): Step => 'taken')
-      if (calls === 'budget') return questions.map((): Step => ({ is: 'skipped', why: 'budget' }))
-      return this.#send(questions, calls)
+      const why = await this.#whyNot(first)
+      if (why !== undefined) return questions.map((): Step => ({ is: 'skipped', why }))
+      const asked = questions.slice(0, await this.#room(first))
+      if (asked.length > 0) await this.#pace(first)
+      const calls = asked.length > 0 ? await this.#claim(asked) : 'taken'
+      if (calls === 'taken') {
+        await this.ports.sleep(lookMs)
+        return questions.map(() => 'taken')
+      }
+      const open = this.#openOf(first)
+      for (const call of calls) open.add(placeOf(call))
+      const steps = await this.#send(asked, calls).catch((error: unknown) => {
+        for (const call of calls) open.delete(placeOf(call))
+        throw error
+      })
+      return questions.map((_, at) => steps[at] ?? 'taken')
     })
+  }
+
+  /** Returns why a provider is not asked now. */
+  async #whyNot(question: Question): Promise<string | undefined> {
+    const { workspaceId, provider } = question.key
+    // It may have been paused since the question was put.
+    const { stored, apiKey } = (await this.#load(workspaceId)).providers.get(provider) ?? question.loaded
+    if (apiKey === undefined) return 'no_key'
+    if (stored.pausedUntil > this.ports.clock.now()) return stored.pausedBy ?? 'paused'
+    if ((await this.#breaker(question)).isOpen()) return 'failing'
+    // What is set aside for answers that are under way may come back.
+    const isShort = this.#openOf(question).size === 0 && (await this.#leftFor(question)) < 1
+    return isShort ? 'budget' : undefined
+  }
+
+  /** Returns about how many rows may be asked now. */
+  async #room(question: Question): Promise<number> {
+    const { loaded, key } = question
+    const { concurrent } = loaded.compiled.file.limits ?? {}
+    if (concurrent === undefined) return this.#leftFor(question)
+    const now = this.ports.clock.now()
+    const others = await this.ports.store.read((tx) => countInFlight(tx, key.workspaceId, key.provider, now))
+    return others < concurrent ? this.#leftFor(question) : 0
+  }
+
+  /** Returns for how many rows the budgets suffice now. */
+  async #leftFor(question: Question): Promise<number> {
+    const { workspaceId, provider } = question.key
+    const { most } = question.kind
+    const budgets = budgetsOf(question, this.ports.clock.now()).filter(({ limit }) => limit !== undefined)
+    if (budgets.length === 0) return Number.POSITIVE_INFINITY
+    return this.ports.store.read(async (tx) => {
+      let rows = Number.POSITIVE_INFINITY
+      for (const { of, limit = 0 } of budgets) {
+        const left = limit - (await readSpent(tx, { workspaceId, provider, run: of }))
+        if (limit === 0 || left < most) return 0
+        if (most > 0) rows = Math.min(rows, Math.floor(left / most))
+      }
+      return rows
+    })
+  }
+
+  /** Returns the questions to a provider whose cost is not known yet. */
+  #openOf({ key }: Question): Set<string> {
+    const name = `${key.workspaceId} ${key.provider}`
+    const open = this.#open.get(name) ?? new Set()
+    this.#open.set(name, open)
+    return open
   }
 
   /** Waits for the turn of a request among those of all processes. */
@@ -319,63 +365,37 @@ class VendorDesk implements Vendors {
     if (at > nowUs) await this.ports.sleep((at - nowUs) / 1_000)
   }
 
-  /** Records questions before they are sent. Returns why not: a budget is used up, or another process has one of them. */
-  async #claim(questions: readonly Question[]): Promise<ProviderCall[] | 'budget' | 'taken'> {
+  /** Records questions before they are sent; `taken` where another process has one of them, or the budget. */
+  async #claim(questions: readonly Question[]): Promise<readonly ProviderCall[] | 'taken'> {
     const [first] = questions
     if (!first) return 'taken'
     const { workspaceId, memberId, run } = first.asking
     const { name } = first.loaded.stored
-    const { file, timeoutMs } = first.loaded.compiled
+    const { timeoutMs } = first.loaded.compiled
     const now = this.ports.clock.now()
     const claim = async (tx: Connection) => {
-      const concurrent = file.limits?.concurrent
-      if (concurrent !== undefined && (await countInFlight(tx, workspaceId, name, now)) >= concurrent)
-        return 'taken' as const
       const calls: ProviderCall[] = []
-      for (const [at, { key, fields, kind }] of questions.entries()) {
+      for (const [place, { key, fields, kind }] of questions.entries()) {
         const last = await findCall(tx, key)
-        if (last && isOpen(last, now, first.loaded)) return 'taken' as const
-        const before = last?.attempt ?? 0
+        if (last && isOpen(last, now, first.loaded)) throw new Taken()
         calls.push({
-          ...{
-            ...key,
-            attempt: before + 1,
-            state: 'asked',
-            subject: fields,
-            vendorId: null,
-            place: at,
-            ofRows: questions.length,
-          },
-          ...{
-            answer: null,
-            error: null,
-            cost: 0,
-            reserved: kind.most,
-            memberId,
-            run,
-            askedAt: now,
-            answeredAt: null,
-          },
+          ...{ ...key, attempt: (last?.attempt ?? 0) + 1, state: 'asked', subject: fields },
+          ...{ vendorId: null, place, ofRows: questions.length, answer: null, error: null },
+          ...{ cost: 0, reserved: kind.most, memberId, run, askedAt: now, answeredAt: null },
           leaseUntil: now + timeoutMs + leaseMarginMs,
         })
       }
       const reserved = calls.reduce((sum, call) => sum + call.reserved, 0)
       for (const { of, limit } of budgetsOf(first, now))
-        if (
-          limit === 0 ||
-          !(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit))
-        )
-          throw new BudgetReached()
+        if (!(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit)))
+          throw new Taken()
       for (const call of calls) await insertCall(tx, call)
       return calls
     }
     try {
-      const calls = await this.#write(claim, workspaceId)
-      if (calls === 'taken') await this.ports.sleep(lookMs)
-      return calls
+      return await this.#write(claim, workspaceId)
     } catch (error) {
-      if (error instanceof BudgetReached) return 'budget'
-      if (isStorageFault(error, 'already_there')) return 'taken'
+      if (error instanceof Taken || isStorageFault(error, 'already_there')) return 'taken'
       throw error
     }
   }
@@ -387,20 +407,16 @@ class VendorDesk implements Vendors {
     const { kind } = first
     const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
     const answer = await this.#exchange(first, request)
-    if (answer instanceof VendorFault) {
-      await (await this.#breaker(first)).fail()
-      return this.#settle(questions, calls, answer.isSent ? 'unknown' : 'failed', answer.message)
-    }
-    if (kind.file.submit && kind.isAccepted(answer)) {
-      const vendorId = kind.idOf(answer)
-      if (vendorId === undefined) return this.#settle(questions, calls, 'unknown', 'The answer has no id')
-      // Before the first poll: from here on nobody asks again.
-      await this.#write(async (tx) => {
-        for (const call of calls) await updateCall(tx, call, 'asked', { state: 'submitted', vendorId })
-      }, first.asking.workspaceId)
-      return calls.map(() => 'submitted' as const)
-    }
-    return this.#judge(questions, calls, answer, kind.file.submit !== undefined)
+    if (answer instanceof VendorFault)
+      return this.#settle(first, calls, answer.isSent ? 'unknown' : 'failed', answer.message)
+    if (!kind.file.submit || !kind.isAccepted(answer)) return this.#judge(questions, calls, answer)
+    const vendorId = kind.idOf(answer)
+    if (vendorId === undefined) return this.#settle(first, calls, 'unknown', 'The answer has no id')
+    // Before the first poll: from here on nobody asks again.
+    await this.#write(async (tx) => {
+      for (const call of calls) await updateCall(tx, call, { state: 'submitted', vendorId })
+    }, first.asking.workspaceId)
+    return calls.map(() => 'submitted')
   }
 
   /** Keeps what an answer says about each row. */
@@ -408,189 +424,164 @@ class VendorDesk implements Vendors {
     questions: readonly Question[],
     calls: readonly ProviderCall[],
     answer: VendorAnswer,
-    isRefused = false,
+    isPolled = false,
   ): Promise<(Ended | 'again')[]> {
     const [first] = questions
     if (!first) return []
     const { kind, loaded } = first
-    const isWhole = !kind.file.batch || isRefused || answer.status >= 400
-    const whole = isWhole ? kind.outcomeOf(answer) : undefined
-    if (whole && whole.is !== 'found' && whole.is !== 'not_found') {
-      const { is, waitMs = 1_000 } = whole
-      if (is === 'again' || is === 'rate_limited') {
-        await this.#release(calls, first)
-        if (is === 'rate_limited')
-          await this.#write(async (tx) =>
-            postpone(
-              tx,
-              first.key.workspaceId,
-              loaded.stored.name,
-              (this.ports.clock.now() + waitMs) * 1_000,
-            ),
-          )
-        await this.ports.sleep(waitMs)
-        return calls.map(() => 'again' as const)
-      }
-      if (is === 'out_of_credits' || is === 'invalid_key') {
-        await this.#release(calls, first)
-        await this.#pause(first, is)
-        return calls.map((): Ended => ({ is: 'skipped', why: is }))
-      }
-      return this.#settle(
-        questions,
-        calls,
-        is === 'unknown' ? 'unknown' : 'failed',
-        `Status ${answer.status}`,
-      )
-    }
+    const { batch, submit } = kind.file
     // Work that was not accepted was not found either, whatever the outcomes say.
-    if (isWhole && (!whole || isRefused)) {
-      const isServer = answer.status >= 500
-      if (isServer) await (await this.#breaker(first)).fail()
-      return this.#settle(questions, calls, isServer ? 'unknown' : 'failed', `Status ${answer.status}`)
+    const isResult = submit === undefined || isPolled
+    const isItems = batch !== undefined && isResult && answer.status < 400
+    const outcome = isItems ? undefined : kind.outcomeOf(answer)
+    const is = outcome?.is
+    const waitMs = outcome?.waitMs ?? 1_000
+    if (is === 'again' || is === 'rate_limited') {
+      await this.#release(first, calls)
+      const until = this.ports.clock.now() + waitMs
+      const { workspaceId, name } = loaded.stored
+      if (is === 'rate_limited')
+        await this.#write((tx) => postpone(tx, workspaceId, name, until * 1_000), workspaceId)
+      await this.ports.sleep(waitMs)
+      return calls.map(() => 'again')
     }
-    const results: (Ended | 'again')[] = []
-    for (const [at, call] of calls.entries()) {
-      const question = questions[at] as Question
-      const item = kind.file.batch ? kind.itemOf(answer, call.identity, call.place, call.ofRows) : null
-      const own = { ...answer, item: item ?? null }
-      const outcome = item === undefined ? undefined : kind.outcomeOf(own)
-      const is = outcome?.is === 'found' || outcome?.is === 'not_found' ? outcome.is : 'unknown'
-      const fields =
-        is === 'found'
-          ? readResult(question.key.kind as VendorKind, kind.resultOf(own), question.fields)
-          : undefined
-      // What is said to be found and is not there is half an answer.
-      if (is === 'unknown' || (is === 'found' && !fields))
-        results.push(...(await this.#settle([question], [call], 'unknown', 'The answer lacks the row')))
-      else results.push(await this.#keep(question, call, is, fields, kind.costOf(own, is) ?? call.reserved))
+    if (is === 'out_of_credits' || is === 'invalid_key') {
+      await this.#release(first, calls)
+      await this.#pause(first, is)
+      return calls.map(() => ({ is: 'skipped', why: is }))
     }
-    await (await this.#breaker(first)).succeed()
+    const isOfRow = !batch && isResult && (is === 'found' || is === 'not_found')
+    if (!isItems && !isOfRow) {
+      const isLost = is === 'unknown' || (is !== 'failed' && answer.status >= 500)
+      return this.#settle(first, calls, isLost ? 'unknown' : 'failed', `Status ${answer.status}`)
+    }
+    const results: Ended[] = []
+    for (const [at, call] of calls.entries())
+      results.push(await this.#judgeRow(questions[at] ?? first, call, answer))
     return results
   }
 
-  /** Keeps an answer with its cost. */
-  async #keep(
-    question: Question,
-    call: ProviderCall,
-    is: 'found' | 'not_found',
-    fields: Fields | undefined,
-    cost: number,
-  ): Promise<Ended> {
-    const now = this.ports.clock.now()
-    const from = call.vendorId === null ? 'asked' : 'submitted'
-    await this.#write(async (tx) => {
-      if (await updateCall(tx, call, from, { state: is, answer: fields ?? null, cost, answeredAt: now }))
-        await this.#adjust(tx, question, call, cost - call.reserved)
-    }, call.workspaceId)
-    return fields ? { is, fields } : { is }
+  /** Keeps what an answer says about a row. What is said to be found and is not there is half an answer. */
+  async #judgeRow(question: Question, call: ProviderCall, answer: VendorAnswer): Promise<Ended> {
+    const { kind, key, fields: subject } = question
+    const item = kind.file.batch ? kind.itemOf(answer, call.identity, call.place, call.ofRows) : null
+    const own = { ...answer, item: item ?? null }
+    const is = item === undefined ? undefined : kind.outcomeOf(own)?.is
+    const fields =
+      is === 'found' ? readResult(key.kind as VendorKind, kind.resultOf(own), subject) : undefined
+    if (is === 'not_found' || fields) {
+      await this.#end(question, [call], {
+        ...{ state: fields ? 'found' : 'not_found', answer: fields ?? null },
+        cost: kind.costOf(own, fields ? 'found' : 'not_found') ?? call.reserved,
+      })
+      return fields ? { is: 'found', fields } : { is: 'not_found' }
+    }
+    const [ended] = await this.#settle(
+      question,
+      [call],
+      is === 'failed' ? 'failed' : 'unknown',
+      'The answer lacks the row',
+    )
+    return ended as Ended
   }
 
   /** Ends calls without an answer. */
   async #settle(
-    questions: readonly Question[],
+    question: Question,
     calls: readonly ProviderCall[],
     state: 'unknown' | 'failed',
     error: string,
   ): Promise<Ended[]> {
-    const now = this.ports.clock.now()
-    const [first] = questions
-    if (!first) return []
-    await this.#write(async (tx) => {
-      for (const call of calls)
-        if (
-          await updateCall(tx, call, call.vendorId === null ? 'asked' : 'submitted', {
-            state,
-            error,
-            answeredAt: now,
-          })
-        )
-          if (state === 'failed') await this.#adjust(tx, first, call, -call.reserved)
-    }, first.asking.workspaceId)
+    await this.#end(question, calls, { state, error, cost: 0 })
     return calls.map(() => (state === 'unknown' ? { is: 'unknown' } : { is: 'skipped', why: 'failed' }))
   }
 
   /** Forgets calls that the vendor did not take. */
-  #release(calls: readonly ProviderCall[], first: Question): Promise<void> {
-    return this.#write(async (tx) => {
-      for (const call of calls)
-        if ((await dropCall(tx, call)) > 0) await this.#adjust(tx, first, call, -call.reserved)
-    }, first.asking.workspaceId)
-  }
+  #release = (question: Question, calls: readonly ProviderCall[]) => this.#end(question, calls, undefined)
 
-  async #adjust(
-    tx: Connection,
-    { asking, loaded }: Question,
-    call: ProviderCall,
-    amount: number,
+  /** Keeps how calls ended, and corrects what was set aside for them; that of an unknown one stays. */
+  async #end(
+    question: Question,
+    calls: readonly ProviderCall[],
+    change: (Pick<ProviderCall, 'state' | 'cost'> & Partial<ProviderCall>) | undefined,
   ): Promise<void> {
-    if (amount === 0) return
-    const { workspaceId, provider } = call
-    for (const { of } of budgetsOf({ asking: { ...asking, run: call.run }, loaded }, call.askedAt))
-      await spendBudget(tx, { workspaceId, provider, run: of }, amount)
+    const answeredAt = this.ports.clock.now()
+    const { loaded, asking } = question
+    await this.#write(async (tx) => {
+      for (const call of calls) {
+        const isEnded = change
+          ? await updateCall(tx, call, { ...change, answeredAt })
+          : (await dropCall(tx, call)) > 0
+        if (!isEnded || change?.state === 'unknown') continue
+        const { workspaceId, provider, run, askedAt } = call
+        for (const { of } of budgetsOf({ loaded, asking: { ...asking, run } }, askedAt))
+          await spendBudget(tx, { workspaceId, provider, run: of }, (change?.cost ?? 0) - call.reserved)
+      }
+    }, asking.workspaceId)
+    for (const call of calls) this.#openOf(question).delete(placeOf(call))
   }
 
   async #pause({ loaded: { stored } }: Question, why: string): Promise<void> {
     const { workspaceId, name } = stored
+    const pausedUntil = this.ports.clock.now() + pauseMs
     await this.#write(
-      (tx) =>
-        updateProvider(tx, workspaceId, name, {
-          pausedUntil: this.ports.clock.now() + pauseMs,
-          pausedBy: why,
-        }),
+      (tx) => updateProvider(tx, workspaceId, name, { pausedUntil, pausedBy: why }),
       workspaceId,
     )
     this.#known.delete(workspaceId)
   }
 
-  /** Polls for the answer about rows that the vendor accepted, and keeps it. */
-  async #collect(question: Question, calls: readonly ProviderCall[]): Promise<Ended[]> {
-    const [call] = calls
-    if (!call?.vendorId) return []
+  /** Polls for the answer about a row that the vendor accepted, and keeps it. */
+  async #collect(question: Question, call: ProviderCall): Promise<Ended | 'again' | undefined> {
     const name = `${call.workspaceId} ${call.provider} ${call.kind} ${call.vendorId}`
     const polling =
       this.#polls.get(name) ?? this.#poll(question, call).finally(() => this.#polls.delete(name))
     this.#polls.set(name, polling)
     const answer = await polling
-    if (answer === 'lost') return this.#settle([question], calls, 'unknown', 'The vendor lost the work')
-    const ended = await this.#judge([question], calls, answer)
-    return ended.map((one) => (one === 'again' ? { is: 'unknown' } : one))
+    // The next one who asks polls again.
+    if (answer === 'unreachable') return { is: 'unknown' }
+    const [ended] =
+      answer === 'lost'
+        ? await this.#settle(question, [call], 'unknown', 'The vendor lost the work')
+        : await this.#judge([question], [call], answer, true)
+    return ended
   }
 
-  async #poll(question: Question, call: ProviderCall): Promise<VendorAnswer | 'lost'> {
+  async #poll(question: Question, call: ProviderCall): Promise<VendorAnswer | 'lost' | 'unreachable'> {
     const { kind } = question
     const { every = '5s', give_up = '10m' } = kind.file.poll ?? {}
     const until = call.askedAt + toMs(give_up)
     for (;;) {
-      if (this.ports.clock.now() >= until) return 'lost'
-      await this.ports.sleep(toMs(every))
+      // Where a killed process had it, it may have been there for long.
+      const isLast = this.ports.clock.now() >= until
+      if (!isLast) await this.ports.sleep(toMs(every))
       const answer = await this.#limit(question)(async () => {
         await this.#pace(question)
         return this.#exchange(question, kind.poll(call.vendorId ?? ''))
       })
       // Asking is free: what failed is asked again.
-      if (answer instanceof VendorFault || answer.status >= 500 || answer.status === 429) continue
+      if (answer instanceof VendorFault || answer.status >= 500 || answer.status === 429) {
+        if (isLast) return 'unreachable'
+        continue
+      }
       if (kind.isLost(answer)) return 'lost'
       if (kind.isDone(answer)) return answer
-      const outcome = answer.status >= 400 ? kind.outcomeOf(answer) : undefined
-      if (outcome?.waitMs !== undefined) await this.ports.sleep(outcome.waitMs)
+      if (isLast) return 'lost'
+      const waitMs = answer.status >= 400 ? kind.outcomeOf(answer)?.waitMs : undefined
+      if (waitMs !== undefined) await this.ports.sleep(waitMs)
     }
   }
 
-  async #exchange(
-    { loaded: { stored, compiled }, apiKey }: Question,
-    request: VendorRequest,
-  ): Promise<VendorAnswer | VendorFault> {
-    try {
-      return await this.ports.http.send(
-        { file: compiled.file, allow: stored.allow, key: apiKey },
-        request,
-        compiled.timeoutMs,
-      )
-    } catch (error) {
+  async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | VendorFault> {
+    const { stored, compiled, apiKey = '' } = question.loaded
+    const target = { file: compiled.file, allow: stored.allow, key: apiKey }
+    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch((error: unknown) => {
       if (error instanceof VendorFault) return error
       throw error
-    }
+    })
+    const breaker = await this.#breaker(question)
+    await (answer instanceof VendorFault || answer.status >= 500 ? breaker.fail() : breaker.succeed())
+    return answer
   }
 
   #limit({ key, loaded }: Question): LimitFunction {
@@ -620,7 +611,10 @@ interface Batch {
   timer: NodeJS.Timeout | undefined
 }
 
-class BudgetReached extends Error {}
+const placeOf = ({ kind, identity }: Pick<CallKey, 'kind' | 'identity'>): string => `${kind} ${identity}`
+
+/** Another process has a question, or what was left of a budget. */
+class Taken extends Error {}
 
 /** Leaves a provider alone that fails again and again, and tries it once in a while. */
 interface Breaker {
@@ -648,7 +642,13 @@ async function createBreaker(): Promise<Breaker> {
       () => {},
     )
   return {
-    isOpen: () => policy.state === CircuitState.Open && performance.now() - openedAt < halfOpenMs,
+    isOpen: () => {
+      if (policy.state !== CircuitState.Open) return false
+      if (performance.now() - openedAt < halfOpenMs) return true
+      // One request tries, and the others wait for what comes of it.
+      openedAt = performance.now()
+      return false
+    },
     succeed: () => note(() => {}),
     fail: () =>
       note(() => {
@@ -673,83 +673,4 @@ function budgetsOf({ asking, loaded }: Pick<Question, 'asking' | 'loaded'>, now:
     { of: asking.run, limit: limitOf(asking.most?.[name] ?? asking.others) },
     { of: `day ${new Date(now).toISOString().slice(0, 10)}`, limit: limitOf(perDay) },
   ]
-}
-
-/** Returns what a row is known by, in one spelling. */
-function subjectOf(query: Parameters<Vendors['ask']>[1]): Subject {
-  const { firstName, lastName, companyName, domain, url, email, country } = query
-  const names = [firstName, lastName].flatMap((name) => name?.trim() || [])
-  const path = url === undefined ? undefined : parseNetworkUrl(url)?.path
-  const all: Record<string, string | undefined> = {
-    ...{
-      first_name: firstName?.trim(),
-      last_name: lastName?.trim(),
-      full_name: names.length === 2 ? names.join(' ') : undefined,
-    },
-    ...{
-      domain: domain === undefined ? undefined : (toDomain(domain) ?? domain.trim().toLowerCase()),
-      company_name: companyName?.trim(),
-    },
-    ...{
-      network_url: url?.trim(),
-      network_handle: path?.split('/')[1],
-      email: email?.trim().toLowerCase(),
-      country,
-    },
-  }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value))
-}
-
-const toQuery = ({ first_name, last_name, company_name, domain, network_url, country }: Subject) => ({
-  ...{
-    firstName: first_name,
-    lastName: last_name,
-    companyName: company_name,
-    domain,
-    url: network_url,
-    country,
-  },
-})
-
-const email = /^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u
-const statuses = ['valid', 'risky', 'invalid']
-
-/** Returns the values of an answer as we know them; `undefined` where what was asked for is not there. */
-function readResult(kind: VendorKind, result: Fields, { country }: Subject): Fields | undefined {
-  const address = (value: unknown) =>
-    typeof value === 'string' && value.length <= 254 && email.test(value.trim())
-      ? value.trim().toLowerCase()
-      : undefined
-  const status = (value: unknown) => (statuses.includes(String(value)) ? value : 'risky')
-  const phones = (value: unknown) =>
-    [value].flat().flatMap((one) => {
-      const number = typeof one === 'string' ? toE164(one, country) : undefined
-      return number === undefined ? [] : [describePhone(number)]
-    })
-  if (kind === 'verify')
-    return statuses.includes(String(result.email_status)) ? { email_status: result.email_status } : undefined
-  if (kind === 'phone') {
-    const phone = phones(result.phone)
-    return phone.length > 0 ? { phone } : undefined
-  }
-  if (kind === 'email' || kind === 'personal_email') {
-    const found = address(result[kind])
-    return found === undefined
-      ? undefined
-      : { [kind]: found, [`${kind}_status`]: status(result[`${kind}_status`]) }
-  }
-  const { email: mail, email_status, phone, headcount, founded_year, ...texts } = result
-  const counts = Object.entries({ headcount, founded_year }).flatMap(([name, value]) =>
-    Number.isSafeInteger(Number(value)) && value !== undefined ? [[name, Number(value)]] : [],
-  )
-  const known = Object.entries(texts).flatMap(([name, value]) =>
-    typeof value === 'object' ? [] : [[name, String(value).slice(0, 5_000)]],
-  )
-  const found = address(mail)
-  const fields = {
-    ...Object.fromEntries([...known, ...counts]),
-    ...(found === undefined ? {} : { email: found, email_status: status(email_status) }),
-    ...(phones(phone).length > 0 ? { phone: phones(phone) } : {}),
-  }
-  return Object.keys(fields).length > 0 ? fields : undefined
 }

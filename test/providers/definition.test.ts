@@ -73,20 +73,23 @@ describe('a provider file', () => {
 })
 
 describe('a request to a provider', () => {
-  it('has the first set of fields that the row has, and nothing of the others', async () => {
-    const { kinds } = await read(acmemail())
+  it('has the first set of fields that the row has, what else it names, and nothing of the others', async () => {
+    const { kinds } = await read(
+      acmemail().replace('domain: "{domain}",', 'domain: "{domain}", in: "{country}",'),
+    )
     const row = {
       first_name: 'Ada',
       last_name: 'King',
       full_name: 'Ada King',
       domain: 'acme.example',
       email: 'x@y.example',
+      country: 'SE',
     }
     expect(kinds.email?.fieldsOf(row)).toEqual({
       first_name: 'Ada',
       last_name: 'King',
       domain: 'acme.example',
-      email: 'x@y.example',
+      country: 'SE',
     })
     expect(kinds.email?.fieldsOf({ full_name: 'Ada King' })).toBeUndefined()
   })
@@ -151,5 +154,6 @@ describe('an answer of a provider', () => {
     expect((await costs('{ from: body.spent }'))?.costOf(answer, 'found')).toBe(2 * micros)
     expect((await costs('{ header: X-Spent }'))?.costOf(answer, 'found')).toBe(micros / 2)
     expect((await costs('{ from: body.nothing }'))?.costOf(answer, 'found')).toBeUndefined()
+    expect((await costs('{ from: body.nothing, found: 3 }'))?.costOf(answer, 'found')).toBe(3 * micros)
   })
 })

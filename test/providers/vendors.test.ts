@@ -1,11 +1,20 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
 import { describe, expect, it } from 'vitest'
-import { command, type Machine, machine } from '../support/command.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import { command, errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
+import { tries } from '../support/effort.js'
 import { casesOf } from '../support/fixtures.js'
+import { random } from '../support/killed-batch.js'
 import { nameServer } from '../support/name-server.js'
-import { type FakeVendor, fakeFile, fakeVendor } from '../support/vendors.js'
+import { freshSchema } from '../support/postgres.js'
+import { launch, launchServer, prospect } from '../support/processes.js'
+import { byName, type FakeVendor, fakeFile, fakeVendor, phoneOf } from '../support/vendors.js'
 
 const key = 'vendor-secret-key-0123456789'
 let here: Machine
@@ -13,23 +22,18 @@ const dns = perFile(() =>
   nameServer((name, type) => (type === 'MX' && name === 'acme.example' ? ['mx.acme.example'] : 'NXDOMAIN')),
 )
 
-/** Runs work with a machine whose workspace has these vendors, in this order; the first has `timeout` to answer. */
+/** Runs work with a machine whose workspace has these vendors, in this order, with their files edited. */
 async function withVendors(
   vendors: readonly FakeVendor[],
   work: () => Promise<void>,
-  timeout?: string,
+  edit: (file: string, origin: string) => string = (file) => file,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   here = machine()
   try {
-    await here.json('init')
-    for (const [at, { origin }] of vendors.entries()) {
-      writeFileSync(
-        join(here.home, 'one.yaml'),
-        fakeFile(origin, `vendor${at + 1}`, at === 0 ? timeout : undefined),
-      )
-      const added = await run('providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8')
-      expect(added.stderr).toBe('')
-    }
+    await here.run(['init'], { env })
+    for (const [at, { origin }] of vendors.entries())
+      await addProvider(edit(fakeFile(origin, `vendor${at + 1}`), origin), env)
     await work()
   } finally {
     here.remove()
@@ -37,7 +41,17 @@ async function withVendors(
   }
 }
 
+async function addProvider(file: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  writeFileSync(join(here.home, 'one.yaml'), file)
+  const argv = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
+  const added = await here.run(argv, { stdin: key, env })
+  expect(added.stderr).toBe('')
+}
+
 const run = (...argv: string[]) => here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address } })
+
+const outputOf = (file: string) =>
+  parse(readFileSync(join(here.home, file)), { columns: true }) as Record<string, string>[]
 
 interface Result {
   readonly email: string | null
@@ -98,17 +112,31 @@ describe('a waterfall over vendors', () => {
           const times = { Limited: 2, Faulty: 1, Moved: 2 }[name] ?? 1
           expect([one.asked.get(name), one.charged()]).toEqual([times, charged])
         },
-        name === 'Slow' ? '2s' : undefined,
+        (file) => (name === 'Slow' ? file.replace('timeout: 60s', 'timeout: 2s') : file),
       )
     },
   )
 
-  it('says whose answer was lost where nobody found anything, and asks no more', async () => {
+  it.each([
+    ['contacts waterfall --enrichment-type email --sync', 1],
+    ['contacts waterfall --enrichment-type email --wait', 1],
+    ['leads enrich', 10],
+    ['accounts enrich', 10],
+  ])('says whose answer was lost where nobody found anything in %s, and asks no more', async (line, cost) => {
     const vendor = await fakeVendor()
     await withVendors([vendor], async () => {
-      for (const _ of [1, 2])
-        expect(await find('Lost')).toMatchObject({ email: null, answers_lost: ['vendor1'] })
-      expect(vendor.asked.get('Lost')).toBe(1)
+      const who = line.startsWith('accounts')
+        ? ['--domain', 'lost.example']
+        : ['--first-name', 'Ada', '--last-name', 'Lost', '--domain', 'acme.example']
+      for (const _ of [1, 2]) {
+        const ended = await run(...line.split(' '), ...who, '--json')
+        expect(errorOf(ended)).toMatchObject({
+          exit_code: 10,
+          code: 'outcome_unknown',
+          error: expect.stringContaining('the answer of vendor1 was lost'),
+        })
+      }
+      expect([[...vendor.asked.values()], vendor.charged()]).toEqual([[1], cost])
     })
   })
 
@@ -181,7 +209,243 @@ describe('a waterfall over vendors', () => {
   })
 })
 
+const person = (lastName: string) => [
+  '--first-name',
+  'Ada',
+  '--last-name',
+  lastName,
+  '--domain',
+  'acme.example',
+]
+
+/** Looks up the email addresses of people at a company, or the numbers of profiles, in a file; answers its rows. */
+async function batch(names: readonly string[], ...more: string[]) {
+  const isPhone = names[0]?.startsWith('https:')
+  const rows = names.map((name) => (isPhone ? name : `Ada,${name},acme.example`))
+  const header = isPhone ? 'linkedin_url' : 'first_name,last_name,domain'
+  const file = `people-${randomUUID()}`
+  writeFileSync(join(here.home, `${file}.csv`), `${header}\n${rows.join('\n')}\n`)
+  const argv = ['--csv', `${file}.csv`, '-o', `${file}-out.csv`, '--yes', '--enrichment-type']
+  await run('contacts', 'waterfall', ...argv, isPhone ? 'phone' : 'email', ...more)
+  return outputOf(`${file}-out.csv`)
+}
+
+const numbered = (count: number, name: string) => Array.from({ length: count }, (_, at) => `${name}${at}`)
+
+describe('a vendor', () => {
+  it('with OAuth gets a token for the client, once, and another one when it ends before its time', async () => {
+    const vendor = await fakeVendor()
+    const oauth = (file: string, origin: string) =>
+      file.replace('header: X-API-KEY', `oauth: { token_url: "${origin}/token", scope: read }`)
+    await withVendors(
+      [vendor],
+      async () => {
+        await batch(['King', 'Queen'])
+        expect(await find('Expired')).toMatchObject({ email_source: 'vendor1' })
+        const tokens = vendor.seen.filter((one) => one.startsWith('/token'))
+        expect(tokens).toHaveLength(3)
+        expect(tokens[0]).toContain(`Basic ${Buffer.from(key).toString('base64')}`)
+        expect(vendor.seen.filter((one) => one.includes('"Bearer token '))).toHaveLength(4)
+        expect(vendor.charged()).toBe(3)
+      },
+      oauth,
+    )
+  })
+
+  it('that takes several rows at once and answers in their order gives each row its own', async () => {
+    const vendor = await fakeVendor()
+    const inOrder = (file: string) => file.replace('by: id', 'by: order').replace('id: "{row}", ', '')
+    await withVendors(
+      [vendor],
+      async () => {
+        const urls = numbered(30, 'https://www.linkedin.com/in/p')
+        const rows = await batch(urls)
+        expect(rows.map((row) => row.phone)).toEqual(urls.map(phoneOf))
+      },
+      inOrder,
+    )
+  })
+
+  it('that fails five times in a row is left alone, and rows say so', async () => {
+    const vendor = await fakeVendor()
+    const oneByOne = (file: string) => file.replace('concurrent: 20', 'concurrent: 1')
+    await withVendors(
+      [vendor],
+      async () => {
+        const errors = (await batch(numbered(12, 'Faulty'))).map((row) => row._error)
+        const count = (text: string) => errors.filter((error) => error === text).length
+        expect([count('outcome_unknown'), count('Not asked: vendor1 (failing)')]).toEqual([5, 7])
+        expect(vendor.asked.size).toBe(5)
+      },
+      oneByOne,
+    )
+  })
+
+  it('gets no more of its credits in a day than its file permits', async () => {
+    const vendor = await fakeVendor()
+    await withVendors(
+      [vendor],
+      async () => {
+        await batch(numbered(8, 'King'))
+        const [row] = await batch(['Late'])
+        expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
+      },
+      (file) => `max_cost_per_day: 3\n${file}`,
+    )
+  })
+
+  it('is asked where the condition of an order is true, of a row or of what the catalogue knows', async () => {
+    const [one, two] = [await fakeVendor(), await fakeVendor()]
+    await withVendors([one, two], async () => {
+      writeFileSync(join(here.home, 'companies.csv'), 'name,domain,headcount\nBig,big.example,900\n')
+      expect((await run('data', 'import', 'companies', 'companies.csv')).code).toBe(0)
+      await here.json('providers', 'order', 'email', 'vendor2', '--when', 'headcount > 500')
+      await here.json(
+        'providers',
+        'order',
+        'email',
+        'vendor1',
+        '--when',
+        'country == null && last_name == "King"',
+      )
+      const at = (domain: string, name: string) => [...person(name).slice(0, -1), domain]
+      for (const who of [
+        at('big.example', 'King'),
+        at('small.example', 'King'),
+        at('small.example', 'Nobody'),
+      ])
+        await run('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...who)
+      expect([[...one.asked], [...two.asked]]).toEqual([
+        [
+          ['King', 1],
+          ['Nobody', 1],
+        ],
+        [
+          ['King', 1],
+          ['Nobody', 1],
+        ],
+      ])
+    })
+  })
+
+  it('verifies risky addresses of others, and guesses', async () => {
+    const [one, checker] = [await fakeVendor(), await fakeVendor()]
+    await withVendors([one], async () => {
+      await addProvider(
+        `name: checker
+base_url: ${checker.origin}
+auth: { header: X-API-KEY }
+kinds:
+  verify:
+    needs: [[email]]
+    request: { get: /verify, query: { email: "{email}" } }
+    outcomes: [{ when: "status == 200", is: found }]
+    result: { email_status: body.data.verification.status }
+    cost: { found: 1 }
+`,
+      )
+      expect(await find('Catchall')).toMatchObject({ email_status: 'valid', email_source: 'vendor1' })
+      expect(await find('King')).toMatchObject({ email_status: 'valid' })
+      expect([...checker.asked]).toEqual([['catchall@acme.example', 1]])
+    })
+    await checker.close()
+  })
+
+  it.each([
+    [
+      'leads enrich',
+      person('King'),
+      { full_name: 'Ada King', title: 'CTO', most_probable_email: 'king@acme.example' },
+    ],
+    [
+      'accounts enrich',
+      ['--domain', 'new.example'],
+      { name: 'Ada New', domain: 'new.example', headcount: 7 },
+    ],
+  ])('answers %s where the catalogue has nothing', async (line, who, fields) => {
+    const vendor = await fakeVendor()
+    await withVendors([vendor], async () => {
+      for (const _ of [1, 2])
+        expect(await here.json(...line.split(' '), ...who)).toMatchObject({ ...fields, source: 'vendor1' })
+      expect(vendor.charged()).toBe(10)
+    })
+  })
+})
+
 describe('a batch over vendors', () => {
+  it('uses a budget up, whatever the rows before have not cost', async () => {
+    const vendor = await fakeVendor()
+    await withVendors([vendor], async () => {
+      const rows = await batch(
+        [...numbered(20, 'Nobody'), ...numbered(12, 'King')],
+        '--max-cost',
+        'vendor1=10',
+      )
+      expect([vendor.charged(), rows.filter((row) => row._status === 'found').length]).toEqual([10, 10])
+      await batch(numbered(20, 'https://www.linkedin.com/in/p'), '--max-cost', 'vendor1=50')
+      expect(vendor.charged()).toBe(60)
+    })
+  })
+
+  it.each([
+    ['contacts waterfall --enrichment-type email', 1, 'vendor1'],
+    ['leads enrich', 10, ''],
+  ])(
+    'of %s has the outcome unknown where an answer was lost, names the vendor, and asks no more',
+    async (line, cost, lost) => {
+      const vendor = await fakeVendor()
+      await withVendors([vendor], async () => {
+        const names = ['King', 'Lost', 'Nobody']
+        const rows = names.map((name) => `Ada,${name},acme.example`)
+        writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
+        const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
+        for (const code of [11, 0]) {
+          expect((await run(...batch)).code).toBe(code)
+          expect(outputOf('out.csv').map((row) => [row._status, row._error, row.answers_lost ?? ''])).toEqual(
+            [
+              ['found', '', ''],
+              ['failed', 'outcome_unknown', lost],
+              ['not_found', expect.anything(), ''],
+            ],
+          )
+        }
+        expect([[...vendor.asked.values()], vendor.charged()]).toEqual([[1, 1, 1], 2 * cost])
+      })
+    },
+  )
+
+  it('is quoted by the hit rates of vendors so far, and by budgets', async () => {
+    const [one, two] = [await fakeVendor(), await fakeVendor()]
+    await withVendors([one, two], async () => {
+      await batch([...numbered(12, 'King'), ...numbered(12, 'Nobody')])
+      const names = numbered(100, 'New').map((name) => `Ada,${name},acme.example`)
+      writeFileSync(join(here.home, 'new.csv'), `first_name,last_name,domain\n${names.join('\n')}\n`)
+      const quote = ['contacts', 'waterfall', '--csv', 'new.csv', '--enrichment-type', 'email', '--dry-run']
+      const { json } = await run(...quote, '--json', '--max-cost', 'vendor2=30')
+      expect(json).toMatchObject({
+        providers: [
+          { provider: 'vendor1', kind: 'email', expected: 50, max: 100 },
+          { provider: 'vendor2', kind: 'email', expected: 0, max: 30 },
+        ],
+      })
+      const { stdout } = await here.run(quote, { terminal: true, columns: 110 })
+      expect(stdout).toContain('vendor1 about 50, at most 100 of its credits for email')
+    })
+  })
+
+  it('says of each row which vendors could not be asked, and why', async () => {
+    const vendor = await fakeVendor()
+    await withVendors([vendor], async () => {
+      await find('Broke')
+      writeFileSync(join(here.home, 'people.csv'), 'first_name,last_name,domain\nAda,King,acme.example\n')
+      const batch = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email']
+      await run(...batch, '-o', 'out.csv', '--yes')
+      expect(outputOf('out.csv')).toMatchObject([
+        { _status: 'not_found', _error: 'Not asked: vendor1 (out of credits)' },
+      ])
+    })
+  })
+
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]
     await withVendors([one, two], async () => {
@@ -234,3 +498,224 @@ describe('a batch over vendors', () => {
     })
   })
 })
+
+describe('the key of a vendor', () => {
+  it.each([
+    'header: X-API-KEY',
+    'query: api_key',
+    'bearer: true',
+    'headers: { authorization: "Basic {key_base64}" }',
+  ])('sent as %s is in nothing that is printed, logged, kept, backed up or served', async (auth) => {
+    // It repeats what it was sent, as some do in their errors.
+    const vendor = await fakeVendor((row, _, response) => {
+      const echo = JSON.stringify({ error: `${key} is not valid`, sent: vendor.seen.at(-1) })
+      if (row === 'Lost') response.socket?.destroy()
+      else response.writeHead(row === 'Faulty' ? 500 : row === 'Odd' ? 418 : 401).end(echo)
+    })
+    await withVendors(
+      [vendor],
+      async () => {
+        const printed: string[] = []
+        const say = async (...argv: string[]) => {
+          const { stdout, stderr } = await run(...argv)
+          printed.push(stdout, stderr)
+        }
+        const file = ['--csv', 'people.csv', '--enrichment-type', 'email', '-o', 'out.csv', '--yes']
+        const rows = ['Lost', 'Faulty', 'Odd', 'Badkey'].map((name) => `Ada,${name},acme.example`)
+        writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
+        await say('contacts', 'waterfall', ...file, '-v', '--log', 'log.ndjson')
+        for (const name of ['Lost', 'Badkey'])
+          await say('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...person(name), '-v')
+        await say('providers', 'test', 'vendor1', ...person('Odd'))
+        for (const line of ['list', 'stats', 'balance']) await say('providers', line)
+        for (const line of [
+          'runs list',
+          'runs show --last',
+          'ledger --by provider',
+          'engine status',
+          'doctor',
+        ])
+          await say(...line.split(' '))
+        await say('engine', 'backup', 'copy.db')
+        await say('engine', 'export', 'engine.zip')
+        await say('data', 'export', '--person', 'ada@acme.example')
+        const server = await here.start(['serve', '--port', '0', '--json'])
+        const { base_url: url } = JSON.parse(server.line) as { base_url: string }
+        for (const path of ['/', '/dashboard', '/openapi.json'])
+          printed.push(await (await fetch(new URL(path, url))).text())
+        printed.push((await server.stop()).stderr)
+        const files = readdirSync(here.home, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile() && entry.name !== 'credentials.json')
+          .map((entry) => readFileSync(join(entry.parentPath, entry.name)).toString('latin1'))
+        expect(files.length).toBeGreaterThan(5)
+        const base64 = Buffer.from(key).toString('base64').replace(/=+$/, '')
+        const holding = [...printed, ...files].filter((text) => text.includes(key) || text.includes(base64))
+        expect(holding).toEqual([])
+      },
+      (one) => one.replace('header: X-API-KEY', auth),
+    )
+  })
+})
+
+describe('data forget', () => {
+  it('removes a person from what vendors were asked and answered, and leaves what that cost', async () => {
+    const vendor = await fakeVendor()
+    await withVendors([vendor], async () => {
+      await find('King')
+      await find('Queen')
+      expect((await run('data', 'forget', 'king@acme.example', '--yes')).code).toBe(0)
+      const kept = readFileSync(join(here.home, 'engine.db')).toString('latin1')
+      const wal = existsSync(join(here.home, 'engine.db-wal'))
+        ? readFileSync(join(here.home, 'engine.db-wal')).toString('latin1')
+        : ''
+      expect([/king@acme|"King"/.test(kept + wal), /queen@acme/.test(kept + wal)]).toEqual([false, true])
+      expect(await here.json('providers', 'stats')).toMatchObject([{ asked: 2, found: 2, cost: 2 }])
+    })
+  })
+})
+
+/** What a vendor is asked about: each behaviour of the fakes, the faulty ones seldom. */
+const mixed = (rows: number): string[] =>
+  Array.from({ length: rows }, (_, at) => {
+    const fault = ['Lost', 'Half', 'Garbage', 'Faulty', 'Empty', 'Limited'][Math.floor(at / 8) % 6]
+    const name = at % 8 === 7 ? fault : at % 3 === 1 ? 'Nobody' : at % 5 === 0 ? 'Catchall' : 'King'
+    return `Ada,${name}${at},acme.example,https://www.linkedin.com/in/p${at}${at % 2 ? 'none' : ''}`
+  })
+
+/** The databases that a workspace may be in, with the environment that chooses it. */
+const databases = {
+  SQLite: async () => ({ env: {}, drop: async () => {} }),
+  PostgreSQL: async () => {
+    const { url, drop } = await freshSchema()
+    return { env: { PROSPECT_DATABASE_URL: url }, drop }
+  },
+}
+
+describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof databases)[])(
+  'vendors over %s',
+  (database) => {
+    it.each(tries(['a batch'], ['a batch', 'a server']))(
+      'are asked once, and their costs are recorded, however often %s is killed',
+      async (where) => {
+        const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+        const pick = random(seed)
+        let requests = 0
+        let killAt = Number.POSITIVE_INFINITY
+        let kill = async () => {}
+        const onRequest = (when: 'before' | 'after') => {
+          if (when === 'before') requests++
+          if (requests >= killAt && when === (killAt % 2 ? 'before' : 'after')) {
+            killAt = Number.POSITIVE_INFINITY
+            kill()
+          }
+        }
+        const vendors = [await fakeVendor(byName, onRequest), await fakeVendor(byName, onRequest)]
+        const { env, drop } = await databases[database]()
+        const rows = mixed(tries(60, where === 'a server' ? 120 : 1_000))
+        const edit = (file: string) =>
+          file.replace('timeout: 60s', 'timeout: 2s').replace('size: 250', 'size: 20')
+        await withVendors(
+          vendors,
+          async () => {
+            writeFileSync(
+              join(here.home, 'people.csv'),
+              `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`,
+            )
+            const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address, ...env }
+            const types = ['--enrichment-type', 'email', '--enrichment-type', 'phone']
+            const argv = ['contacts', 'waterfall', '--csv', 'people.csv', ...types, '-o', 'out.csv', '--yes']
+            const kills = tries(2, where === 'a server' ? 3 : 8)
+            const [apiKey = ''] =
+              /pk_\w+/.exec(readFileSync(join(here.home, 'credentials.json'), 'utf8')) ?? []
+            const port = String(await freePort())
+            const far = {
+              ...{ PROSPECT_HOME: join(here.home, 'client'), PROSPECT_API_KEY: apiKey },
+              PROSPECT_BASE_URL: `http://127.0.0.1:${port}/api/v2`,
+            }
+            const serve = ['serve', '--port', port]
+            const start = async () =>
+              where === 'a server' ? await launchServer(prospect, serve, here.home, own) : undefined
+            let server = await start()
+            let killed = 0
+            for (let parts = 0; ; parts++) {
+              const next = () => requests + 1 + pick(Math.ceil(rows.length / kills))
+              killAt = next()
+              const batch = launch(prospect, argv, here.home, server ? far : own)
+              kill = async () => {
+                killed++
+                const victim = server?.server ?? batch
+                victim.kill('SIGKILL')
+                await victim
+                if (!server) return
+                // The client goes on meanwhile.
+                server = await start()
+                if (killed < kills) killAt = next()
+              }
+              if (killed >= kills) killAt = Number.POSITIVE_INFINITY
+              const { exitCode, signal, stderr } = await batch
+              if (signal === undefined && (exitCode === 0 || exitCode === 11)) break
+              if (parts > 3 * kills) throw new Error(`it does not end: ${stderr}`)
+            }
+            await server?.stop()
+            expect(killed).toBe(kills)
+            await expectExact(vendors, here.home, env, `PROSPECT_TEST_SEED=${seed}`)
+          },
+          edit,
+          env,
+        )
+        await drop()
+      },
+    )
+  },
+)
+
+/** Returns a port of this machine that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+/** Expects that no vendor was asked twice, that recorded costs are what it charged, and that the output says the rest. */
+async function expectExact(
+  vendors: readonly FakeVendor[],
+  home: string,
+  { PROSPECT_DATABASE_URL: url = join(home, 'engine.db') }: { PROSPECT_DATABASE_URL?: string },
+  note: string,
+): Promise<void> {
+  const store = await openEngineDatabase(url)
+  const sql = 'SELECT provider, kind, state, cost, subject FROM provider_calls'
+  const calls = await store.read((tx) => tx.all<Record<string, string | number>>(sql))
+  await store.close()
+  const unknown = new Set<string>()
+  for (const [at, vendor] of vendors.entries()) {
+    const twice = [...vendor.asked].filter(([row, times]) => times > (row.startsWith('Limited') ? 2 : 1))
+    expect([twice, note]).toEqual([[], note])
+    const own = calls.filter(({ provider }) => provider === `vendor${at + 1}`)
+    const rowOf = ({ kind, subject }: (typeof own)[number]) => {
+      const { last_name, network_url } = JSON.parse(String(subject)) as Record<string, string>
+      return String(kind === 'phone' ? network_url : last_name)
+    }
+    const known = own.filter(({ state }) => state === 'found' || state === 'not_found')
+    const recorded = known.map((call) => [rowOf(call), Number(call.cost) / 1_000_000])
+    expect([recorded, note]).toEqual([
+      recorded.map(([row]) => [row, vendor.charges.get(String(row)) ?? 0]),
+      note,
+    ])
+    for (const call of own.filter(({ state }) => state === 'unknown'))
+      unknown.add(`${call.kind} ${rowOf(call)}`)
+    const rest = [...vendor.charges.keys()].filter((row) => !own.some((call) => rowOf(call) === row))
+    expect([rest, note]).toEqual([[], note])
+  }
+  for (const row of outputOf('out.csv')) {
+    const isLost = unknown.has(`email ${row.last_name}`) || unknown.has(`phone ${row.linkedin_url}`)
+    const outcome = row._status === 'found' ? 'found' : isLost ? 'outcome_unknown' : 'not_found'
+    expect([row._status === 'failed' ? row._error : row._status, row.last_name, note]).toEqual([
+      outcome,
+      row.last_name,
+      note,
+    ])
+  }
+}

@@ -36,6 +36,8 @@ export interface FakeVendor {
   readonly asked: ReadonlyMap<string, number>
   /** What it charged, in its credits. */
   readonly charged: () => number
+  /** The same by row. */
+  readonly charges: ReadonlyMap<string, number>
   /** Every header and address that arrived. */
   readonly seen: readonly string[]
   close(): Promise<void>
@@ -49,6 +51,11 @@ type Behave = (
   charge: (credits?: number) => void,
 ) => unknown
 
+/** Called when a request has arrived, and when it was charged and answered. */
+type OnRequest = (when: 'before' | 'after') => void
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
 const json = (response: ServerResponse, status: number, body: unknown) =>
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
@@ -56,13 +63,24 @@ const json = (response: ServerResponse, status: number, body: unknown) =>
 export const byName: Behave = (row, times, response, charge) => {
   const found = (status: string) => {
     charge()
-    json(response, 200, { data: { email: `${row.toLowerCase()}@acme.example`, verification: { status } } })
+    const name = row.toLowerCase()
+    response.setHeader('x-spent', '10')
+    json(response, 200, {
+      data: {
+        ...{ email: `${name}@acme.example`, verification: { status }, name: `Ada ${row}`, title: 'CTO' },
+        ...{ domain: `${name}.example`, headcount: 7 },
+      },
+      spent: 10,
+    })
   }
   switch (row.replace(/\d+$/, '')) {
     case 'Nobody':
-      return json(response, 404, { errors: [{ id: 'not_found' }] })
+      response.setHeader('x-spent', '0')
+      return json(response, 404, { errors: [{ id: 'not_found' }], spent: 0 })
     case 'Catchall':
       return found('accept_all')
+    case 'Expired':
+      return times === 1 ? json(response, 401, {}) : found('valid')
     case 'Limited':
       return times === 1 ? json(response, 403, {}) : found('valid')
     case 'Broke':
@@ -93,18 +111,48 @@ export const byName: Behave = (row, times, response, charge) => {
   }
 }
 
-/** Starts a vendor. It takes work under `/phones` too, which is ready at the second poll, under an id of 64 bits. */
-export async function fakeVendor(behave: Behave = byName): Promise<FakeVendor> {
+/** The number of a profile whose handle has a number. */
+export const phoneOf = (url: string): string => `+3361234${1_000 + Number(/\d+/.exec(url)?.[0] ?? 0)}`
+
+/** What is known of work that was submitted. */
+interface Work {
+  readonly items: readonly { readonly id?: string; readonly url: string }[]
+  polls: number
+}
+
+/**
+ * Starts a vendor. It takes work under `/phones` too, which is ready at the second poll, under an id of 64 bits: until then
+ * it is not ready with status 200. It finds nothing for profiles with `none`, and forgets work with one that has `gone`.
+ * Under `/token` it gives out tokens for client credentials.
+ */
+export async function fakeVendor(
+  behave: Behave = byName,
+  onRequest: OnRequest = () => {},
+): Promise<FakeVendor> {
   const asked = new Map<string, number>()
+  const charges = new Map<string, number>()
   const seen: string[] = []
-  const jobs = new Map<string, { items: { id: string; url: string }[]; polls: number }>()
-  let charged = 0
-  const charge = (credits = 1) => {
-    charged += credits
+  const jobs = new Map<string, Work>()
+  const add = (to: Map<string, number>, row: string, by: number): number => {
+    const sum = (to.get(row) ?? 0) + by
+    to.set(row, sum)
+    return sum
   }
-  const count = (row: string): number => {
-    asked.set(row, (asked.get(row) ?? 0) + 1)
-    return asked.get(row) ?? 0
+  const submit = (items: Work['items'], response: ServerResponse) => {
+    for (const { url } of items) {
+      add(asked, url, 1)
+      if (!url.includes('none')) add(charges, url, 10)
+    }
+    const id = `90071992547409${String(93 + jobs.size)}`
+    jobs.set(id, { items, polls: 0 })
+    return response.writeHead(202).end(`{"request_id": ${id}}`)
+  }
+  const poll = (job: Work | undefined, response: ServerResponse) => {
+    if (!job || job.items.some(({ url }) => url.includes('gone'))) return json(response, 404, {})
+    if (++job.polls < 2) return json(response, 200, { success: false })
+    const data = job.items.map(({ id, url }) => ({ id, phone: url.includes('none') ? null : phoneOf(url) }))
+    // Items without an id are told by their order.
+    return json(response, 200, { success: true, data: job.items[0]?.id ? data.reverse() : data })
   }
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -112,35 +160,26 @@ export async function fakeVendor(behave: Behave = byName): Promise<FakeVendor> {
     request.on('end', () => {
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://vendor')
       seen.push(`${request.url} ${JSON.stringify(request.headers)}`)
+      onRequest('before')
+      response.on('finish', () => onRequest('after'))
+      const text = Buffer.concat(chunks).toString()
       if (pathname === '/account') return json(response, 200, { data: { left: 90 } })
-      if (pathname === '/phones') {
-        const { items } = JSON.parse(Buffer.concat(chunks).toString()) as {
-          items: { id: string; url: string }[]
-        }
-        for (const { url } of items) count(url)
-        const id = `90071992547409${String(93 + jobs.size)}`
-        jobs.set(id, { items, polls: 0 })
-        return response.writeHead(202).end(`{"request_id": ${id}}`)
-      }
-      const job = jobs.get(pathname.replace('/phones/', ''))
-      if (job) {
-        if (++job.polls < 2) return json(response, 200, { success: false })
-        const data = job.items.map(({ id, url }, at) => ({
-          id,
-          phone: url.includes('none') ? null : `+336123456${String(10 + at)}`,
-        }))
-        charge(data.filter(({ phone }) => phone).length * 10)
-        return json(response, 200, { success: true, data: data.reverse() })
-      }
-      if (pathname.startsWith('/phones/')) return json(response, 404, {})
-      const row = searchParams.get('last_name') ?? ''
-      return behave(row, count(row), response, charge)
+      if (pathname === '/token')
+        return json(response, 200, { access_token: `token ${seen.length}`, expires_in: 3600 })
+      if (pathname === '/phones') return submit(JSON.parse(text).items, response)
+      if (pathname.startsWith('/phones/')) return poll(jobs.get(pathname.slice(8)), response)
+      // A company is what its domain begins with.
+      const company = capital(searchParams.get('domain')?.split('.')[0] ?? '')
+      const row = searchParams.get('last_name') ?? searchParams.get('email') ?? company
+      const costs = pathname === '/people' || pathname === '/companies' ? 10 : 1
+      return behave(row, add(asked, row, 1), response, (credits = costs) => void add(charges, row, credits))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ asked, seen, charged: () => charged },
+    ...{ asked, charges, seen },
+    charged: () => [...charges.values()].reduce((sum, credits) => sum + credits, 0),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -149,9 +188,23 @@ export async function fakeVendor(behave: Behave = byName): Promise<FakeVendor> {
   }
 }
 
+const others = `  person:
+    needs: [[first_name, last_name, domain]]
+    request: { get: /people, query: { domain: "{domain}", first_name: "{first_name}", last_name: "{last_name}" } }
+    outcomes: [{ when: "body.data.email != null", is: found }, { when: "status == 404", is: not_found }]
+    result: { full_name: body.data.name, email: body.data.email, email_status: body.data.verification.status, title: body.data.title }
+    cost: { header: X-Spent, most: 10 }
+  company:
+    needs: [[domain]]
+    request: { get: /companies, query: { domain: "{domain}" } }
+    outcomes: [{ when: "body.data.name != null", is: found }, { when: "status == 404", is: not_found }]
+    result: { name: body.data.name, domain: body.data.domain, headcount: body.data.headcount }
+    cost: { from: body.spent, most: 10 }
+`
+
 /** The file of a provider of such a vendor, which is quick. */
 export const fakeFile = (origin: string, name = 'acmemail', timeout = '60s'): string =>
-  `timeout: ${timeout}\n${acmemail(origin)}`
+  `timeout: ${timeout}\n${acmemail(origin)}${others}`
     .replace('name: acmemail', `name: ${name}`)
     .replace('rates: [15/s, 500/min], ', '')
     .replace('every: 5s', 'every: 10ms')

@@ -414,6 +414,10 @@ export function resolvesNothing(operation: Operation, body: unknown): boolean {
   return isBlank(body, identifying)
 }
 
+/** Returns the data vendors whose answer about a contact was lost, where nobody found anything. */
+export const answersLost = (body: unknown): readonly string[] =>
+  isObject(body) && Array.isArray(body.answers_lost) ? body.answers_lost.map(String) : []
+
 /** Returns whether the text of a 400 says that a lookup found nothing. */
 export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)
 

@@ -41,6 +41,7 @@ export const bulkResults = <S extends z.ZodType>(record: S) =>
       z.array(record.nullable()),
       'One record for each item, in the order given; null where nothing was found',
     ),
+    answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),
   })
 
 /** The current position of a person. */
@@ -214,6 +215,9 @@ export const contactResult = () =>
     personal_email_source: value.maybe('Who gave the personal email address').optional(),
     phone_source: value.maybe('Who gave the phone numbers').optional(),
     answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),
+    not_asked: value
+      .strings('Data vendors that could not be asked, and why, where nothing was found')
+      .optional(),
     credits_used: value.count('Credits charged for this contact'),
     custom: value.echo(),
     message: value.string('No data found, when nothing was, and why').optional(),

@@ -58,7 +58,11 @@ export async function sendTogether(
     if (choices.dryRun) {
       checkFits(given)
       const left = await readRemaining(context, operation, {})
-      return showQuote(context, 'reply' in left ? left : quoteItems(operation, rows, left))
+      return showQuote(
+        context,
+        { operation, constants: {} },
+        'reply' in left ? left : quoteItems(operation, rows, left),
+      )
     }
     const input = await askMissing(context, shape, given)
     checkFits(input)

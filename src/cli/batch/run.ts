@@ -70,7 +70,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     const stopWatching = capYoungGeneration()
     const result = await runBatch(toRequest(context, command), ports).finally(stopWatching)
     if (result.kind === 'mapping') return printMapping(context, result.mapping)
-    if (result.kind === 'quote') return showQuote(context, result.quote)
+    if (result.kind === 'quote') return showQuote(context, command, result.quote)
     // A reader that left early (`| head`) has what it wanted, where nothing was spent.
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
@@ -186,7 +186,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
         if (!('reply' in quote)) balance = quote.balance
         return quote
       }
-      return confirmQuote(context, remember)
+      return confirmQuote(context, { operation, constants }, remember)
     },
     showCounting: () => startProgress(context, ({ rows }) => `${formatNumber(rows)} rows counted`),
     showProgress: async (run, workers) => {

@@ -8,7 +8,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { errors, failureOf } from '../../api/calls/errors.js'
+import { ApiError, errors, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, saysNothingFound } from '../../api/operations/table.js'
@@ -16,6 +16,7 @@ import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { Context } from '../context/context.js'
 import { reportOfReply, UsageError } from '../context/errors.js'
+import { reportOf } from '../messages.js'
 import { formatOf } from '../output/output.js'
 import { print } from '../output/print.js'
 import { canDraw, startProgress } from '../output/progress.js'
@@ -220,8 +221,15 @@ export function printRefusedBody(context: Context, body: unknown): Promise<void>
   return print(context.withGlobals(whole), redactBody(context, body))
 }
 
-/** Reports that a lookup found nothing; returns its exit code. */
-export async function reportNothingFound(context: Context, status: number | null = null): Promise<number> {
+/** Reports that a lookup found nothing, and which data vendors' answers were lost; returns its exit code. */
+export async function reportNothingFound(
+  context: Context,
+  status: number | null = null,
+  lost: readonly string[] = [],
+): Promise<number> {
+  const loss =
+    lost.length > 0 ? reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') })) : undefined
+  if (loss) return reportError(context, loss)
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
   const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
   return reportError(context, { ...report, hint })

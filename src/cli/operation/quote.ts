@@ -13,11 +13,12 @@ import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
-import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
+import type { ProviderKind } from '../../providers/definition.js'
+import type { Basis, BatchQuote, ProviderQuote, Shortage } from '../../runs/plan/quote.js'
 import type { Remaining, TargetRefusal } from '../../runs/ports.js'
 import type { Context, DataSource, TargetContext } from '../context/context.js'
 import { isLargePrice } from '../context/home.js'
-import { openStateOf } from '../context/open-databases.js'
+import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
 import { print } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
@@ -113,27 +114,53 @@ async function matchesOf(context: Context, operation: Operation, input: Input): 
   return isOk(reply) ? numberAt(reply.body, 'total_count') : undefined
 }
 
+/** What a batch asks for. */
+type Asked = Pick<OperationRequest, 'operation'> & { readonly constants: Input }
+
+/** Returns what the lookups of a quote may cost at data vendors of the workspace. */
+async function quoteProviders(
+  context: Context,
+  { operation: { id }, constants }: Asked,
+  { lookups }: BatchQuote,
+): Promise<readonly ProviderQuote[] | undefined> {
+  const types = [constants.enrichment_type].flat() as ProviderKind[]
+  const kind = { 'leads.enrich': 'person', 'accounts.enrich': 'company' } as const
+  const kinds = id.startsWith('contacts.enrich') ? types : id in kind ? [kind[id as keyof typeof kind]] : []
+  if (kinds.length === 0 || !(await context.hasVendors())) return undefined
+  const { createRegistry } = await import('../../providers/registry.js')
+  const registry = createRegistry(await openEngineStore(context))
+  return registry.quote(kinds, lookups, context.globals.maxCost)
+}
+
 /** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
-export async function showQuote(context: Context, quote: BatchQuote | TargetRefusal): Promise<number> {
+export async function showQuote(
+  context: Context,
+  asked: Asked,
+  quote: BatchQuote | TargetRefusal,
+): Promise<number> {
   // The options of output are about the rows, except a format that a quote has too.
   const { format } = context.globals
   const kept = format === 'table' || format === 'json' ? format : undefined
   const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
   if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
-  await print(shown, withoutUndefined({ ...quote, source: await context.source() }), { layout: quoteView })
+  const providers = await quoteProviders(context, asked, quote)
+  const view = withoutUndefined({ ...quote, providers, source: await context.source() })
+  await print(shown, view, { layout: quoteView })
   return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
 }
 
 /** Shows a quote and asks whether to start. Throws Stop where the answer is no. */
 export async function confirmQuote(
   context: Context,
+  asked: Asked,
   makeQuote: () => Promise<BatchQuote | TargetRefusal>,
 ): Promise<void> {
   if (!canAsk(context)) return
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
-  const shown = withoutUndefined({ ...quote, source: await context.source() })
+  const providers = await quoteProviders(context, asked, quote)
+  const shown = withoutUndefined({ ...quote, providers, source: await context.source() })
   showAbove(context, (look) => quoteView(shown, look))
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
   const isLarge = isLargePrice(context, quote.credits.max, quote.balance)
@@ -168,7 +195,10 @@ function shortageText(quote: BatchQuote, shortage: Shortage): string {
 const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
 
 /** A quote, and where its answers would come from. */
-type ShownQuote = BatchQuote & { readonly source?: DataSource }
+type ShownQuote = BatchQuote & {
+  readonly source?: DataSource
+  readonly providers?: readonly ProviderQuote[]
+}
 
 function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
   const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
@@ -184,6 +214,7 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Stored: storedText(quote),
     'Email only': emailOnlyText(quote.email_only),
     Credits: isFree ? 'none' : creditsText(quote),
+    Providers: (quote.providers ?? []).map(providerText).join(' · '),
     Profiles:
       quote.profiles_max === null ? '' : `at most ${formatNumber(quote.profiles_max)} of the daily quota`,
     Expected: isFree ? '' : basisText(quote.basis),
@@ -251,6 +282,11 @@ const storedText = ({ stored, lookups }: BatchQuote): string =>
 function creditsText({ credits: { min, expected, max }, expected_range: range }: BatchQuote): string {
   const likely = range ? `${formatNumber(range[0])} to ${formatNumber(range[1])}` : formatNumber(expected)
   return `at least ${formatNumber(min)}, about ${likely}, at most ${formatNumber(max)}`
+}
+
+const providerText = ({ provider, kind, expected, max }: ProviderQuote): string => {
+  const about = expected === null ? '' : `about ${formatNumber(expected)}, `
+  return `${provider} ${about}at most ${formatNumber(max)} of its credits for ${kind.replace('_', ' ')}`
 }
 
 const shareText = (share: number): string =>

@@ -2,7 +2,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { type OperationId, operation, resolvesNothing } from '../../api/operations/table.js'
+import { answersLost, type OperationId, operation, resolvesNothing } from '../../api/operations/table.js'
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
@@ -41,8 +41,12 @@ export async function printNothing(context: Context, id: OperationId): Promise<n
   return exitCodes.ok
 }
 
-/** Prints the result of a job of this machine. Returns whether anything was found. */
-export async function printResult(context: Context, job: AsyncJob, known?: KnownRecords): Promise<boolean> {
+/** Prints the result of a job of this machine, and returns what `printFound` does. */
+export async function printResult(
+  context: Context,
+  job: AsyncJob,
+  known?: KnownRecords,
+): ReturnType<typeof printFound> {
   const { kind } = job
   if (kind === 'contact_enrichment') {
     const body = await readResult(context, 'contacts.get', job)
@@ -57,23 +61,27 @@ export async function printResult(context: Context, job: AsyncJob, known?: Known
   return printFound(context, { kind, single: false }, () => recordsOf(admin, job), known)
 }
 
-/** Prints the records of accepted work, `single` without a list around it. Returns whether anything was found. */
+/**
+ * Prints the records of accepted work, `single` without a list around it. Where nothing was found, it returns the data
+ * vendors whose answers were lost.
+ */
 export async function printFound(
   context: Context,
   { kind, single }: { readonly kind: EventKind; readonly single: boolean },
   records: Records,
   known?: KnownRecords,
-): Promise<boolean> {
+): Promise<readonly string[] | undefined> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
     await printRecords(context, known?.without(records) ?? records, { columns })
     known?.report()
-    return true
+    return undefined
   }
   const found = await Array.fromAsync(records())
   await print(context, single ? found[0] : found, kind === 'list_import' ? {} : { columns })
   const sync = operation('contacts.enrich_sync')
-  return kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
+  const isFound = kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
+  return isFound ? undefined : [...new Set(found.flatMap(answersLost))]
 }
 
 /** Reads what the API stores of a job, which is free and not rate limited. */

@@ -151,8 +151,8 @@ async function reportOutcome(
   interruption: number | undefined,
 ): Promise<number> {
   const result = resultCommand(job.kind, job.id)
-  const isFound =
-    job.state === 'finished' && wait.printsResult ? await printResult(context, job, known) : true
+  const lost =
+    job.state === 'finished' && wait.printsResult ? await printResult(context, job, known) : undefined
   const kept = job.done > 0 ? `What was found before is kept: ${result}. ` : ''
   const next = {
     afterFailure: `${kept}Try it again: prospect engine jobs retry ${job.id}`,
@@ -161,7 +161,7 @@ async function reportOutcome(
   const report = reportOfWork(job, next, interruption)
   if (report) return reportError(context, report)
   if (job.kind === 'list_import') await reportUnresolved(context, job, lineOf)
-  if (!isFound) return reportNothingFound(context)
+  if (lost) return reportNothingFound(context, null, lost)
   const hint = job.done === 0 ? await explainMissing(context) : undefined
   if (hint !== undefined) context.notify(hint)
   context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`)

@@ -164,13 +164,13 @@ async function watchRemote(context: Context, work: RemoteWork, interrupted: Abor
   if (progress.state !== 'going' && before === 'going') await recordSpent(context, id, progress.spent)
   const interruption = exitOfSignal(interrupted)
   const state = { kind, operation: id, ...progress }
-  const isFound =
+  const lost =
     progress.state === 'finished'
       ? await printFound(context, accepted, () => watch.records(), work.known)
-      : true
+      : undefined
   const report = reportOfWork(state, await nextSteps(context, work, progress), interruption)
   if (report) return reportError(context, report)
-  if (!isFound) return reportNothingFound(context)
+  if (lost) return reportNothingFound(context, null, lost)
   context.notify(successText(state))
   return interruption ?? exitCodes.ok
 }

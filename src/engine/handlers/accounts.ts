@@ -3,7 +3,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { Account, CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
-import { askVendorsFor, toVendorAccount } from './vendors.js'
+import { askVendorsFor, toVendorAccount, unlessLost } from './vendors.js'
 
 /** Handlers of the area `accounts`. */
 export const accounts: HandlersOf<'accounts'> = {
@@ -13,24 +13,28 @@ export const accounts: HandlersOf<'accounts'> = {
     const query = toEnrichQuery(input)
     const account = await source.company(query)
     if (account) return { output: accountFor(input, account), used: { company: 1 } }
-    const other = await askVendorsFor(context, 'company', toVendorQuery(input))
-    if (!other) throw new ApiError('no_company_found')
+    const lost = new Set<string>()
+    const other = await askVendorsFor(context, 'company', toVendorQuery(input), lost)
+    if (!other) throw unlessLost(lost, 'no_company_found')
     return { output: accountFor(input, toVendorAccount(other)) }
   },
   /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
   'accounts.bulk_enrich': async (context) => {
     const { input, source } = context
     const found = await Promise.all(input.accounts.map(async (one) => source.company(toEnrichQuery(one))))
+    const lost = new Set<string>()
     const all = await Promise.all(
       found.map(async (account, at) => {
-        const other = account
-          ? undefined
-          : await askVendorsFor(context, 'company', toVendorQuery(input.accounts[at] ?? {}))
-        return account ?? (other && toVendorAccount(other))
+        if (account) return account
+        const other = await askVendorsFor(context, 'company', toVendorQuery(input.accounts[at] ?? {}), lost)
+        return other && toVendorAccount(other)
       }),
     )
     return {
-      output: { results: all.map((account) => (account ? accountFor(input, account) : null)) },
+      output: {
+        results: all.map((account) => (account ? accountFor(input, account) : null)),
+        ...(lost.size > 0 && { answers_lost: [...lost] }),
+      },
       used: { company: found.filter(Boolean).length },
     }
   },

@@ -15,7 +15,7 @@ import {
   withAccounts,
 } from './imports.js'
 import { findPersona } from './personas.js'
-import { askVendorsFor, toVendorPerson } from './vendors.js'
+import { askVendorsFor, toVendorPerson, unlessLost } from './vendors.js'
 
 /** Handlers of the area `leads`. */
 export const leads: HandlersOf<'leads'> = {
@@ -24,24 +24,28 @@ export const leads: HandlersOf<'leads'> = {
     const { input, source, now } = context
     const person = await source.person(toPersonQuery(input))
     if (person) return { output: personFor(input, person, now), used: { person: 1 } }
-    const other = await askVendorsFor(context, 'person', toPersonQuery(input))
-    if (!other) throw new ApiError('no_person_found')
+    const lost = new Set<string>()
+    const other = await askVendorsFor(context, 'person', toPersonQuery(input), lost)
+    if (!other) throw unlessLost(lost, 'no_person_found')
     return { output: personFor(input, toVendorPerson(other), now) }
   },
   /** `POST /leads/bulk_enrich`: each resolved person is paid for. */
   'leads.bulk_enrich': async (context) => {
     const { input, source, now } = context
     const found = await Promise.all(input.leads.map(async (one) => source.person(toPersonQuery(one))))
+    const lost = new Set<string>()
     const all = await Promise.all(
       found.map(async (person, at) => {
-        const other = person
-          ? undefined
-          : await askVendorsFor(context, 'person', toPersonQuery(input.leads[at] ?? {}))
-        return person ?? (other && toVendorPerson(other))
+        if (person) return person
+        const other = await askVendorsFor(context, 'person', toPersonQuery(input.leads[at] ?? {}), lost)
+        return other && toVendorPerson(other)
       }),
     )
     return {
-      output: { results: all.map((person) => (person ? personFor(input, person, now) : null)) },
+      output: {
+        results: all.map((person) => (person ? personFor(input, person, now) : null)),
+        ...(lost.size > 0 && { answers_lost: [...lost] }),
+      },
       used: { person: found.filter(Boolean).length },
     }
   },

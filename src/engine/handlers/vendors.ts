@@ -7,27 +7,27 @@ type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'asking'>
 /** What a vendor found, with its name. */
 type Found = Required<Pick<VendorReply, 'name' | 'fields'>>
 
-/**
- * Asks the data vendors of the workspace about a person or a company that the catalogue lacks. Throws where nobody knows it
- * and an answer was lost, which may be charged.
- */
+/** Asks the data vendors of the workspace about a person or a company that the catalogue lacks. Those whose answer was lost are added to `lost`. */
 export async function askVendorsFor(
   { vendors, asking }: Asks,
   kind: VendorKind,
   subject: PersonQuery & { readonly country?: string | undefined },
+  lost: Set<string>,
 ): Promise<Found | undefined> {
-  if (!vendors) return undefined
   const asked = asking()
-  if (!(await vendors.has(asked.workspaceId))) return undefined
-  const lost: string[] = []
+  if (!vendors || !(await vendors.has(asked.workspaceId))) return undefined
+  const own: string[] = []
   for await (const { name, is, fields } of vendors.ask(kind, subject, asked)) {
     if (fields) return { name, fields }
-    if (is === 'unknown') lost.push(name)
+    if (is === 'unknown') own.push(name)
   }
-  if (lost.length > 0)
-    throw new ApiError('bad_gateway', { reason: `nothing that arrived; ${lost.join(', ')} may have charged` })
+  for (const name of own) lost.add(name)
   return undefined
 }
+
+/** Returns what nobody knows is refused with: a lost answer may be charged. */
+export const unlessLost = (lost: ReadonlySet<string>, none: 'no_person_found' | 'no_company_found') =>
+  lost.size > 0 ? new ApiError('vendor_answer_lost', { names: [...lost].join(', ') }) : new ApiError(none)
 
 const emptyPerson = {
   ...{ first_name: null, last_name: null, full_name: null, title: null, headline: null, summary: null },

@@ -80,6 +80,7 @@ export async function runWaterfall(
     ...(asked('phone') && sources && { phone_source: phones?.source ?? null }),
     ...(nothing && { message: messageOf(tour) }),
     ...(nothing && tour.lost.size > 0 && { answers_lost: [...tour.lost] }),
+    ...(nothing && tour.skipped.size > 0 && { not_asked: notAsked(tour) }),
   }
   const isPaid = (one: Sourced<FoundEmail> | undefined) => one?.isOurs === true && isAcceptable(one.value)
   const used: Used = {
@@ -91,14 +92,17 @@ export async function runWaterfall(
 }
 
 /** What to say where nothing was found. */
-function messageOf({ lost, skipped }: Tour): string {
-  const notAsked = [...skipped].map(([name, why]) => `${name} (${why.replaceAll('_', ' ')})`)
+function messageOf(tour: Tour): string {
+  const { lost, skipped } = tour
   return [
     'No data found',
     ...(lost.size > 0 ? [`the answer of ${[...lost].join(', ')} was lost and may be charged`] : []),
-    ...(notAsked.length > 0 ? [`not asked: ${notAsked.join(', ')}`] : []),
+    ...(skipped.size > 0 ? [`not asked: ${notAsked(tour).join(', ')}`] : []),
   ].join('; ')
 }
+
+const notAsked = ({ skipped }: Tour): string[] =>
+  [...skipped].map(([name, why]) => `${name} (${why.replaceAll('_', ' ')})`)
 
 /** The providers to ask, the contact to ask about, and what happened on the way. */
 interface Tour {

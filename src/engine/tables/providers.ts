@@ -155,35 +155,29 @@ export const findCall = (tx: Connection, key: CallKey): Promise<ProviderCall | u
 /** Records a question before it is sent. It fails where another process has done so. */
 export const insertCall = (tx: Connection, call: ProviderCall): Promise<void> => callTable.insert(tx, call)
 
-/** Changes a call that is in a state; returns whether it was. */
+const ofOpen = `${ofCall} AND attempt = ? AND state IN ('asked', 'submitted', 'unknown')`
+
+/** Changes a call without an answer; one that comes after it was given up counts too. Returns whether there was one. */
 export const updateCall = async (
   tx: Connection,
   call: ProviderCall,
-  from: ProviderCallState,
   change: Partial<ProviderCall>,
-): Promise<boolean> =>
-  (await callTable.update(
-    tx,
-    change,
-    `${ofCall} AND attempt = ? AND state = ?`,
-    ...keyOf(call),
-    call.attempt,
-    from,
-  )) > 0
+): Promise<boolean> => (await callTable.update(tx, change, ofOpen, ...keyOf(call), call.attempt)) > 0
 
-/** Forgets a question that was not sent. */
+/** Forgets a question that the vendor did not take. */
 export const dropCall = (tx: Connection, call: ProviderCall) =>
-  tx.run(
-    `DELETE FROM provider_calls WHERE ${ofCall} AND attempt = ? AND state = 'asked'`,
-    ...keyOf(call),
-    call.attempt,
-  )
+  tx.run(`DELETE FROM provider_calls WHERE ${ofOpen}`, ...keyOf(call), call.attempt)
 
 /** How many requests to a provider are in flight in all processes. */
-export const countInFlight = (tx: Connection, workspaceId: string, provider: string, now: number) =>
+export const countInFlight = async (
+  tx: Connection,
+  workspaceId: string,
+  provider: string,
+  now: number,
+): Promise<number> =>
   callTable.count(
     tx,
-    "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ?",
+    "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0",
     ...[workspaceId, provider, now],
   )
 
@@ -202,7 +196,12 @@ export async function takeSlot(
 }
 
 /** Lets the next call begin no earlier than a moment in microseconds. */
-export const postpone = (tx: Connection, workspaceId: string, name: string, untilUs: number) =>
+export const postpone = async (
+  tx: Connection,
+  workspaceId: string,
+  name: string,
+  untilUs: number,
+): Promise<unknown> =>
   tx.run(
     `UPDATE providers SET next_at = ? WHERE ${ofName} AND next_at < ?`,
     ...[untilUs, workspaceId, name, untilUs],
@@ -214,6 +213,19 @@ const budgetInsert = insertInto(
   'ON CONFLICT DO NOTHING',
 )
 
+const ofBudget = 'workspace_id = ? AND run = ? AND provider = ?'
+
+/** Returns what a run, or a day, costs at a provider so far. */
+export const readSpent = (
+  tx: Connection,
+  { workspaceId, run, provider }: Pick<ProviderCall, 'workspaceId' | 'run' | 'provider'>,
+): Promise<number> =>
+  readNumber(
+    tx,
+    `SELECT coalesce(sum(spent), 0) FROM provider_budgets WHERE ${ofBudget}`,
+    ...[workspaceId, run, provider],
+  )
+
 /** Adds to what a run, or a day, costs at a provider, unless that would be more than `most`. Returns whether it was added. */
 export async function spendBudget(
   tx: Connection,
@@ -222,8 +234,7 @@ export async function spendBudget(
   most = Number.MAX_SAFE_INTEGER,
 ): Promise<boolean> {
   await tx.run(budgetInsert.sql, workspaceId, run, provider, 0)
-  const sql =
-    'UPDATE provider_budgets SET spent = spent + ? WHERE workspace_id = ? AND run = ? AND provider = ? AND spent + ? <= ?'
+  const sql = `UPDATE provider_budgets SET spent = spent + ? WHERE ${ofBudget} AND spent + ? <= ?`
   return (await tx.run(sql, amount, workspaceId, run, provider, amount, most)) > 0
 }
 
@@ -276,5 +287,23 @@ export async function sumCalls(
     ...{ asked: Number(row.asked), found: Number(row.found), notFound: Number(row.not_found) },
     ...{ unknown: Number(row.unknown), failed: Number(row.failed), cost: Number(row.cost) },
     ...{ atRisk: Number(row.at_risk), costFound: Number(row.cost_found), ms: Number(row.ms) },
+  }))
+}
+
+/** What a provider was asked by a member in a run on a day (UTC), and what that cost in its credits, the oldest day first. */
+export async function listCosts(tx: Connection, workspaceId: string) {
+  const rows = await tx.all<StoredRow>(
+    `SELECT asked_at / 86400000 AS day, provider, kind, run, ${groupings.member} AS member, count(*) AS calls, sum(cost) AS cost
+     FROM provider_calls WHERE workspace_id = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`,
+    workspaceId,
+  )
+  return rows.map(({ day, provider, kind, run, member, calls, cost }) => ({
+    day: new Date(Number(day) * 86_400_000).toISOString().slice(0, 10),
+    ...{ provider: String(provider), operation: String(kind), run: String(run) },
+    ...{
+      member: member === '' ? null : String(member),
+      calls: Number(calls),
+      cost: Number(cost) / 1_000_000,
+    },
   }))
 }

@@ -8,7 +8,8 @@ import {
 } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isMetered } from '../../api/operations/facts.js'
-import { type Operation, resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
+import { answersLost, type Operation, resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
+import { isObject } from '../../api/values/objects.js'
 
 export interface JournalRow {
   /** Number of the row, counted from 0 after the header. */
@@ -194,7 +195,7 @@ export type AnswerSource = 'live' | 'store' | 'duplicate'
 export interface RowAnswer {
   readonly status: RowStatus
   readonly error: string | null
-  /** Body of the reply when something was found, else undefined. */
+  /** Body of the reply when something was found, else undefined; of a lost answer of a data vendor, who that is. */
   readonly body: unknown
   /** The body as JSON, where it is available. */
   readonly text?: string
@@ -228,17 +229,26 @@ type ReplyVerdict =
 /** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyVerdict {
   if (isOk(reply)) {
+    const lost = answersLost(reply.body)
+    if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
     const found = !resolvesNothing(operation, reply.body)
-    return toAnswer(found ? 'found' : 'not_found', null, reply, found)
+    return toAnswer(found ? 'found' : 'not_found', found ? null : notAskedIn(reply.body), reply, found)
   }
   if (reply.unknown && isMetered(operation)) return { kind: 'answer', answer: unknownAnswer }
   const failure = failureOf(reply.status, reply.body)
   if (failure.stops) return { kind: 'stop', failure }
+  if (failure.code === unknownAnswer.error) return { kind: 'answer', answer: unknownAnswer }
   if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
   if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
     return toAnswer('not_found', failure.text, reply, false)
   const invalid = reply.status === 400 || reply.status === 422
   return toAnswer(invalid ? 'invalid' : 'failed', failure.text, reply, false)
+}
+
+/** Returns which data vendors could not be asked, and why; null where all were. */
+function notAskedIn(body: unknown): string | null {
+  const names = isObject(body) && Array.isArray(body.not_asked) ? body.not_asked : []
+  return names.length > 0 ? `Not asked: ${names.join(', ')}` : null
 }
 
 function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBody: boolean): ReplyVerdict {

@@ -137,15 +137,19 @@ export interface Spent {
   readonly doubted: number
   /** Email of the member who paid; null where that is not known. */
   readonly member: string | null
+  /** The data vendor that was asked, and what that cost in its own credits, which are none of ours. */
+  readonly provider?: string
+  readonly cost?: number
 }
 
 /** What spending can be summed by. */
-export const spentDimensions = ['run', 'day', 'operation', 'profile', 'target', 'member'] as const
+export const spentDimensions = ['run', 'day', 'operation', 'profile', 'target', 'member', 'provider'] as const
 
 type SpentDimension = (typeof spentDimensions)[number]
 
 /** What was spent under the same keys, such as by a member on a day. The run of single calls is null, and so is an unknown member. */
-export type SpentSum = Partial<Pick<Spent, SpentDimension>> & Pick<Spent, 'calls' | 'credits' | 'doubted'>
+export type SpentSum = Partial<{ readonly [name in SpentDimension]: Spent[name] | null }> &
+  Pick<Spent, 'calls' | 'credits' | 'doubted' | 'cost'>
 
 /** Returns sums of spending. They are ordered by each dimension in turn, its keys in the order in which they first occur. */
 export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[]): readonly SpentSum[] {
@@ -160,8 +164,10 @@ export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[])
     .flatMap((group) => {
       const [first] = group
       if (!first) return []
-      const keys = Object.fromEntries(by.map((name) => [name, first[name]]))
-      return [{ place: placesOf(first), sum: { ...keys, ...totalSpent(group) } }]
+      const keys = Object.fromEntries(by.map((name) => [name, first[name] ?? null]))
+      const cost = group.reduce((sum, one) => sum + (one.cost ?? 0), 0)
+      const own = by.includes('provider') && first.provider !== undefined ? { cost } : {}
+      return [{ place: placesOf(first), sum: { ...keys, ...totalSpent(group), ...own } }]
     })
     .sort((one, other) => compare(one.place, other.place))
     .map(({ sum }) => sum)

@@ -175,7 +175,14 @@ export function rowColumnsOf(asked: ResultRequest, explode: boolean): RowColumns
 }
 
 /** Columns that say who gave a value: only data vendors of the user's own fill them. */
-const sourceColumns = ['source', 'email_source', 'personal_email_source', 'phone_source', 'answers_lost']
+const sourceColumns = [
+  'source',
+  'email_source',
+  'personal_email_source',
+  'phone_source',
+  'answers_lost',
+  'not_asked',
+]
 
 function usualColumns(request: ResultRequest, many: Many | undefined): ResultColumn[] {
   const columns = askedColumns(request, many)

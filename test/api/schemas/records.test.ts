@@ -33,7 +33,7 @@ describe('record schemas', () => {
     [
       'contact result',
       record.contactResult(),
-      'enrichment_id, first_name, last_name, network_profile_url, status, email?, email_status?, personal_email?, personal_email_status?, phone?, phone_details?, email_source?, personal_email_source?, phone_source?, answers_lost?, credits_used, custom?, message?',
+      'enrichment_id, first_name, last_name, network_profile_url, status, email?, email_status?, personal_email?, personal_email_status?, phone?, phone_details?, email_source?, personal_email_source?, phone_source?, answers_lost?, not_asked?, credits_used, custom?, message?',
     ],
     ['list', record.listRecord(), 'id, name, network_list_id, created_at, updated_at, status'],
     ['pagination', record.pagination(), 'page?, per_page, total_count, has_more, next_cursor?'],

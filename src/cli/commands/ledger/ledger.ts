@@ -5,6 +5,7 @@ import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs
 import type { RunsLocation } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
 import { reportOfReply, Stop } from '../../context/errors.js'
+import { openWorkspaceOwner } from '../../context/open-databases.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -25,6 +26,7 @@ const ledgerOptions = optionRows({
   ...rangeOptions,
   member: ['<email>', 'only what this member spent'],
   run: ['<id>', 'only this run (an id or its beginning)'],
+  provider: ['<name>', 'only what this data vendor of your own was asked'],
   ...sharedOptions,
 })
 
@@ -40,20 +42,26 @@ async function showLedger(
   context: Context,
   { options }: Invocation<OptionsOf<typeof ledgerOptions>>,
 ): Promise<number> {
-  const { by, member, run } = options
+  const { by, member, run, provider } = options
   const spending = await openSpending(context, runPlaceOf(context, options))
-  const all = await spending.list({ ...readDays(context, options), profile: context.globals.profile })
+  const days = readDays(context, options)
+  const own = await spending.list({ ...days, profile: context.globals.profile })
+  const ofProviders = provider !== undefined || by?.includes('provider') === true
+  const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, own))] : own
   const id = run === undefined ? undefined : await wholeRunId(run, all)
   const spent = all.filter(
     (one) =>
       (id === undefined || one.run === id) &&
+      (provider === undefined || one.provider === provider) &&
       (member === undefined || one.member?.toLowerCase() === member.toLowerCase()),
   )
-  const names = by ?? ['day', 'profile', 'target', 'operation', 'run']
+  const usual = ['day', 'profile', 'target', 'operation', 'run']
+  const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
   const total = totalSpent(spent)
   await print(context, by ? sumSpent(spent, by) : spent, {
     columns: [
       ...[...names, 'calls', 'credits'],
+      ...(ofProviders ? ['cost'] : []),
       ...(total.doubted > 0 ? ['doubted'] : []),
       ...(by ? [] : ['member']),
     ],
@@ -62,6 +70,23 @@ async function showLedger(
     total,
   })
   return exitCodes.ok
+}
+
+/** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
+async function spentAtProviders(context: Context, days: Days, own: readonly Spent[]): Promise<Spent[]> {
+  const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
+  if (!workspace) return []
+  const { listCosts } = await import('../../../engine/tables/providers.js')
+  const [profile, target] = [profileName(context), await targetName(context)]
+  const runs = new Set(own.map(({ run }) => run))
+  const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
+  const { from = '', to = '9999' } = days
+  const spent = costs
+    .filter(({ day }) => from <= day && day <= to)
+    // Single calls have no run here.
+    .map((cost) => ({ ...cost, run: runs.has(cost.run) ? cost.run : null }))
+    .map((cost) => ({ ...cost, profile, target, credits: 0, doubted: 0 }))
+  return sumSpent(spent, spentDimensions) as Spent[]
 }
 
 /** Returns the id of a run that spent something, given its beginning. Throws a `Stop` (exit 9) where there is none. */

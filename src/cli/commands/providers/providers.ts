@@ -17,6 +17,7 @@ import { type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { askSecret } from '../../output/prompt.js'
 import { bars } from '../../output/records.js'
+import { redactBody } from '../../output/report-error.js'
 import { formatNumber, type Look } from '../../output/text.js'
 
 export const providersCommand: CommandFactory = ({ group }) =>
@@ -108,11 +109,15 @@ const addCommand: CommandFactory = ({ command }) =>
       return { added: name, kinds: added ? kindsOf(added) : [] }
     })
 
-async function readSource({ streams }: Context, source: string): Promise<string> {
+async function readSource({ streams, notify }: Context, source: string): Promise<string> {
   const path = resolve(streams.cwd, source)
   if (existsSync(path)) return readText(streams, path, source)
-  const template: { readonly file: object } | undefined = templates[source as keyof typeof templates]
-  if (template) return JSON.stringify(template.file, null, 2)
+  const template: { readonly file: object; readonly unconfirmed: string } | undefined =
+    templates[source as keyof typeof templates]
+  if (template) {
+    notify(`This template was not tried against the live service. Not confirmed: ${template.unconfirmed}`)
+    return JSON.stringify(template.file, null, 2)
+  }
   throw new Refusal('usage.no_template', { source, known: Object.keys(templates) })
 }
 
@@ -179,7 +184,8 @@ async function openProvider(context: Context, name: string) {
   const registry = await openRegistry(context)
   const { stored, compiled } = await registry.open(name)
   const key = storedKey(context.home, providerKeyName(stored.workspaceId, name))
-  context.conceal(key ?? '')
+  // An answer may repeat what was sent.
+  for (const secret of [key ?? '', Buffer.from(key ?? '').toString('base64')]) context.conceal(secret)
   const { createVendorHttp } = await import('../../../providers/http.js')
   const http = createVendorHttp()
   context.onClose(() => http.close())
@@ -231,7 +237,7 @@ const testCommand: CommandFactory = ({ command }) =>
       const cost = kind.file.submit || outcome === null ? undefined : kind.costOf(answer, outcome)
       return {
         request: { method: request.method, path: request.path, body: request.body ?? null, key: 'hidden' },
-        answer: { status: answer.status, body: answer.body },
+        answer: { status: answer.status, body: redactBody(context, answer.body) },
         accepted: kind.file.submit ? kind.isAccepted(answer) : null,
         outcome,
         read: outcome === 'found' ? kind.resultOf({ item: null, ...answer }) : null,
