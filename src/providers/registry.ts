@@ -17,7 +17,6 @@ import {
   updateProvider,
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
-import type { ProviderQuote } from '../runs/plan/quote.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { compileProvider, compileStored, micros } from './compile.js'
 import { type ProviderKind, providerKinds, readProvider } from './definition.js'
@@ -27,6 +26,14 @@ import { orderScope } from './order.js'
 export interface RegistryPorts {
   readonly store: Driver
   readonly clock: Clock
+}
+
+/** What lookups may cost at a data vendor, in its own credits; `expected` is null while too little is known. */
+export interface ProviderQuote {
+  readonly provider: string
+  readonly kind: string
+  readonly expected: number | null
+  readonly max: number
 }
 
 /** The providers of the workspace in use, without their keys. */

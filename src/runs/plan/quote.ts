@@ -113,14 +113,6 @@ export interface BatchQuote
   readonly unknown: readonly string[]
 }
 
-/** What lookups may cost at a data vendor, in its own credits; `expected` is null while too little is known. */
-export interface ProviderQuote {
-  readonly provider: string
-  readonly kind: string
-  readonly expected: number | null
-  readonly max: number
-}
-
 /** Everything a quote is made of. */
 export interface QuoteInput {
   readonly counted: RowCounts
