@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest'
-import type { Input, Reply } from '../../../src/api/calls/caller.js'
+import { describe, expect, it } from 'vitest'
+import { ConnectionLost, type Input, type Reply } from '../../../src/api/calls/caller.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { listMembers } from '../../../src/engine/tables/members.js'
 import { openBench } from '../../support/engine.js'
@@ -53,3 +53,38 @@ it.each([
     expect(holds).toHaveLength(noted)
   },
 )
+
+describe('a member with a weekly limit of 1', () => {
+  /** Sends lookups to a server that answers with the given statuses, each under a key. Returns what the member got. */
+  async function send(statuses: readonly number[], keys: readonly string[]) {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 1 })
+    const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
+    if (!found) throw new Error('no member')
+    const server = 'https://api.example.com/api/v2'
+    const { layer } = createServerLimit({ store: bench.store, clock: bench.clock, server })
+    const answers = statuses.values()
+    const caller = layer({
+      call: async (id: string) => {
+        if (id === 'credits.show') throw new ConnectionLost('lost', false)
+        const status = answers.next().value ?? 500
+        return { status, headers: {}, body: {}, credits: status === 200 ? 1 : 0 }
+      },
+    } as never)
+    const got: number[] = []
+    for (const idempotencyKey of keys) {
+      const options = { member: found, idempotencyKey }
+      got.push((await caller.call('accounts.enrich', { domain: 'acme.example' }, options)).status)
+    }
+    await bench.caller.close()
+    return got
+  }
+
+  it('pays for a key that the server refused when it is sent again', async () => {
+    expect(await send([422, 200], ['one', 'one', 'other'])).toEqual([422, 200, 403])
+  })
+
+  it('is refused for the limit also where the server does not say its balance', async () => {
+    expect(await send([200], ['one', 'other'])).toEqual([200, 403])
+  })
+})

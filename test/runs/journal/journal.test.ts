@@ -300,6 +300,8 @@ describe.each(states())('%s', (name, open) => {
       if (!taken) throw new Error('nothing was taken')
       await journal.keep([{ ...(asked[0] as JournalRow), ...taken, source: 'store' }])
       await end(journal, 1, true)
+      const reused = 'SELECT answered_at FROM answers WHERE origin IS NOT NULL'
+      expect(await driver.read((tx) => tx.all(reused))).toEqual([{ answered_at: 10 * day }])
       const third = await runs.add(newRun({ id: 'third', knownBy: 'third' }))
       await runs.indexOthers(third)
       const store = { maxAgeMs: day }
