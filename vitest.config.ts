@@ -3,19 +3,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The files that take longest, the longest first. */
 const longest = [
-  'cli/runs/distributed',
-  'cli/runs/elsewhere',
   'catalogue/postgres',
-  'dashboard/work',
-  'cli/killed-batch',
-  'engine/processes',
-  'dashboard/catalogue',
-  'cli/examples',
-  'cli/runs/workbooks',
-  'engine/jobs-processes',
+  'cli/runs/distributed',
+  'cli/runs/every-target',
   'engine/distributed-faults',
+  'cli/secrets',
+  'dashboard/hostile',
   'scenarios/scenarios',
+  'client/chaos',
   'library/package',
+  'storage/same-answers',
 ]
 
 /** Starts the longest files first, so that none of them runs alone at the end. */

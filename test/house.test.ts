@@ -14,7 +14,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/erasure/traversal',
     'suppression',
   ],
-  storage: ['api', 'http/inbox'],
+  storage: ['api', 'api/webhooks/inbox'],
   suppression: ['api', 'catalogue/normalize', 'engine/ports', 'storage/driver/connection'],
   csv: ['api'],
   catalogue: [

@@ -9,7 +9,7 @@ const readingForeign = [
   'src/cli/output/report-error.ts',
   'src/client/connection.ts',
   'src/csv/workbook/archive.ts',
-  'src/http/pass-on.ts',
+  'src/http/forwarder.ts',
   'src/storage/driver/postgres/errors.ts',
 ]
 

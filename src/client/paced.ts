@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Layer } from '../api/calls/caller.js'
-import { type Input, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import { type Input, type Layer, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { countingOf } from '../api/operations/facts.js'
+import { type Window, windowsOf } from '../api/operations/plans.js'
 import { type Operation, operation } from '../api/operations/table.js'
-import { type Window, windowsOf } from '../api/operations/windows.js'
 import type { Clock } from '../engine/ports/ports.js'
 
 /** The rate windows of a server, shared by all processes of this machine. */

@@ -1,4 +1,5 @@
 import { type Reply, retryAfterMs } from '../api/calls/caller.js'
+import * as retry from '../api/calls/retry.js'
 import type { Operation } from '../api/operations/table.js'
 import type { Lost } from './reading.js'
 
@@ -18,37 +19,19 @@ export type AttemptResult = Reply | Lost
 export const isRead = ({ idempotent, method }: Pick<Operation, 'idempotent' | 'method'>): boolean =>
   !idempotent && method !== 'DELETE'
 
-/** Whether an attempt left open that the work was done. A 501 means that it was not. */
+/** Whether an attempt left open that the work was done. */
 export const leavesOpen = (attempted: AttemptResult): boolean =>
-  'status' in attempted ? attempted.status >= 500 && attempted.status !== 501 : attempted.sent
+  'status' in attempted ? retry.leavesOpen(attempted) : attempted.sent
 
-/**
- * Whether an attempt settles the outcome of earlier ones under the same key. A refusal before the server looks at the
- * key does not.
- */
+/** Whether an attempt settles the outcome of earlier ones under the same key. */
 export const settles = (attempted: AttemptResult): boolean =>
-  'status' in attempted &&
-  attempted.status < 500 &&
-  !(undecided.includes(attempted.status) || isInProgress(attempted))
-
-const undecided: readonly number[] = [401, 403, 408, 413, 429]
+  'status' in attempted && retry.settlesEarlier(attempted)
 
 /** Whether the same request may succeed shortly after. */
-function isPassing(attempted: AttemptResult): boolean {
-  if (!('status' in attempted))
-    return attempted.sent ? attempted.code !== 'aborted' : unreached.includes(attempted.code)
-  return leavesOpen(attempted) || isInProgress(attempted)
-}
-
-/** Temporary failures before anything was sent. A wrong name or certificate is not temporary. */
-const unreached: readonly string[] = [
-  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
-  ...['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET', 'UND_ERR_PRX_CONN', 'UND_ERR_HEADERS_TIMEOUT'],
-]
-
-/** Our own earlier attempt may still be in progress. */
-const isInProgress = ({ status, body }: Reply): boolean =>
-  status === 409 && (body as { readonly code?: unknown } | null)?.code === 'idempotency_in_progress'
+const isPassing = (attempted: AttemptResult): boolean =>
+  'status' in attempted
+    ? retry.leavesOpen(attempted) || retry.isInProgress(attempted)
+    : retry.lossPasses(attempted)
 
 /** What decides whether there is another attempt. */
 export interface Circumstances {

@@ -1,6 +1,6 @@
-import { toDomain } from '../catalogue/normalize/domain.js'
 import { foldName, foldText } from '../catalogue/normalize/name.js'
 import { parseProfile } from '../catalogue/normalize/profile.js'
+import { toDomain } from '../catalogue/normalize/value-kinds.js'
 import { readWrittenName } from '../catalogue/normalize/written-name.js'
 
 /** Whom a request or an answer is about. */

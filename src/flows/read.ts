@@ -19,7 +19,7 @@ import type { ListKind } from '../lists/keys.js'
 import type { MappedList } from '../lists/lists.js'
 import { identifying } from '../runs/input/mapping.js'
 import type { Table } from '../runs/input/table.js'
-import { crmNames } from '../runs/output/crm-kind.js'
+import { crmNames } from '../runs/output/crm-layout.js'
 import { scopeOfNames } from '../runs/output/select.js'
 import {
   type Filling,

@@ -1,4 +1,4 @@
-import type { Forward, Outbox, Passed } from './inbox.js'
+import type { Forward, Outbox, Passed, ReceivedDelivery } from '../api/webhooks/inbox.js'
 
 /** Pauses between the attempts in milliseconds. There is one attempt more than pauses. */
 export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
@@ -10,7 +10,7 @@ const leaseMs = 30_000
 /** How long to wait before checking again, because other processes add deliveries, too. */
 const restMs = 1_000
 
-export interface ForwarderOptions {
+interface ForwarderOptions {
   readonly outbox: Outbox
   readonly pass: (delivery: Forward['delivery'], signal: AbortSignal) => Promise<Passed>
   readonly clock: { now(): number }
@@ -94,4 +94,45 @@ function createWakeUp(sleep: ForwarderOptions['sleep']) {
       isSet = false
     },
   }
+}
+
+const patienceMs = 15_000
+
+/**
+ * Sends a copy of a delivery to an address once, with the same body and headers, in at most 15 s. A redirect is a
+ * failure.
+ */
+export async function passOn(
+  target: string,
+  { headers, body }: Pick<ReceivedDelivery, 'headers' | 'body'>,
+  signal?: AbortSignal,
+): Promise<Passed> {
+  const timeout = AbortSignal.timeout(patienceMs)
+  try {
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+      redirect: 'manual',
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    })
+    await response.body?.cancel()
+    return { ok: response.ok, answer: String(response.status) }
+  } catch (error) {
+    return { ok: false, answer: timeout.aborted ? 'no answer within 15 s' : reasonOf(error) }
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed',
+  ENOTFOUND: 'unknown host',
+  UND_ERR_SOCKET: 'connection closed',
+}
+
+/** Returns why there was no answer: the cause of what `fetch` throws, in our words when it is known. */
+function reasonOf(error: unknown): string {
+  const { code, message } = (error as { cause?: { code?: unknown; message?: unknown } } | null)?.cause ?? {}
+  if (typeof code === 'string') return reasons[code] ?? code
+  return typeof message === 'string' && message !== '' ? message : 'not sent'
 }

@@ -1,11 +1,9 @@
 import { shapeOf } from '../api/areas/shapes.js'
 import type { Input, ReadRequest } from '../api/calls/caller.js'
-import { fingerprintOf } from '../api/calls/fingerprint.js'
 import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { usualBody } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
-import { withoutBlanks } from '../api/validation/given-fields.js'
-import { validate } from '../api/validation/validate.js'
+import { fingerprintOf, validate, withoutBlanks } from '../api/validation/validate.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { errorOf, parseObject, type RefusedBody, refusedBy } from './body.js'
 

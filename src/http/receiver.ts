@@ -1,10 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
 import { largeBytes } from '../api/operations/facts.js'
+import type { Inbox, ReceivedDelivery } from '../api/webhooks/inbox.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, errorOf, parseJson, type RefusedBody, readBody, refusedBy, saysJson } from './body.js'
-import type { Inbox, ReceivedDelivery } from './inbox.js'
 
 /** Maximum size of a delivery in bytes. */
 export const deliveryLimit = 8 * 1024 * 1024
@@ -86,7 +86,7 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   if ('refused' in read) throw errorOf(read.refused)
   const delivery: ReceivedDelivery = { ...read, path, receivedAt, headers: task.headers }
   const isNew = await options.inbox.keep(delivery)
-  return answer(200, { received: true, duplicate: !isNew })
+  return answer(200, undefined, {}, `{"received":true,"duplicate":${!isNew}}`)
 }
 
 export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receivedAt'> {
@@ -99,7 +99,7 @@ export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receiv
 }
 
 /** A delivery as it was read, or what is wrong with its signature or body. */
-export type ReadDelivery =
+type ReadDelivery =
   | Pick<ReceivedDelivery, 'id' | 'event' | 'search' | 'verified' | 'body'>
   | { readonly problem: string }
   | { readonly refused: RefusedBody }
@@ -128,13 +128,13 @@ export function readDelivery(task: DeliveryTask): ReadDelivery {
 /** The headers to store, so that the receiver of a copy can verify the signature. */
 const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
 
-export type NamedDelivery = Pick<ReceivedDelivery, 'event' | 'search'>
+type NamedDelivery = Pick<ReceivedDelivery, 'event' | 'search'>
 
 /** Returns the sender's id of a delivery, or one that equal bodies share. */
 const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Uint8Array): string =>
   headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-export const keptHeaders = (headers: Headers): Record<string, string> =>
+const keptHeaders = (headers: Headers): Record<string, string> =>
   Object.fromEntries(
     kept.flatMap((name) => {
       const value = headers.get(name)
@@ -143,7 +143,7 @@ export const keptHeaders = (headers: Headers): Record<string, string> =>
   )
 
 /** Names a body by its event, or by its form without one. A list of records is a completion. */
-export function named(body: unknown): NamedDelivery {
+function named(body: unknown): NamedDelivery {
   if (typeof body !== 'object' || body === null)
     throw new ApiError('bad_request', { reason: 'The body must be a JSON object or a list' })
   if (Array.isArray(body)) return { event: 'completed', search: null }
@@ -161,3 +161,67 @@ const isName = (value: unknown): value is string =>
 
 const searchOf = (id: unknown): string | null =>
   isName(id) ? id : typeof id === 'number' ? String(id) : null
+
+/** Deliveries to receive for others, and how to forward them. */
+interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token'> {
+  /** Creates and verifies the addresses; it is the same at every start. */
+  readonly secret: string
+  /** Returns unguessable bytes for a request without an idempotency key. */
+  readonly random: () => Uint8Array
+  /** Stores a delivery to forward. The result, whether it was new, is durable. */
+  readonly keep: (delivery: ReceivedDelivery, meant: WebhookTarget) => Promise<boolean>
+}
+
+/** What one of our addresses stands for. */
+interface WebhookTarget {
+  /** The address its deliveries are forwarded to. */
+  readonly target: string
+  /** The operation whose result they are; addresses of older versions do not contain it. */
+  readonly operation: string | undefined
+}
+
+const sealBytes = 16
+
+/** Creates what receives deliveries for others. An address contains its receiver and cannot be forged. */
+export function retargetDeliveries(options: RetargetingOptions) {
+  const { secret, random, keep, prefix = '', ...rest } = options
+  const sealed = (...parts: readonly (string | Uint8Array)[]): Buffer => {
+    const seal = createHmac('sha256', secret)
+    for (const part of parts) seal.update(part)
+    return seal.digest().subarray(0, sealBytes)
+  }
+  const decodeToken = (token: string): WebhookTarget | undefined => {
+    const [head = '', tail = ''] = token.split('.')
+    const proof = Buffer.from(head, 'base64url')
+    const text = Buffer.from(tail, 'base64url').toString()
+    // Another spelling that decodes to the same bytes is not one of our addresses.
+    const isOurs = proof.toString('base64url') === head && Buffer.from(text).toString('base64url') === tail
+    if (!isOurs || proof.length !== 2 * sealBytes) return undefined
+    const expected = sealed('address ', proof.subarray(0, sealBytes), text)
+    if (!timingSafeEqual(proof.subarray(sealBytes), expected)) return undefined
+    // No address contains a space.
+    const [target = '', operation] = text.split(' ').reverse()
+    return { target, operation }
+  }
+  const start = receiverPath('')
+  return {
+    /** Returns the path for the results of an operation; it is the same for the same key. */
+    pathFor: (target: string, operation: string, key: string | undefined): string => {
+      const text = `${operation} ${target}`
+      const nonce = key === undefined ? random().subarray(0, sealBytes) : sealed('key ', key)
+      const proof = Buffer.concat([nonce, sealed('address ', nonce, text)]).toString('base64url')
+      return receiverPath(`${proof}.${Buffer.from(text).toString('base64url')}`)
+    },
+    /** Takes a delivery; `undefined` when the request is none. */
+    take: (request: Request): Promise<Response> | undefined => {
+      const { pathname } = new URL(request.url)
+      const path = pathname.startsWith(prefix + start) ? pathname.slice(prefix.length) : pathname
+      if (!path.startsWith(start)) return undefined
+      const token = path.slice(start.length)
+      const meant = decodeToken(token)
+      if (meant === undefined) return Promise.resolve(refuse(new ApiError('not_found')))
+      const inbox = { keep: (delivery: ReceivedDelivery) => keep(delivery, meant) }
+      return receiver({ ...rest, prefix, inbox, token })(request)
+    },
+  }
+}

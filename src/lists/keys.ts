@@ -1,9 +1,8 @@
 import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../catalogue/normalize/country.js'
-import { toCompanyDomain } from '../catalogue/normalize/domain.js'
 import { foldName } from '../catalogue/normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
-import { firstText, foldFullName } from '../catalogue/normalize/value-kinds.js'
+import { firstText, foldFullName, toCompanyDomain } from '../catalogue/normalize/value-kinds.js'
 import { hashOf } from '../csv/identity-filter.js'
 
 /** What the rows of a list are about. */

@@ -1,25 +1,11 @@
 import type { Dispatcher } from 'undici'
 import { parseBody } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
-import { codeOf, sentenceOf } from '../client/reading.js'
-import { createPools, createResolver } from '../client/resolver.js'
-import { destinationOf, type Resolve } from '../client/ssrf-guard.js'
+import { createExchange, NoAnswer } from '../client/exchange.js'
+import type { Resolve } from '../client/ssrf-guard.js'
 import type { VendorAnswer, VendorRequest } from './compile.js'
 import type { ProviderFile } from './definition.js'
 import { targetsOf } from './registry.js'
-
-/** No usable answer came. */
-export class VendorFault extends Error {
-  override readonly name = 'VendorFault'
-
-  constructor(
-    message: string,
-    /** Whether the vendor may have done the work and charged for it. */
-    readonly isSent: boolean,
-  ) {
-    super(message)
-  }
-}
 
 /** What goes to a vendor: whose address it is, where that may be, and the key. */
 export interface VendorTarget {
@@ -31,26 +17,11 @@ export interface VendorTarget {
 /** Sends requests to vendors. It follows no redirects, and limits answers in size and time. */
 export type VendorHttp = ReturnType<typeof createVendorHttp>
 
-const mostBytes = 4 * 1_024 * 1_024
-/** Codes of failures before anything was sent, besides those of certificates. */
-const unsent = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENODATA',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]
-
 /** A token, or the status that says that there is none for the key. */
 type Token = { readonly until: number } & ({ readonly token: string } | { readonly refused: number })
 
-export function createVendorHttp(resolve: Resolve = createResolver()) {
-  const pools = createPools({
-    ...{ connections: 64, maxConnections: 256, connectionMs: 10_000, keepAliveMs: 2_000, ca: undefined },
-    chooseAddresses: (addresses) => addresses,
-  })
+export function createVendorHttp(resolve?: Resolve) {
+  const others = createExchange(resolve)
   const tokens = new Map<string, Promise<Token>>()
 
   async function exchange(
@@ -59,51 +30,13 @@ export function createVendorHttp(resolve: Resolve = createResolver()) {
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
     timeoutMs: number,
   ): Promise<VendorAnswer & { readonly text: string }> {
-    const { host } = new URL(url)
-    const signal = AbortSignal.timeout(timeoutMs)
-    let isSent = false
-    try {
-      const destination = await destinationOf(url, targetsOf(allow), resolve, { signal })
-      if ('refused' in destination) throw new VendorFault(destination.refused, false)
-      const answer = await pools.use(destination, { signal }, async (pool) => {
-        isSent = true
-        const { pathname, search } = destination.url
-        const {
-          statusCode: status,
-          headers,
-          body,
-        } = await pool.request({
-          path: pathname + search,
-          ...options,
-          signal,
-          headersTimeout: 0,
-          bodyTimeout: 0,
-        })
-        const chunks: Buffer[] = []
-        let size = 0
-        for await (const chunk of body as AsyncIterable<Buffer>) {
-          size += chunk.length
-          if (size > mostBytes) throw new VendorFault(`${host} answered with more than 4 MiB`, true)
-          chunks.push(chunk)
-        }
-        return { status, headers: textHeaders(headers), text: Buffer.concat(chunks).toString('utf8') }
-      })
-      if (!answer) throw new VendorFault(`No connection to ${host} was free`, false)
-      const { text, status } = answer
-      const body = text.trim() === '' ? null : resultOr(undefined, () => parseBody(text))
-      // Garbage for a success may be half an answer that was charged.
-      if (body === undefined && status >= 200 && status < 300)
-        throw new VendorFault(`${host} answered with something that is not JSON`, true)
-      return { ...answer, body: body ?? null }
-    } catch (error) {
-      if (error instanceof VendorFault) throw error
-      if (signal.aborted)
-        throw new VendorFault(`${host} did not answer within ${timeoutMs / 1_000} s`, isSent)
-      const code = codeOf(error)
-      const isBefore =
-        !isSent || unsent.includes(code) || /CERT|ERR_TLS|ERR_SSL|SELF_SIGNED|UNABLE_TO/.test(code)
-      throw new VendorFault(sentenceOf(error, host), !isBefore)
-    }
+    const answer = await others.exchange(url, targetsOf(allow), options, timeoutMs)
+    const { text, status } = answer
+    const body = text.trim() === '' ? null : resultOr(undefined, () => parseBody(text))
+    // Garbage for a success may be half an answer that was charged.
+    if (body === undefined && status >= 200 && status < 300)
+      throw new NoAnswer(`${new URL(url).host} answered with something that is not JSON`, true)
+    return { ...answer, body: body ?? null }
   }
 
   /** Returns the token that client credentials are exchanged for; it is kept until shortly before it expires. */
@@ -125,12 +58,12 @@ export function createVendorHttp(resolve: Resolve = createResolver()) {
         timeoutMs,
       ).catch((error: unknown) => {
         // The vendor has no request yet.
-        throw error instanceof VendorFault ? new VendorFault(error.message, false) : error
+        throw error instanceof NoAnswer ? new NoAnswer(error.message, false) : error
       })
       const { access_token, expires_in } = isObject(said) ? said : {}
       if (status === 400 || status === 401 || status === 403) return { refused: status, until: 0 }
       if (status !== 200 || typeof access_token !== 'string')
-        throw new VendorFault(`${new URL(url).host} gave no token (status ${status})`, false)
+        throw new NoAnswer(`${new URL(url).host} gave no token (status ${status})`, false)
       const seconds = typeof expires_in === 'number' ? expires_in : 300
       return { token: access_token, until: performance.now() + Math.max(0, seconds - 30) * 1_000 }
     }
@@ -141,7 +74,7 @@ export function createVendorHttp(resolve: Resolve = createResolver()) {
     return next
   }
 
-  /** Sends a request with the key of the provider. Rejects with a `VendorFault` where no usable answer came. */
+  /** Sends a request with the key of the provider. Rejects with a `NoAnswer` where no usable answer came. */
   async function send(
     target: VendorTarget,
     request: VendorRequest,
@@ -180,18 +113,10 @@ export function createVendorHttp(resolve: Resolve = createResolver()) {
     return send(target, request, timeoutMs, true)
   }
 
-  return { send, close: () => pools.destroy() }
+  return { send, close: others.close }
 }
 
 const tokenName = ({ file: { auth }, key }: VendorTarget): string =>
   [auth.oauth?.token_url, auth.oauth?.scope, key].join(' ')
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
-
-const textHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name.toLowerCase(),
-      String(Array.isArray(value) ? value[0] : value),
-    ]),
-  )

@@ -1,6 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, once } from '../api/values/objects.js'
+import { NoAnswer } from '../client/exchange.js'
 import { createResolver } from '../client/resolver.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../engine/ports/ports.js'
 import {
@@ -32,7 +33,7 @@ import {
 } from './compile.js'
 import { toMs } from './definition.js'
 import { type CheckMail, createMailCheck } from './deliverability.js'
-import { createVendorHttp, VendorFault, type VendorHttp } from './http.js'
+import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
 import { identityOf, readResult, subjectOf, toQuery } from './subject.js'
 
@@ -407,7 +408,7 @@ class VendorDesk implements Vendors {
     const { kind } = first
     const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
     const answer = await this.#exchange(first, request)
-    if (answer instanceof VendorFault)
+    if (answer instanceof NoAnswer)
       return this.#settle(first, calls, answer.isSent ? 'unknown' : 'failed', answer.message)
     if (!kind.file.submit || !kind.isAccepted(answer)) return this.#judge(questions, calls, answer)
     const vendorId = kind.idOf(answer)
@@ -560,7 +561,7 @@ class VendorDesk implements Vendors {
         return this.#exchange(question, kind.poll(call.vendorId ?? ''))
       })
       // Asking is free: what failed is asked again.
-      if (answer instanceof VendorFault || answer.status >= 500 || answer.status === 429) {
+      if (answer instanceof NoAnswer || answer.status >= 500 || answer.status === 429) {
         if (isLast) return 'unreachable'
         continue
       }
@@ -572,15 +573,15 @@ class VendorDesk implements Vendors {
     }
   }
 
-  async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | VendorFault> {
+  async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | NoAnswer> {
     const { stored, compiled, apiKey = '' } = question.loaded
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
     const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch((error: unknown) => {
-      if (error instanceof VendorFault) return error
+      if (error instanceof NoAnswer) return error
       throw error
     })
     const breaker = await this.#breaker(question)
-    await (answer instanceof VendorFault || answer.status >= 500 ? breaker.fail() : breaker.succeed())
+    await (answer instanceof NoAnswer || answer.status >= 500 ? breaker.fail() : breaker.succeed())
     return answer
   }
 

@@ -1,11 +1,21 @@
 import { ConnectionLost, type Input, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
+import { leavesOpen, passes } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { StopReason } from './flow.js'
-import type { Accepted, Bulk, BulkJournal } from './journal/journal.js'
-import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer } from './journal/journal.js'
+import {
+  type Accepted,
+  type Bulk,
+  type BulkJournal,
+  isUnknown,
+  judge,
+  lostAnswer,
+  lostCall,
+  type RowAnswer,
+  unknownAnswer,
+} from './journal/journal.js'
 import type { RowBatch, RowState } from './plan/lookup.js'
 import type { Batch, CallPorts, Together } from './ports.js'
 
@@ -272,9 +282,6 @@ class BulkCalls {
   }
 }
 
-/** Whether a refusal leaves open if anything was done: the request must be repeated under the same key, or not at all. */
-const leavesOpen = ({ status }: Reply): boolean => status >= 500 && !unknownHere.includes(status)
-
 /** Statuses of a server that does not accept several rows at once. */
 const unknownHere: readonly number[] = [404, 405, 501]
 
@@ -370,9 +377,6 @@ const failureIn = (reply: Reply | ConnectionLost): Failure =>
   reply instanceof ConnectionLost
     ? { text: `No answer: ${reply.message}`, exit: 10, hint: '', stops: false }
     : failureOf(reply.status, reply.body)
-
-/** Whether polling may succeed later. */
-const passes = ({ status }: Reply): boolean => status === 429 || status >= 500
 
 /** Rows, and the request that an earlier part sent for them. */
 type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]

@@ -1,11 +1,25 @@
+import { ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { type Operation, operation } from '../api/operations/table.js'
+import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
+import { BulkLauncher } from './bulk.js'
 import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
-import { DurabilityCheckpoint, isUnknown, JournalWriter, type RowAnswer } from './journal/journal.js'
-import { Calls, Launcher } from './launcher.js'
+import { turnPollMs } from './journal/answers.js'
+import {
+  cutAt,
+  DurabilityCheckpoint,
+  isUnknown,
+  JournalWriter,
+  judge,
+  lostAnswer,
+  lostCall,
+  type PlannedRow,
+  type RowAnswer,
+} from './journal/journal.js'
 import type { OutputRow } from './output/columns.js'
 import { DoubtedRows, type DoubtedWhen, type RunReport, Tally } from './output/report.js'
-import { RowBatch, type RowState } from './plan/lookup.js'
-import type { Batch } from './ports.js'
+import { prepare, RowBatch, type RowState } from './plan/lookup.js'
+import type { Batch, CallPorts } from './ports.js'
 
 const defaultConcurrency = 256
 const largestBatch = 256
@@ -262,4 +276,306 @@ function outputRow({ row, outcome }: RowState): OutputRow[] {
   const { answer, source, credits } = outcome
   const { body, status, error } = answer
   return [{ ...row, body, status, error, credits, source }]
+}
+
+/** Sends rows, a limited number at once, and settles them with their answers. */
+class Calls {
+  readonly #operation: Operation
+  #calling = 0
+  /** Calls that wait until another one has ended. */
+  readonly #line: (() => void)[] = []
+  #isCertain = true
+
+  constructor(
+    private readonly ports: CallPorts,
+    private atOnce: number,
+  ) {
+    this.#operation = operation(ports.batch.operation)
+    ports.stopReason.signal.addEventListener('abort', () => this.#line.splice(0).forEach((go) => void go()), {
+      once: true,
+    })
+  }
+
+  /** Whether each call was answered or certainly not made. */
+  get isCertain(): boolean {
+    return this.#isCertain
+  }
+
+  /** Resolves when another row may be sent, or when none will be any more. */
+  async room(): Promise<void> {
+    while (this.ports.inFlight.underWay >= this.atOnce && !this.ports.stopReason.signal.aborted)
+      await this.ports.inFlight.progress()
+  }
+
+  /** Sends a row; it is settled when its answer comes. */
+  start(state: RowState, planned: PlannedRow): void {
+    this.ports.inFlight.begin()
+    state.sent = true
+    if (planned.limit !== undefined) state.lower(planned.limit)
+    void this.#finish(state, planned)
+  }
+
+  async #finish(state: RowState, planned: PlannedRow): Promise<void> {
+    try {
+      const answer = await this.#ask(state, planned)
+      if (answer) this.ports.answered(state, answer)
+      state.settle(answer && { answer, source: 'live', credits: answer.credits })
+    } catch (error) {
+      this.#isCertain = false
+      this.ports.stopReason.fail(error)
+      state.settle(undefined)
+    }
+    this.ports.inFlight.end()
+  }
+
+  /**
+   * Counts a call as soon as it may be made: the rate gate is open, and a window admits another one. Returns false where
+   * the run stops first.
+   */
+  async #enter(): Promise<boolean> {
+    const { stopReason, rateGate } = this.ports
+    while (!stopReason.signal.aborted) {
+      if (rateGate.opens) await rateGate.opens
+      else if (this.#calling >= this.atOnce) await new Promise<void>((resolve) => this.#line.push(resolve))
+      else {
+        this.#calling++
+        return true
+      }
+    }
+    return false
+  }
+
+  async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
+    try {
+      return await call().catch(lostCall)
+    } finally {
+      this.#calling--
+      this.#line.shift()?.()
+    }
+  }
+
+  /** Returns the answer to a row; `undefined` when the run ends first. */
+  async #ask(state: RowState, { key, row, limit, input }: PlannedRow): Promise<RowAnswer | undefined> {
+    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.ports.batch
+    for (let again = false; ; again = true) {
+      if (!(await this.#enter())) return undefined
+      const own = row && again ? { ...row, fresh: false } : row
+      const onDoubted = () => this.ports.doubted(state, 'passed_on')
+      const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
+      const reply = await this.#counted(() => caller.call(this.#operation.id, input ?? state.input, options))
+      if (reply instanceof ConnectionLost) {
+        if (!signal?.aborted) return lostAnswer(reply, this.#operation)
+        // What was started goes on, and the next part of the run asks for it under the same key.
+        this.#isCertain = false
+        return undefined
+      }
+      if (reply.isDoubted) this.ports.doubted(state, 'discarded')
+      const verdict = judge(reply, this.#operation, time.now())
+      if (verdict.kind === 'answer')
+        return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
+      if (verdict.kind === 'stop') {
+        // A call to a database that could no longer be reached may have been executed.
+        if (verdict.failure.code === 'outcome_unknown') this.#isCertain = false
+        this.ports.stopReason.refuse(verdict.failure, state.ordinal)
+        return undefined
+      }
+      // More calls at once than a window admits would only be refused again.
+      if (verdict.atOnce !== undefined) this.atOnce = Math.min(this.atOnce, verdict.atOnce)
+      this.ports.rateGate.close(verdict.ms)
+    }
+  }
+}
+
+/** Settles the rows of a row batch that have answers, and sends the others. */
+class Launcher {
+  /** Absent where each row is a request. */
+  readonly #bulks: BulkLauncher | undefined
+  /** By identity, the rows of open row batches that equal rows wait for. */
+  readonly #originals = new Map<string, RowState>()
+
+  constructor(
+    private readonly ports: CallPorts,
+    private readonly journalWriter: JournalWriter,
+    private readonly calls: Calls,
+  ) {
+    const { together, journal } = ports.batch
+    if (together && journal.bulks)
+      this.#bulks = new BulkLauncher({ ...ports, together, journal: journal.bulks }, () =>
+        journalWriter.kept(),
+      )
+  }
+
+  /** Resolves when the rows of a row batch are under way or settled. */
+  async launch(rowBatch: RowBatch): Promise<void> {
+    try {
+      const valid = await this.#resumed(rowBatch)
+      const sent = this.#bulks?.resumable(rowBatch) ?? []
+      const rows = this.#originalsOf(valid, new Set(sent.flatMap(([states]) => states)))
+      if (this.#bulks) await this.#bulks.send(await this.#bulks.resume(sent))
+      for (let left = rows; left.length > 0; ) {
+        const busy = await this.ports.batch.journal.takeTurns?.(left)
+        // Not earlier: another run may answer a row just before its turn is free.
+        const open = await this.#recall(left)
+        const mine = busy ? open.filter(({ ordinal }) => !busy.has(ordinal)) : open
+        if (this.#bulks) await this.#bulks.send(mine)
+        else await this.#send(mine)
+        left = busy ? open.filter(({ ordinal }) => busy.has(ordinal)) : []
+        if (this.ports.stopReason.signal.aborted) break
+        // Whatever turn this run has is in use by now, so no two runs wait for each other.
+        if (left.length > 0) await this.ports.batch.time.sleep(turnPollMs, this.ports.stopReason.signal)
+      }
+    } catch (error) {
+      this.ports.stopReason.fail(error)
+    }
+    // After an early end the rest of the row batch has no answers.
+    if (this.ports.stopReason.signal.aborted)
+      for (const state of rowBatch.states) if (!state.underWay) state.settle(undefined)
+  }
+
+  /** Forgets the rows of a row batch: from now on, equal rows find their recorded answers. */
+  retire(rowBatch: RowBatch): void {
+    for (const state of rowBatch.states)
+      if (state.repeats && state.identity !== undefined && this.#originals.get(state.identity) === state)
+        this.#originals.delete(state.identity)
+  }
+
+  /** Notes which other rows of the file the recorded answer to a row is about. */
+  note({ ordinal, input, identity }: RowState, { status, body }: RowAnswer): void {
+    const { stated, repeats, journal } = this.ports.batch
+    if (!stated || status !== 'found') return
+    for (const other of stated(input, body)) {
+      const hash = hashOf(other)
+      if (other !== identity && (repeats?.hasOnce(hash) ?? true))
+        journal.stated?.add(hashNumber(hash), ordinal)
+    }
+  }
+
+  /** Returns the rows that no answer of this run is about. The others take that answer, and it is recorded for them too. */
+  async #takeStated(rows: readonly RowState[]): Promise<readonly RowState[]> {
+    const { stated, journal } = this.ports.batch
+    const noted = journal.stated
+    if (!stated || !noted) return rows
+    const about = rows.map(({ hash, ordinal }) =>
+      hash === undefined || journal.isMaybeSent(ordinal) ? undefined : noted.find(hash),
+    )
+    const ordinals = about.filter((ordinal) => ordinal !== undefined)
+    if (ordinals.length === 0) return rows
+    await this.journalWriter.kept()
+    const answers = await noted.answers(ordinals)
+    return rows.filter((state, at) => {
+      const { answer, answeredAt } = answers.get(about[at] ?? -1) ?? {}
+      const { identity = '', input } = state
+      if (answer?.status !== 'found' || !stated(input, answer.body).includes(identity)) return true
+      state.settle({ answer, source: 'duplicate', credits: 0 })
+      this.journalWriter.add(state, { answer, source: 'duplicate', answeredAt })
+      return false
+    })
+  }
+
+  /** Returns the valid rows. Settles those that an earlier part answered. */
+  async #resumed({ states }: RowBatch): Promise<RowState[]> {
+    const valid = states.filter((state) => this.#isValid(state))
+    const from = states[0]?.ordinal ?? 0
+    const { journal, suppressor } = this.ports.batch
+    const resumed = await journal.resume(from, from + states.length)
+    const suppressed = await suppressor?.areAbout(valid.map(({ input }) => input))
+    for (const [at, state] of valid.entries()) {
+      const own = resumed.get(state.ordinal)
+      if (suppressed?.[at]) {
+        // What an earlier part paid for it stays paid.
+        const answer = { status: 'suppressed', error: null, body: undefined, credits: 0 } as const
+        state.settle({ source: null, credits: 0, ...own, answer })
+        continue
+      }
+      if (!own) continue
+      state.settle(own)
+      this.note(state, own.answer)
+    }
+    return valid
+  }
+
+  /**
+   * Returns the rows that are not settled, one for each identity. All others follow one of these rows or of those that were
+   * `sent` together before.
+   */
+  #originalsOf(valid: readonly RowState[], sent: ReadonlySet<RowState>): readonly RowState[] {
+    return valid.filter((state) => {
+      if (state.isSettled) return false
+      if (!sent.has(state)) return this.#leads(state)
+      if (state.identity !== undefined && state.repeats && !this.#originals.has(state.identity))
+        this.#originals.set(state.identity, state)
+      return false
+    })
+  }
+
+  /** Returns the rows without an answer, and settles the others. */
+  async #recall(rows: readonly RowState[]): Promise<readonly RowState[]> {
+    const recalled = await this.ports.batch.journal.recall(rows)
+    const open = rows.filter((state, at) => {
+      const answer = recalled[at]
+      if (!answer) return true
+      state.settle(answer)
+      // Another run's answer, or an unknown outcome, is recorded for this row too.
+      const { source } = answer
+      if (source === null || source === 'duplicate') return false
+      this.journalWriter.add(state, { ...answer, source })
+      this.note(state, answer.answer)
+      return false
+    })
+    return this.#takeStated(open)
+  }
+
+  /** Settles a row that is invalid or needs nothing. Any other gets its input and identity. */
+  #isValid(state: RowState): boolean {
+    const { batch } = this.ports
+    const { cells } = state.row
+    const unneeded = batch.skip?.(cells) ? 'skipped' : batch.isKnown?.(cells) ? 'known' : undefined
+    const problem = unneeded === undefined ? prepare(batch, batch.table.header, state) : null
+    if (problem === undefined) return true
+    const status = unneeded ?? 'invalid'
+    const answer = { status, error: problem, body: undefined, credits: 0 } as const
+    state.settle({ answer, source: null, credits: 0 })
+    return false
+  }
+
+  /** Whether a row is the first of its identity; any other follows the first one. */
+  #leads(state: RowState): boolean {
+    if (state.identity === undefined || !state.repeats) return true
+    const original = this.#originals.get(state.identity)
+    if (original) state.follow(original)
+    else this.#originals.set(state.identity, state)
+    return !original
+  }
+
+  /** Sends rows as the budget permits, in their order. */
+  async #send(states: readonly RowState[]): Promise<void> {
+    const { journal, perRecord, othersUnderWay = () => false, time } = this.ports.batch
+    let settled = false
+    for (let left = states; left.length > 0 && !this.ports.stopReason.signal.aborted; ) {
+      const wanted = perRecord === undefined ? left : left.map((state) => state.wanted(perRecord))
+      const { planned, shortage } = await journal.plan(wanted)
+      if (!(await this.#start(left, planned))) return
+      left = left.slice(planned.length)
+      if (!shortage) continue
+      if (settled && planned.length === 0)
+        return this.ports.stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
+      // Calls under way may cost less than was set aside for them.
+      settled = this.ports.inFlight.isIdle && !othersUnderWay()
+      if (!this.ports.inFlight.isIdle) await this.ports.inFlight.progress()
+      else if (!settled) await time.sleep(turnPollMs, this.ports.stopReason.signal)
+      await this.journalWriter.kept()
+      left = await this.#takeStated(left)
+    }
+  }
+
+  async #start(states: readonly RowState[], planned: readonly PlannedRow[]): Promise<boolean> {
+    for (const [at, plan] of planned.entries()) {
+      await this.calls.room()
+      if (this.ports.stopReason.signal.aborted) return false
+      // The answer that made room may be about this row.
+      const [state] = await this.#takeStated([states[at] as RowState])
+      if (state) this.calls.start(state, plan)
+    }
+    return true
+  }
 }

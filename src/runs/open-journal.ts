@@ -203,7 +203,7 @@ async function targetOf(
   if (!discardReplies || !isMetered(request.operation)) return { caller, callOptions }
   const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
   if (records.address !== undefined) await settleOthers(records, run, drop)
-  const { mayStillSend } = await import('./journal/lost-runs.js')
+  const { mayStillSend } = await import('./journal/runs.js')
   if (mayStillSend(run, records.now())) return { caller, callOptions }
   // At the end, replies to requests for several rows are discarded too.
   const upTo = (before: number) => (run.total > 0 && before >= run.total ? Number.MAX_SAFE_INTEGER : before)
@@ -216,7 +216,7 @@ async function settleOthers(
   run: Run,
   settle: (id: string) => Promise<void>,
 ): Promise<void> {
-  const { settleLost } = await import('./journal/lost-runs.js')
+  const { settleLost } = await import('./journal/runs.js')
   // This command holds the lock of its run, and of all runs with the same identity.
   const hold = ({ knownBy }: Pick<Run, 'knownBy'>) =>
     knownBy === run.knownBy ? { release: () => {} } : lockOfDead(locks, knownBy)

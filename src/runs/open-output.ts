@@ -7,13 +7,16 @@ import {
   chosenColumns,
   createLayout,
   excel,
+  type Format,
+  formatOfFile,
+  type Layout,
   manyOf,
   type OutputRow,
   onlyMissingOf,
   rowColumnsOf,
+  rowFormats,
 } from './output/columns.js'
-import { requireCrmKind } from './output/crm-kind.js'
-import { type Format, formatOfFile, type Layout, rowFormats } from './output/format.js'
+import { requireCrmKind } from './output/crm-layout.js'
 import { pickColumns, type Selection, selected } from './output/select.js'
 import {
   createRejects,

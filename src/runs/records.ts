@@ -103,7 +103,7 @@ export async function stopKilledRuns(
   { database, locks }: Pick<RunRecords, 'database' | 'locks'>,
   own: string | undefined,
 ): Promise<void> {
-  const { stopKilled } = await import('./journal/lost-runs.js')
+  const { stopKilled } = await import('./journal/runs.js')
   await stopKilled(database, ({ knownBy }) =>
     knownBy === own ? { release: () => {} } : lockOfDead(locks, knownBy),
   )

@@ -14,8 +14,8 @@ import {
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
-import type { Novelty } from './journal/baseline.js'
 import type { Run, RunIdentity } from './journal/runs.js'
+import type { Novelty } from './journal/spending.js'
 import { openKnownRows } from './known-lists.js'
 import {
   addFiles,
@@ -31,8 +31,7 @@ import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import type { RunReport } from './output/report.js'
 import { createSelection, type Selection } from './output/select.js'
-import type { Lookup } from './plan/lookup.js'
-import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
+import { createLookup, defaultShareOf, type Lookup, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
 import {
@@ -161,7 +160,7 @@ async function openComparison(
   lookup: Lookup,
 ): Promise<{ readonly baseline: string | null; noveltyOf(row: OutputRow): Novelty } | undefined> {
   if (!isComparing(request.choices)) return undefined
-  const { findBaseline, openBaseline } = await import('./journal/baseline.js')
+  const { findBaseline, openBaseline } = await import('./journal/spending.js')
   const { baseline: fixed } = known ? (parseJson(known.request) as RecordedRequest).choices : {}
   const run =
     fixed === undefined

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addressOf, covers, embeddedIn, isNetwork, kindOf } from '../../src/client/networks.js'
+import { addressOf, covers, embeddedIn, isNetwork, kindOf } from '../../src/client/ssrf-guard.js'
 import { casesOf } from '../support/fixtures.js'
 
 const kind = (text: string) => {

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody } from '../../src/api/calls/errors.js'
+import { RunLease } from '../../src/engine/distributed/caller.js'
 import {
   type CallResult,
   type ChunkCall,
   readCalls,
   writeResults,
 } from '../../src/engine/distributed/chunk.js'
-import { RunLease } from '../../src/engine/distributed/lease.js'
 import { answerChunk, claimChunk, dropDeadChunks, holdsChunk } from '../../src/engine/tables/chunks.js'
 import { setCounter } from '../../src/engine/tables/counters.js'
 import { randomIds, TestSource } from '../support/engine.js'

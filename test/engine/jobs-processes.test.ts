@@ -1,74 +1,50 @@
+import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { countRecords } from '../../src/engine/tables/jobs.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
-import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
-import { freshSchema } from '../support/postgres.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { bundled, start } from '../support/processes.js'
 
-const worker = await bundledForTests('programs/worker.ts')
-const accepting = await bundledForTests('programs/worker-accept.ts')
+let worker: string
+let accepting: string
+let work: AcceptedWork
 
-const work = perTest(() => openAcceptedWork())
-const leaseMs = '600'
-
-/** Accepts work of every kind, has workers do it that are killed, and expects that it is done once. */
-async function survivesKills(
-  over: AcceptedWork,
-  lease: string,
-  jobs: number,
-  killings: number,
-  size: number,
-) {
-  await acceptMixed(over, jobs)
-  const crew = startCrew(size, worker, over.file, lease, '40', '1000000')
-  const kills = await killOverProgress(crew, killings, () => progressOf(over))
-  expect(await crew.end()).toEqual(Array(size).fill(0))
-  expect(kills).toBe(killings)
-  expect(await expectNothingLost(over)).toMatchObject({ jobs })
-}
-
-describe('workers on several nodes and one PostgreSQL', () => {
-  const schema = perTest(freshSchema)
-  const shared = perTest(() => openAcceptedWork(schema.url))
-
-  it('P13, P44: lose no job and store no record twice although they are killed', () =>
-    survivesKills(shared, '1500', tries(5, 40), tries(1, 6), tries(2, 3)))
-
-  it('P44: lose nothing to a worker that froze and lost its job', async () => {
-    const input = { webhook_url: shared.receiver.url, keyword: 'known', limit: 1_000 }
-    const id = await shared.accept('accounts.search', input)
-    const first = start(worker, shared.file, '1500', '40', '1000000')
-    while ((await shared.admin.job(id)).done === 0) await pause(20)
-    first.child.kill('SIGSTOP')
-    const { done: before, token } = await shared.admin.job(id)
-    const second = start(worker, shared.file, '1500', '40', '1000000')
-    while ((await shared.admin.job(id)).token === token) await pause(20)
-    first.child.kill('SIGCONT')
-    // The job, and then what it says of itself to the receiver.
-    while ((await progressOf(shared)) < 1) await pause(20)
-    const job = await shared.admin.job(id)
-    expect(job).toMatchObject({ state: 'finished', done: 1_000 })
-    expect(before).toBeLessThan(1_000)
-    expect(await shared.store.read((tx) => countRecords(tx, id))).toBe(1_000)
-    for (const { child, ended } of [first, second]) {
-      child.kill('SIGTERM')
-      expect(await ended).toBe(0)
-    }
-    await expectNothingLost(shared)
-  })
+beforeAll(async () => {
+  ;[worker, accepting] = await Promise.all([
+    bundled('programs/worker.ts'),
+    bundled('programs/worker-accept.ts'),
+  ])
 })
 
+afterAll(() => {
+  for (const program of [worker, accepting]) rmSync(program)
+})
+
+beforeEach(async () => {
+  work = await openAcceptedWork()
+})
+
+afterEach(() => work.close())
+
+const leaseMs = '600'
+
 describe('P13: workers that are killed', () => {
-  it('lose no job and store no record twice', () =>
-    survivesKills(work, leaseMs, tries(5, 100), tries(2, 20), tries(2, 4)))
+  it('lose no job and store no record twice', async () => {
+    const [jobs, killings] = [tries(5, 100), tries(2, 20)]
+    const size = tries(2, 4)
+    await acceptMixed(work, jobs)
+    const crew = startCrew(size, worker, work.file, leaseMs, '40', '1000000')
+    const kills = await killOverProgress(crew, killings, () => progressOf(work))
+    expect(await crew.end()).toEqual(Array(size).fill(0))
+    expect(kills).toBe(killings)
+    expect(await expectNothingLost(work)).toMatchObject({ jobs })
+  })
 
   it('stop soon when asked to, and others continue their work', async () => {
     const id = await work.accept('accounts.search', {

@@ -1,3 +1,6 @@
+import { type Limit, rateOf } from './facts.js'
+import { type Operation, type OperationId, operations } from './table.js'
+
 /** What a plan allows. Requests per minute are from the specification; quotas and grants are settings. */
 export interface Plan {
   readonly requestsPerMinute: number
@@ -47,3 +50,61 @@ export const planOf = (name: string): Plan =>
 
 /** Plan and credits of a new workspace. */
 export const newWorkspace = { plan: 'growth', credits: 1_000 } as const
+
+/** A fixed window of requests of one user, opened by its first request. */
+export interface Window {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+}
+
+const windowMsOf = { second: 1_000, minute: 60_000 } as const
+
+/** Returns the windows of a request on a plan; none for an exempt operation. `observed` adds limits not specified. */
+export function windowsOf(operation: Operation, plan: string, live: unknown, observed = false): Window[] {
+  const rate = rateOf(operation, live)
+  const windows: Window[] = []
+  if (rate.plan)
+    windows.push({
+      name: `plan:${operation.group}`,
+      limit: planOf(plan).requestsPerMinute,
+      windowMs: windowMsOf.minute,
+    })
+  const own = rate.own ?? (observed ? operation.observedLimit : undefined)
+  if (own) windows.push(ownWindow(operation, own, live))
+  return windows
+}
+
+const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Window => ({
+  // Live and database requests of one endpoint have a window each.
+  name: 'live' in operation.rate && live === false ? `own:${operation.id}:database` : `own:${operation.id}`,
+  limit,
+  windowMs: windowMsOf[per],
+})
+
+export interface CountedWindow {
+  readonly window: Window
+  /** The operation that the window belongs to; null for a window of the plan. */
+  readonly operation: OperationId | null
+  /** The group that a window of the plan counts; null for an operation's own window. */
+  readonly group: OperationId | null
+  /** Whether only live or only database results are counted; null when both are. */
+  readonly live: boolean | null
+}
+
+/** Returns every window of a plan: those of the plan first, in the order of the table. */
+export function windowsOn(plan: string): readonly CountedWindow[] {
+  const all = new Map<string, CountedWindow>()
+  for (const operation of operations())
+    for (const live of [true, false])
+      for (const window of windowsOf(operation, plan, live)) {
+        const known = all.get(window.name)
+        const isOwn = window.name.startsWith('own:')
+        const of = {
+          operation: isOwn ? operation.id : null,
+          group: isOwn ? null : (operation.group as OperationId),
+        }
+        all.set(window.name, { ...of, window, live: known && known.live !== live ? null : live })
+      }
+  return [...all.values()].sort((one, other) => Number(one.group === null) - Number(other.group === null))
+}

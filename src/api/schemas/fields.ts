@@ -2,9 +2,8 @@ import * as z from 'zod'
 import { isCountry } from '../values/dates.js'
 import { markField, markFields } from '../values/field-names.js'
 import { toJson } from '../values/json.js'
-import { type SearchPage, searchPageOf } from '../values/network-url.js'
 import type { Fields } from '../values/objects.js'
-import { parseUrl } from '../values/url.js'
+import { parseUrl, type SearchPage, searchPageOf } from '../values/url.js'
 
 /** Bounds of request fields; the body as a whole is bounded by its size. */
 export const bounds = {

@@ -1,5 +1,4 @@
 import { parse } from 'lossless-json'
-import { escapeControls } from './controls.js'
 
 /**
  * JSON whose numbers keep their value. An integer that would lose digits (beyond 2^53) is a `bigint` in memory, and a
@@ -109,7 +108,7 @@ export function toCanonicalJson(value: unknown): string {
 }
 
 /** Limits of JSON text from others, which are checked before it is parsed. */
-export interface JsonLimits {
+interface JsonLimits {
   /** Levels of arrays and objects. */
   readonly depth: number
   /** Values, those inside of others included. An empty array or object counts twice. */
@@ -131,3 +130,11 @@ export function exceededLimit(text: string, limits: JsonLimits): keyof JsonLimit
   }
   return undefined
 }
+
+// Control characters and marks of text direction: a terminal or a page would obey them instead of showing them.
+const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029](?<![\n\t])/gu
+
+const toEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Returns text with control characters as `\uXXXX`, except line breaks and tabs. In JSON, its value stays the same. */
+export const escapeControls = (text: string): string => text.replace(controls, toEscape)

@@ -20,16 +20,15 @@ import {
   type Selectivity,
   within,
 } from '../full-text/keyword.js'
-import { toCompanyDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { isMobile } from '../normalize/phone.js'
 import { parseProfile } from '../normalize/profile.js'
 import { text } from '../normalize/readers.js'
+import { toCompanyDomain } from '../normalize/value-kinds.js'
 import { findHeadcountBefore, type HeadcountEntry, toGrowthPercent } from '../records/headcount.js'
 import type { StoredJob } from '../records/jobs.js'
 import { type CompanyMatch, onlyOne, type StoredAccount, toAccount } from '../records/match-company.js'
-import type { StoredPerson } from '../records/person.js'
-import { type FoundPerson, selectPeople } from '../records/person.js'
+import { type FoundPerson, type StoredPerson, selectPeople } from '../records/person.js'
 import { isGeneratedId } from '../records/write-person.js'
 
 const dayMs = 86_400_000

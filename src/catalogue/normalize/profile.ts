@@ -1,5 +1,5 @@
-import { networkHosts, parseNetworkUrl } from '../../api/values/network-url.js'
 import { resultOr } from '../../api/values/objects.js'
+import { networkHosts, parseNetworkUrl } from '../../api/values/url.js'
 
 /** What a profile url refers to: a slug (lower case), or an id of the network. */
 export interface NetworkProfile {

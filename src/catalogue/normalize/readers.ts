@@ -2,8 +2,8 @@ import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import { companySizes, emailStatuses, emailStatusOf } from '../../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
-import { toCompanyDomain } from './domain.js'
 import { foldText } from './name.js'
+import { toCompanyDomain } from './value-kinds.js'
 
 /** Reads one field of a record: `undefined` when absent or blank. Throws a Refusal when invalid. */
 export type FieldReader<T> = (value: unknown) => T | undefined

@@ -2,9 +2,9 @@ import { companySizes, companyTypes, industries } from '../../api/schemas/enumer
 import type { Account, CompanyQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { toCompanyDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
+import { toCompanyDomain } from '../normalize/value-kinds.js'
 import {
   findFormCountries,
   foldTranscribed,

@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { companySizes } from '../../api/schemas/enumerations.js'
-import { parseNetworkUrl } from '../../api/values/network-url.js'
+import { parseNetworkUrl } from '../../api/values/url.js'
 import type { GrowthFilters, PeopleFilters, UnknownCompanies } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
@@ -16,10 +16,10 @@ import {
   type TextQuery,
   within,
 } from '../full-text/keyword.js'
-import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { parseProfile } from '../normalize/profile.js'
 import { shorten } from '../normalize/readers.js'
+import { toDomain } from '../normalize/value-kinds.js'
 import { findPlace, findRegion, type Place } from '../places/place.js'
 import { toEmployerWords } from '../records/person.js'
 

@@ -1,25 +1,24 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { PageRequest, RecordOf, ResultPage, Search, SearchKind } from '../../engine/ports/ports.js'
+import type {
+  EngagerFilters,
+  PageRequest,
+  RecordOf,
+  ResultPage,
+  Search,
+  SearchKind,
+} from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import { type Condition, countRows, every, isOneOf } from '../full-text/keyword.js'
+import { toLead } from '../records/person.js'
+import { toPostIdentity } from '../records/posts.js'
 import { companySearch } from './companies.js'
-import { engagers } from './engagers.js'
 import { growthSearch } from './growth.js'
 import { hiringSearch } from './hiring.js'
 import { lookalikes } from './lookalikes.js'
 import { peopleSearch } from './people.js'
-import type { Searcher } from './search-kind.js'
+import { parseCursor, type Searcher, toPage } from './search-kind.js'
 import { stackSearch } from './stack.js'
-
-const searchers: { readonly [K in SearchKind]: Searcher<K> } = {
-  companies: companySearch,
-  people: peopleSearch,
-  stack: stackSearch,
-  hiring: hiringSearch,
-  growth: growthSearch,
-  lookalikes,
-  engagers,
-}
 
 /** Returns the searcher of a kind. Throws `busy` while an index is missing that it requires. */
 async function searcherOf<K extends SearchKind>(connection: Connection, kind: K): Promise<Searcher<K>> {
@@ -38,3 +37,74 @@ export const findRecords = async <K extends SearchKind>(
   { kind, filters }: Search<K>,
   span: PageRequest,
 ): Promise<ResultPage<RecordOf<K>>> => (await searcherOf(connection, kind)).find(connection, filters, span)
+
+/**
+ * Searches the people who reacted to a post or commented on it, each once, by profile. An unknown person has only a
+ * profile url; an unknown post has no engagers.
+ */
+const engagers: Searcher<'engagers'> = {
+  indexes: ['people_by_slug'],
+
+  count: (connection, filters) => countRows(connection, selectEngagers(connection, filters)),
+
+  find: async (connection, filters, { limit, after, now }) => {
+    const [last] = parseCursor<readonly [profile: string]>(after) ?? ['']
+    const rows = await readEngagers(connection, filters, last, limit + 1)
+    const toRecord = ({ url, record, company }: EngagerRow) =>
+      toLead({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)
+    return toPage(rows, limit, ({ profile }) => [profile], toRecord)
+  },
+}
+
+interface EngagerRow {
+  readonly profile: string
+  readonly url: string
+  readonly record: string | null
+  readonly company: string | null
+}
+
+const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['reaction', 'comment'] } as const
+
+// A profile is an id or a slug, and a post may have one person under both: the lesser one counts. A slug that several
+// people share identifies none.
+function selectEngagers(connection: Connection, { post_url, engagement }: EngagerFilters): Condition {
+  const [where, ...values] = every([
+    ['post = (SELECT key FROM posts WHERE identity = ?)', toPostIdentity(post_url)],
+    isOneOf('engagement', engagements[engagement]),
+  ])
+  const each = `SELECT profile, min(url) AS url, coalesce(
+      (SELECT key FROM people WHERE network_id = profile),
+      (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
+    ) AS person
+    FROM engagers WHERE ${where} GROUP BY profile`
+  return [dialectOf(connection).search.distinctEngagers(each), ...values]
+}
+
+async function readEngagers(
+  connection: Connection,
+  filters: EngagerFilters,
+  last: string,
+  limit: number,
+): Promise<EngagerRow[]> {
+  const [engaged, ...values] = selectEngagers(connection, filters)
+  return await connection.all<EngagerRow>(
+    `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
+      FROM (SELECT * FROM (${engaged}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
+      LEFT JOIN people ON people.key = engaged.person
+      LEFT JOIN companies ON companies.key = people.company
+      ORDER BY engaged.profile`,
+    ...values,
+    last,
+    limit,
+  )
+}
+
+const searchers: { readonly [K in SearchKind]: Searcher<K> } = {
+  companies: companySearch,
+  people: peopleSearch,
+  stack: stackSearch,
+  hiring: hiringSearch,
+  growth: growthSearch,
+  lookalikes,
+  engagers,
+}

@@ -1,12 +1,11 @@
 import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { matchPerson } from '../lookup/lookups.js'
-import { freeMailboxes } from '../normalize/domain.js'
+import { foldText } from '../normalize/name.js'
 import { describePhone } from '../normalize/phone.js'
+import { freeMailboxes } from '../normalize/value-kinds.js'
 import { matchCompany } from '../records/match-company.js'
-import type { StoredPerson } from '../records/person.js'
-import { toPerson } from '../records/person.js'
-import { type EmailPattern, learnPattern } from './email-pattern.js'
+import { type StoredPerson, toPerson } from '../records/person.js'
 
 /** Creates the providers of a waterfall over the catalogue in order: known data first, then guesses. */
 export const createProviders = (driver: Driver): readonly Provider[] => [
@@ -107,3 +106,225 @@ function learnHabit(people: readonly Colleague[], own: string | null): Habit | u
   const pattern = domain === undefined ? undefined : learnPattern(examples.get(domain) ?? [])
   return domain !== undefined && pattern ? { domain, pattern } : undefined
 }
+
+/** A person's name and the part of their address before the `@`. */
+export interface EmailExample extends PersonName {
+  readonly local: string
+}
+
+/** How an organisation forms addresses from names. */
+interface EmailPattern {
+  /** Such as `{first}.{last}` or `{f}{last}`. */
+  readonly template: string
+  /** Returns the address of a name before the `@`; `undefined` when the name lacks a part. */
+  localPart(name: PersonName): string | undefined
+}
+
+interface AddressShape {
+  readonly parts: readonly (keyof NameForms)[]
+  readonly separator: string
+}
+
+const twoParts: readonly AddressShape['parts'][] = [
+  ['first', 'last'],
+  ['f', 'last'],
+  ['first', 'l'],
+  ['last', 'first'],
+  ['last', 'f'],
+  ['l', 'first'],
+]
+const oneForm: readonly AddressShape['parts'][] = [['first'], ['last'], ['f', 'l']]
+
+const shapes: readonly AddressShape[] = [
+  ...twoParts.flatMap((parts) => ['.', '', '_', '-'].map((separator) => ({ parts, separator }))),
+  ...oneForm.map((parts) => ({ parts, separator: '' })),
+]
+
+/** An example with the forms of its name. */
+interface ReadExample {
+  readonly local: string
+  readonly forms: readonly NameForms[]
+}
+
+/**
+ * Returns the pattern that most examples follow: at least two different ones, more than half of all, and more than
+ * any other pattern. Names of several words are spelt as in most examples that have one.
+ */
+export function learnPattern(examples: readonly EmailExample[]): EmailPattern | undefined {
+  const locals = new Map(examples.map((example) => [example.local, example]))
+  const all = [...locals.values()].map((example) => ({ local: example.local, forms: listNameForms(example) }))
+  const ballots = new Map(shapes.map((shape): [AddressShape, ReadExample[]] => [shape, []]))
+  for (const read of all) for (const shape of findShapes(read)) ballots.get(shape)?.push(read)
+  const [winner, second] = [...ballots].sort(([, a], [, b]) => b.length - a.length)
+  if (!winner) return undefined
+  const [shape, { length: votes }] = winner
+  if (votes < 2 || votes * 2 <= all.length || votes === second?.[1].length) return undefined
+  return createPattern(shape, findSpelling(...winner))
+}
+
+function findShapes({ local, forms }: ReadExample): readonly AddressShape[] {
+  const different =
+    forms.length === 1 ? forms : new Map(forms.map((one) => [Object.values(one).join(' '), one])).values()
+  const spelt = [...different]
+  return shapes.filter((shape) => spelt.some((form) => isWrittenAs(local, shape, form)))
+}
+
+/** Returns the index of the form that explains most of the addresses; of several, the most common one. */
+function findSpelling(shape: AddressShape, agreeing: readonly ReadExample[]): number {
+  const explained: number[] = []
+  for (const { local, forms } of agreeing)
+    if (forms.length > 1)
+      for (const [at, form] of forms.entries())
+        explained[at] = (explained[at] ?? 0) + (isWrittenAs(local, shape, form) ? 1 : 0)
+  return explained.length === 0 ? 0 : explained.indexOf(Math.max(...explained))
+}
+
+const createPattern = (shape: AddressShape, spelling: number): EmailPattern => ({
+  template: shape.parts.map((part) => `{${part}}`).join(shape.separator),
+  localPart: (name) => {
+    const forms = listNameForms(name)
+    const form = forms[forms.length === 1 ? 0 : spelling]
+    const local = form && formatLocal(shape, form)
+    return local !== undefined && isWritable(local) ? local : undefined
+  },
+})
+
+/** Returns whether the address is valid; names in other scripts are not transcribed. */
+const isWritable = (local: string): boolean => /^(?=.{1,64}$)[a-z0-9]+(?:[._-][a-z0-9]+)*$/.test(local)
+
+/** Returns whether a name in a shape is this text. Comparing lengths first rejects most shapes quickly. */
+function isWrittenAs(local: string, shape: AddressShape, forms: NameForms): boolean {
+  let length = shape.separator.length * (shape.parts.length - 1)
+  for (const part of shape.parts) length += forms[part].length
+  return length === local.length && formatLocal(shape, forms) === local
+}
+
+/** Returns a name in a shape; `undefined` for a name of one letter, which is only an initial. */
+function formatLocal({ parts, separator }: AddressShape, forms: NameForms): string | undefined {
+  const isShort = (part: keyof NameForms) => forms[part].length < (part === 'f' || part === 'l' ? 1 : 2)
+  return parts.some(isShort) ? undefined : parts.map((part) => forms[part]).join(separator)
+}
+
+/** A person's name in two parts. */
+interface PersonName {
+  readonly first: string
+  readonly last: string
+}
+
+/** The parts of a name as they occur in addresses, whole and as initials; blank when a part is unknown. */
+interface NameForms {
+  readonly first: string
+  readonly f: string
+  readonly last: string
+  readonly l: string
+}
+
+/** One part of a name, in lower case and without accents. */
+interface NamePart {
+  readonly words: readonly string[]
+  /** As written: with hyphens, without spaces. */
+  readonly written: string
+}
+
+/** A part of a name in an address. */
+interface Form {
+  readonly whole: string
+  readonly initials: string
+}
+
+// biome-ignore format: words
+const particles = new Set(['af', 'al', 'av', 'bin', 'da', 'das', 'de', 'del', 'della', 'den', 'der', 'des', 'di', 'do', 'dos', 'du', 'e', 'el', 'het', 'la', 'las', 'le', 'les', 'los', 'op', 't', 'te', 'ten', 'ter', 'van', 'vom', 'von', 'y', 'zu', 'zum', 'zur'])
+
+/** Titles around a name. */
+const titles = new Set(['dr', 'ing', 'jr', 'md', 'mba', 'mme', 'mr', 'mrs', 'ms', 'phd', 'prof', 'sir', 'sr'])
+
+/** Letters that become two in ASCII. */
+const umlautPairs: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
+
+const isParticle = (word: string): boolean => particles.has(word)
+const initialsOf = (words: readonly string[]): string => words.map((word) => word.slice(0, 1)).join('')
+
+function withoutParticles(words: readonly string[]): readonly string[] {
+  const core = words.filter((word) => !isParticle(word))
+  return core.length > 0 ? core : words
+}
+
+const createStyle =
+  (whole: (part: NamePart) => string) =>
+  (part: NamePart): Form => {
+    const text = whole(part)
+    return { whole: text, initials: text.slice(0, 1) }
+  }
+
+const asWritten = createStyle((part) => part.written)
+const joined = createStyle(({ words }) => words.join(''))
+const hyphenated = createStyle(({ words }) => words.join('-'))
+const dotted = createStyle(({ words }) => words.join('.'))
+const leading = createStyle(({ words }) => withoutParticles(words)[0] ?? '')
+const trailing = createStyle(({ words }) => words.at(-1) ?? '')
+const core = createStyle(({ words }) => withoutParticles(words).join(''))
+const abbreviated = createStyle(
+  ({ words }) => initialsOf(words.filter(isParticle)) + withoutParticles(words).join(''),
+)
+const inInitials = (part: NamePart): Form => ({ whole: part.written, initials: initialsOf(part.words) })
+
+// The most common style comes first.
+const firstStyles = [asWritten, joined, hyphenated, dotted, leading, inInitials]
+const lastStyles = [asWritten, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
+
+/**
+ * Returns the forms in which addresses spell a name of several words or with accents. The order is the same for all names,
+ * the most common form first. A simple name has one form.
+ */
+function listNameForms({ first, last }: PersonName): readonly NameForms[] {
+  if (/^[a-z]{2,} [a-z]{2,}$/i.test(`${first} ${last}`)) {
+    const [given, family] = [first.toLowerCase(), last.toLowerCase()]
+    return [{ first: given, f: given.slice(0, 1), last: family, l: family.slice(0, 1) }]
+  }
+  const plain = spellName({ first, last })
+  const paired = { first: spellUmlauts(first), last: spellUmlauts(last) }
+  const isPlain = paired.first === first && paired.last === last
+  return [...plain, ...(isPlain ? plain : spellName(paired))]
+}
+
+function spellName({ first, last }: PersonName): readonly NameForms[] {
+  const [names, name] = [toPart(dropUnusedInitials(first)), toPart(last)]
+  const families = lastStyles.map((style) => style(name))
+  return firstStyles
+    .map((style) => style(names))
+    .flatMap((given) =>
+      families.map((family) => ({
+        first: given.whole,
+        f: given.initials,
+        last: family.whole,
+        l: family.initials,
+      })),
+    )
+}
+
+const spellUmlauts = (name: string): string =>
+  /\P{ASCII}/u.test(name)
+    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => umlautPairs[letter.toLowerCase()] ?? letter)
+    : name
+
+/** Removes the initials of further first names. */
+const dropUnusedInitials = (names: string): string =>
+  names.replace(/(?<=[^\s.][^\s.])(?:\s+\p{L}\.?)+\s*$/u, '')
+
+function toPart(name: string): NamePart {
+  const chunks = name
+    .replace(/\([^)]*\)?|,.*$/gs, ' ')
+    .split(/\s+/)
+    .map((chunk) =>
+      chunk
+        .split(/[-‐‑–]/)
+        .map(foldWord)
+        .filter(Boolean),
+    )
+    .filter((words) => words.length > 0)
+  const core = chunks.filter(([word = '', ...more]) => more.length > 0 || !titles.has(word))
+  const kept = core.length > 0 ? core : chunks
+  return { words: kept.flat(), written: kept.map((words) => words.join('-')).join('') }
+}
+
+const foldWord = (word: string): string => foldText(word).replaceAll(' ', '')

@@ -7,7 +7,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import { type FormatName, formats } from '../../runs/output/format.js'
+import { type FormatName, formats } from '../../runs/output/columns.js'
 import type { Suppressor } from '../../suppression/suppressor.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */

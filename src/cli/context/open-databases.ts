@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ApiError } from '../../api/calls/errors.js'
-import { once } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Clock } from '../../engine/ports/ports.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
@@ -71,17 +70,20 @@ export async function openEvents(
 ): Promise<Events> {
   const { eventsOver } = await import('../../storage/state/webhook-inbox.js')
   const state = await openStateOf(context)
-  const { openSuppressor } = await import('../../engine/tables/members.js')
-  const workspace = once(() => openWorkspaceOwner(context))
+  const { openSuppressors } = await import('../../engine/tables/members.js')
+  let opening: Promise<SuppressionOwner | undefined> | undefined
   const clean: CleanDelivery = async (delivery) => {
-    const ofMachine = await openSuppressor(state, thisMachine)
-    const owner = await workspace()
-    const ofWorkspace = owner && (await openSuppressor(owner.driver, owner.owner))
+    opening ??= openWorkspaceOwner(context).catch((error: unknown) => {
+      opening = undefined
+      throw error
+    })
+    const workspace = await opening
+    const owners = [{ driver: state, owner: thisMachine }, ...(workspace ? [workspace] : [])]
     let { body } = delivery
-    for (const suppressor of [ofMachine, ofWorkspace]) body = (await suppressor?.received(body)) ?? body
+    for (const suppressor of await openSuppressors(owners)) body = await suppressor.received(body)
     if (body === delivery.body) return delivery
     const { 'webhook-signature': signature, ...headers } = delivery.headers
-    const signing = signature === undefined ? [] : await signingSecrets(context, await workspace(), secrets)
+    const signing = signature === undefined ? [] : await signingSecrets(context, workspace, secrets)
     if (signing.length === 0) return { ...delivery, headers, body }
     const { sign } = await import('../../api/webhooks/signature.js')
     const at = Number(headers['webhook-timestamp']) * 1_000

@@ -8,8 +8,9 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { ApiError, errors, failureOf } from '../../api/calls/errors.js'
+import { ApiError, errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, saysNothingFound } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
@@ -75,7 +76,7 @@ export async function waitForRateLimits(context: Context, send: () => Promise<Re
   const target = targetIn(context)
   for (let left = context.globals.maxWait ?? target.maxWait ?? defaultMaxWait; ; ) {
     const reply = await send()
-    const seconds = isTemporary(reply) ? secondsToWait(reply, context.clock.now()) : undefined
+    const seconds = isShortLimit(reply) ? secondsToWait(reply, context.clock.now()) : undefined
     if (seconds === undefined || seconds > left) return reply
     await waitInSight(context, seconds)
     left -= seconds
@@ -94,10 +95,6 @@ async function waitInSight(context: Context, seconds: number): Promise<void> {
   progress.update({ rows: 0, found: 0, credits: 0, total: undefined })
   await context.sleep(seconds * 1_000).finally(() => progress.stop())
 }
-
-/** Whether a refusal ends soon: a rate limit of the service does, one of the network behind it lasts for hours. */
-const isTemporary = ({ status, body, unknown }: Reply): boolean =>
-  status === 429 && !unknown && !failureOf(status, body).stops
 
 /** The longest timer of Node: about 24 days. */
 const longestTimeoutMs = 2_147_483_647

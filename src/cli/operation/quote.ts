@@ -2,13 +2,13 @@ import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
+import { windowsOf, windowsOn } from '../../api/operations/plans.js'
 import {
   type Operation,
   type OperationId,
   operation,
   operation as rowOf,
 } from '../../api/operations/table.js'
-import { windowsOf, windowsOn } from '../../api/operations/windows.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import { mostCredits } from '../../engine/credits/cost.js'

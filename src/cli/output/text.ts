@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from 'node:path'
 import { styleText } from 'node:util'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
-import { escapeControls } from '../../api/values/controls.js'
+import { escapeControls } from '../../api/values/json.js'
 import type { LeftOutValues } from '../../csv/names.js'
 import type { Context, Streams } from '../context/context.js'
 

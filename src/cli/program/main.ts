@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { writeTo } from '../../runs/output/writer.js'
-import type { Context, Streams } from '../context/context.js'
-import { version } from '../context/context.js'
+import { type Context, type Streams, version } from '../context/context.js'
 import { watchStreams } from '../context/io.js'
 import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
@@ -10,7 +9,7 @@ import { outcomeOf } from '../output/report-error.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { buildProgram } from './program.js'
 
-export { escapeControls } from '../../api/values/controls.js'
+export { escapeControls } from '../../api/values/json.js'
 
 /** Runs one command: arguments without the program's own name, the outside world, and the exit code back. */
 export async function main(

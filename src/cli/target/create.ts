@@ -7,19 +7,19 @@ import type { OperationId } from '../../api/operations/table.js'
 import { lazily, once } from '../../api/values/objects.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
-import type {
-  ClockContext,
-  CommandLog,
-  Context,
-  GlobalOptions,
-  Home,
-  Machine,
-  OpenedServer,
-  Streams,
-  StreamsContext,
-  TargetOptions,
+import {
+  type ClockContext,
+  type CommandLog,
+  type Context,
+  type GlobalOptions,
+  type Home,
+  type Machine,
+  type OpenedServer,
+  type Streams,
+  type StreamsContext,
+  type TargetOptions,
+  version,
 } from '../context/context.js'
-import { version } from '../context/context.js'
 import { givenKey, storedKeyOf } from '../context/credentials.js'
 import { Stop } from '../context/errors.js'
 import { createClaims, homeOf, readSettings, withEngine } from '../context/home.js'

@@ -1,6 +1,6 @@
 import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import { ownWebhook } from '../../api/validation/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Worker } from '../../engine/worker/worker.js'

@@ -1,11 +1,11 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
+import { passes } from '../../api/calls/retry.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
-import { wantsWebhook } from '../../api/validation/own-webhook.js'
+import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
 import { isOwnMachine } from '../../api/values/url.js'
 import { type EventKind, eventOf, isCompanyImport } from '../../api/webhooks/events.js'
-import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../context/errors.js'
@@ -196,8 +196,8 @@ const retrying =
     }
   }
 
-/** Whether a request can succeed later: the work is not known yet, a rate limit is reached, or the server fails. */
-const isTemporary = ({ status }: Reply): boolean => status === 404 || status === 429 || status >= 500
+/** Whether a request can succeed later; work that is not known yet may be. */
+const isTemporary = (reply: Reply): boolean => reply.status === 404 || passes(reply)
 
 function toStop(reply: Reply): Stop {
   const { error, exit_code, hint } = reportOfReply(reply)

@@ -1,5 +1,4 @@
-import { planOf } from '../../api/operations/plans.js'
-import { type CountedWindow, windowsOn } from '../../api/operations/windows.js'
+import { type CountedWindow, planOf, windowsOn } from '../../api/operations/plans.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, engineTime, settleCounters } from '../clock.js'
 import {

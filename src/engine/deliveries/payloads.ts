@@ -1,7 +1,7 @@
 import { isRefusal, Refusal } from '../../api/calls/errors.js'
+import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { toJson } from '../../api/values/json.js'
 import type { EventName } from '../../api/webhooks/events.js'
-import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import { newSecret } from '../../api/webhooks/signature.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import type { Account, Ids } from '../ports/ports.js'

@@ -1,5 +1,5 @@
+import { type Window, windowsOf } from '../../api/operations/plans.js'
 import type { Operation } from '../../api/operations/table.js'
-import { type Window, windowsOf } from '../../api/operations/windows.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt } from '../clock.js'
 import { readCounter, setCounter } from '../tables/counters.js'

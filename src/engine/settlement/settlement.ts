@@ -3,7 +3,6 @@ import { ApiError } from '../../api/calls/errors.js'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
-import { placesOf, rowsPerRun, toPlace } from '../../storage/database/row-places.js'
 import {
   type Awaitable,
   addRow,
@@ -12,6 +11,9 @@ import {
   insertInto,
   isStorageFault,
   mapResult,
+  placesOf,
+  rowsPerRun,
+  toPlace,
 } from '../../storage/driver/connection.js'
 import { startHeartbeat } from '../clock.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'

@@ -203,9 +203,19 @@ export const revokeKey = async (tx: Connection, id: string, at: number): Promise
 
 const suppressesSql = `SELECT 1 FROM suppression_keys WHERE owner = ${boundText}`
 
-/** Returns what keeps out whom a workspace suppresses; `undefined` where it suppresses nobody. */
-export async function openSuppressor(store: Driver, workspaceId: string): Promise<Suppressor | undefined> {
-  if (!(await store.get(suppressesSql, workspaceId))) return undefined
-  const { createSuppressor } = await import('../../suppression/suppressor.js')
-  return createSuppressor(store, workspaceId)
+/** Returns what keeps out whom some owners suppress; nothing for one who suppresses nobody. */
+export async function openSuppressors(
+  owners: readonly { readonly driver: Driver; readonly owner: string }[],
+): Promise<Suppressor[]> {
+  const opened: Suppressor[] = []
+  for (const { driver, owner } of owners) {
+    if (!(await driver.get(suppressesSql, owner))) continue
+    const { createSuppressor } = await import('../../suppression/suppressor.js')
+    opened.push(createSuppressor(driver, owner))
+  }
+  return opened
 }
+
+/** Returns what keeps out whom a workspace suppresses; `undefined` where it suppresses nobody. */
+export const openSuppressor = async (driver: Driver, owner: string): Promise<Suppressor | undefined> =>
+  (await openSuppressors([{ driver, owner }]))[0]

@@ -7,6 +7,7 @@ import {
   retryAfterMs,
 } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
+import { asksToWait } from '../../api/calls/retry.js'
 import { isMetered } from '../../api/operations/facts.js'
 import { answersLost, type Operation, resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
 import { isObject } from '../../api/values/objects.js'
@@ -238,7 +239,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
   const failure = failureOf(reply.status, reply.body)
   if (failure.stops) return { kind: 'stop', failure }
   if (failure.code === unknownAnswer.error) return { kind: 'answer', answer: unknownAnswer }
-  if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
+  if (asksToWait(reply)) return pause(reply, nowMs)
   if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
     return toAnswer('not_found', failure.text, reply, false)
   const invalid = reply.status === 400 || reply.status === 422

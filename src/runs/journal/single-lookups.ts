@@ -1,12 +1,20 @@
 import type { Input } from '../../api/calls/caller.js'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
-import { toPlace } from '../../storage/database/row-places.js'
-import type { Driver } from '../../storage/driver/connection.js'
-import { indexAnswers, keepAnswers, type Lookup, type StoredAnswer, storedAnswer } from './answers.js'
+import { type Driver, toPlace } from '../../storage/driver/connection.js'
+import {
+  indexAnswers,
+  keepAnswers,
+  type LeftTurn,
+  type Lookup,
+  releaseHolder,
+  type StoredAnswer,
+  storedAnswer,
+  type TurnOptions,
+  takeTurns,
+} from './answers.js'
 import type { RowAnswer } from './journal.js'
 import { runsOver } from './runs.js'
 import { dayOf } from './spending.js'
-import { type LeftTurn, releaseHolder, type TurnOptions, takeTurns } from './turns.js'
 
 /** Begins what the hidden runs are known by that hold the answers to single lookups, one for each day. */
 export const lookupsMark = 'lookups-'

@@ -7,9 +7,11 @@ import {
   parseExpression,
   type Scope,
 } from '../../lists/expressions.js'
-import type { Novelty } from '../journal/baseline.js'
+import type { Novelty } from '../journal/spending.js'
 import {
   explodeRow,
+  type Format,
+  type Layout,
   type Many,
   manyOf,
   type OutputRow,
@@ -19,7 +21,6 @@ import {
   rowColumnsOf,
   statusValue,
 } from './columns.js'
-import type { Format, Layout } from './format.js'
 
 /** What rows `--only` can write. */
 export const onlyNames = ['found', 'valid', 'new', 'changed'] as const

@@ -3,15 +3,13 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Refusal } from '../../api/calls/errors.js'
-import { escapeControls } from '../../api/values/controls.js'
-import { parseExact, toJson } from '../../api/values/json.js'
+import { escapeControls, parseExact, toJson } from '../../api/values/json.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/cells.js'
 import { encoderFor, interrupted, systemCode, unlessBusy } from '../../csv/encoding.js'
 import { rejectColumns } from '../../csv/names.js'
 import type { Table } from '../input/table.js'
-import type { OutputRow } from './columns.js'
-import type { Format } from './format.js'
+import type { Format, OutputRow } from './columns.js'
 
 /** Where an output goes. */
 export interface Sink {

@@ -3,10 +3,8 @@ import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { parseBody, parseExact, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
-import { toRunNumber } from '../database/row-places.js'
-import type { Connection, Driver } from '../driver/connection.js'
-import { promoteAll } from '../state/forwarding.js'
-import { rememberedMs } from '../state/webhook-inbox.js'
+import { type Connection, type Driver, toRunNumber } from '../driver/connection.js'
+import { promoteAll, rememberedMs } from '../state/webhook-inbox.js'
 import {
   eraseFromTables,
   eraseJson,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseNetworkUrl, searchPageOf } from '../../../src/api/values/network-url.js'
+import { parseNetworkUrl, searchPageOf } from '../../../src/api/values/url.js'
 
 describe('a url on the network', () => {
   it.each([

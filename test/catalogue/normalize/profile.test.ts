@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { networkHosts } from '../../../src/api/values/network-url.js'
+import { networkHosts } from '../../../src/api/values/url.js'
 import { parseProfile } from '../../../src/catalogue/normalize/profile.js'
 import { casesOf } from '../../support/fixtures.js'
 

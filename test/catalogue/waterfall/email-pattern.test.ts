@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type EmailExample, learnPattern } from '../../../src/catalogue/waterfall/email-pattern.js'
+import { type EmailExample, learnPattern } from '../../../src/catalogue/waterfall/providers.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
 import { casesOf, rowsOf } from '../../support/fixtures.js'

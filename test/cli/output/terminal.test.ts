@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { escapeControls } from '../../../src/api/values/controls.js'
+import { escapeControls } from '../../../src/api/values/json.js'
 import {
   barOf,
   fitParts,

@@ -3,7 +3,7 @@ import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
 import type { Provider } from '../../../src/engine/ports/ports.js'
 import { claimJob, listRecords } from '../../../src/engine/tables/jobs.js'
-import { runJob } from '../../../src/engine/worker/run-job.js'
+import { runJob } from '../../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
 import { idOf, portsOf, workerOf } from '../fake-sender.js'
 

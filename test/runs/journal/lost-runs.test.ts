@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stopKilled } from '../../../src/runs/journal/lost-runs.js'
-import { type Run, runsOver } from '../../../src/runs/journal/runs.js'
+import { type Run, runsOver, stopKilled } from '../../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../../src/runs/purge.js'
 import { states } from '../../support/states.js'
 import { journalFor, newRun } from '../fakes.js'

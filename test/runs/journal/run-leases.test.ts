@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { settleLost, stopKilled } from '../../../src/runs/journal/lost-runs.js'
 import { leaseLocks } from '../../../src/runs/journal/run-leases.js'
-import { type Run, runsOver } from '../../../src/runs/journal/runs.js'
+import { type Run, runsOver, settleLost, stopKilled } from '../../../src/runs/journal/runs.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { findShared, openState } from '../../../src/storage/state/open.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'

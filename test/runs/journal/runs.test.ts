@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Run, runsOver } from '../../../src/runs/journal/runs.js'
 import { countSpent, spendingOver } from '../../../src/runs/journal/spending.js'
-import { toPlace, toRunNumber } from '../../../src/storage/database/row-places.js'
+import { toPlace, toRunNumber } from '../../../src/storage/driver/connection.js'
 import { states } from '../../support/states.js'
 import { journalFor, newRun } from '../fakes.js'
 

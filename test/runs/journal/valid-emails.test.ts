@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { runsOver } from '../../../src/runs/journal/runs.js'
-import { toPlace } from '../../../src/storage/database/row-places.js'
+import { toPlace } from '../../../src/storage/driver/connection.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { perFile } from '../../support/each.js'
 import { freshSchema } from '../../support/postgres.js'

@@ -8,9 +8,9 @@ import {
   excel,
   type OutputRow,
   resultColumns,
+  rowFormats,
   toCell,
 } from '../../../src/runs/output/columns.js'
-import { rowFormats } from '../../../src/runs/output/format.js'
 import { hostile } from '../../csv/hostile.js'
 import { tries } from '../../support/effort.js'
 

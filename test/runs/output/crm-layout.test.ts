@@ -2,8 +2,7 @@ import { describe, expect, it, test } from 'vitest'
 import { countries } from '../../../src/api/values/dates.js'
 import { toCountryCode } from '../../../src/catalogue/normalize/country.js'
 import { createLayout, type OutputRow } from '../../../src/runs/output/columns.js'
-import { crmNames } from '../../../src/runs/output/crm-kind.js'
-import { crmColumns, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
+import { crmColumns, crmNames, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
 
 const codes = countries.split(' ')
 

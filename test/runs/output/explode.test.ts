@@ -6,8 +6,8 @@ import {
   joinedColumns,
   listColumns,
   type OutputRow,
+  rowFormats,
 } from '../../../src/runs/output/columns.js'
-import { rowFormats } from '../../../src/runs/output/format.js'
 import { selected } from '../../../src/runs/output/select.js'
 
 const output = z.object({

@@ -2,8 +2,7 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { checkSheetRows } from '../../../src/runs/open-output.js'
-import { createLayout } from '../../../src/runs/output/columns.js'
-import { rowFormats } from '../../../src/runs/output/format.js'
+import { createLayout, rowFormats } from '../../../src/runs/output/columns.js'
 import {
   createWriter,
   type Files,

@@ -3,9 +3,9 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody, toPrintableJson } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import { eventNames } from '../../../api/webhooks/events.js'
+import type { Passed } from '../../../api/webhooks/inbox.js'
 import { sign } from '../../../api/webhooks/signature.js'
-import type { Passed } from '../../../http/inbox.js'
-import { passOn } from '../../../http/pass-on.js'
+import { passOn } from '../../../http/forwarder.js'
 import {
   type EventFilter,
   type Events,

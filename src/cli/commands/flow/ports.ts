@@ -1,9 +1,8 @@
-import type { Input } from '../../../api/calls/caller.js'
-import { isOk } from '../../../api/calls/caller.js'
+import { type Input, isOk } from '../../../api/calls/caller.js'
 import { failureOf } from '../../../api/calls/errors.js'
 import { wantsWebhook, withOwnWebhook } from '../../../api/validation/own-webhook.js'
 import type { Fields } from '../../../api/values/objects.js'
-import type { PostJson } from '../../../client/post-json.js'
+import type { Poster } from '../../../client/exchange.js'
 import { commandCaller } from '../../../flows/command.js'
 import type { FlowRow } from '../../../flows/fields.js'
 import { type HttpPorts, httpCaller } from '../../../flows/http.js'
@@ -18,11 +17,11 @@ import { jobIdOf } from '../../wait/result.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
 export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 'custom' | 'send'> {
-  let poster: { readonly post: PostJson; close(): Promise<void> } | undefined
+  let poster: Poster | undefined
   context.onClose(() => poster?.close())
   const http: HttpPorts = {
     post: async (...request) => {
-      const { createPoster } = await import('../../../client/post-json.js')
+      const { createPoster } = await import('../../../client/exchange.js')
       poster ??= createPoster()
       return poster.post(...request)
     },

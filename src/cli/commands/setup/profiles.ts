@@ -1,6 +1,6 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
-import { formats } from '../../../runs/output/format.js'
+import { formats } from '../../../runs/output/columns.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions, HomeContext, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'

@@ -1,7 +1,7 @@
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Fields } from '../../../api/values/objects.js'
-import { hasKnownSuffix } from '../../../catalogue/normalize/domain.js'
+import { hasKnownSuffix } from '../../../catalogue/normalize/value-kinds.js'
 import { mapList } from '../../../lists/lists.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
