@@ -257,10 +257,16 @@ async function* inPortions(
 }
 
 /** Returns rows without results about people and companies that are suppressed: they keep the columns of the input. */
-async function withoutSuppressed({ suppressor }: Batch, rows: readonly OutputRow[]): Promise<OutputRow[]> {
+async function withoutSuppressed(
+  { suppressor, input }: Batch,
+  rows: readonly OutputRow[],
+): Promise<OutputRow[]> {
+  if (!suppressor) return [...rows]
   const bodies = rows.map(({ body }) => body)
-  const suppressed = await suppressor?.areAbout(bodies)
-  if (!suppressor || !suppressed) return [...rows]
+  // An answer need not say which company was asked for.
+  const suppressed = await suppressor.areAbout(
+    rows.map(({ cells, body }) => (body === undefined ? undefined : { body, input: input(cells) })),
+  )
   const { results } = (await suppressor.records({ results: bodies })) as { results: readonly unknown[] }
   return rows.map((row, at) =>
     suppressed[at]

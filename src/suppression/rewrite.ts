@@ -31,19 +31,23 @@ const isAboutPeople = ({ id }: Operation): boolean =>
   areaOf(id) === 'contacts' || id === 'leads.enrich' || id === 'leads.bulk_enrich'
 
 /** Returns a reply without suppressed people and companies; the same one where there are none. */
-export async function replyWithout(find: FindSuppressed, operation: Operation, reply: Reply): Promise<Reply> {
+export async function replyWithout(
+  toRest: WithoutRecords,
+  operation: Operation,
+  reply: Reply,
+): Promise<Reply> {
   if (!isOk(reply) || !areas.has(areaOf(operation.id))) return reply
   const body = bodyOf(reply)
-  const rest = await withoutRecords(find, body)
+  const rest = await toRest(body)
   if (rest === body) return reply
   const { credits } = reply
   return rest === undefined ? { ...notFound(operation), credits } : { ...withoutBytes(reply), body: rest }
 }
 
 /** Returns the body of a delivery without suppressed people and companies; `undefined` where nothing is left of it. */
-export async function deliveryWithout(find: FindSuppressed, body: string): Promise<string | undefined> {
+export async function deliveryWithout(toRest: WithoutRecords, body: string): Promise<string | undefined> {
   const value = resultOr(body as unknown, () => parseExact(body))
-  const rest = await withoutRecords(find, value)
+  const rest = await toRest(value)
   if (rest === value) return body
   return rest === undefined ? undefined : toJson(rest)
 }
@@ -56,20 +60,41 @@ export function envelopeOf(body: string): string {
   return toJson(Object.fromEntries(names.map((name) => [name, fields[name]])))
 }
 
+/** Returns JSON without records about somebody suppressed. */
+export type WithoutRecords = (body: unknown) => Promise<unknown>
+
+/** Returns the request for a contact by the id of its result; `undefined` where it is not known. */
+export type FindRequest = (enrichmentId: string) => Promise<Fields | undefined>
+
 /**
  * Returns JSON without the records that are about somebody suppressed: they are taken out of lists, and null where a list
  * answers a list. `undefined` where all of it is about them, and the same value where nothing is.
  */
-export async function withoutRecords(find: FindSuppressed, body: unknown): Promise<unknown> {
+export async function withoutRecords(
+  find: FindSuppressed,
+  body: unknown,
+  findRequest?: FindRequest,
+): Promise<unknown> {
   if (!isObject(body) && !Array.isArray(body)) return body
   const keys = new Set<string>()
-  visit(body, [], (own) => {
+  const contacts: Fields[] = []
+  visit(body, [], (own, record) => {
     for (const key of own) keys.add(key)
+    if (record.status === 'finished' && isContact(record)) contacts.push(record)
     return false
   })
+  // The result of a contact does not say at which company it was asked for.
+  const requested = new Map<unknown, ReadonlySet<string>>()
+  for (const { enrichment_id: id } of findRequest ? contacts : []) {
+    const own = keysOf((await findRequest?.(String(id))) ?? {}).keys
+    requested.set(id, own)
+    for (const key of own) keys.add(key)
+  }
   const suppressed = await find(keys)
   if (suppressed.size === 0) return body
-  return visit(body, [], (own) => [...own].some((key) => suppressed.has(key)))
+  return visit(body, [], (own, { enrichment_id: id }) =>
+    [...own, ...(requested.get(id) ?? [])].some((key) => suppressed.has(key)),
+  )
 }
 
 /** The fields of requests that hold people or companies, one an item. */
@@ -211,14 +236,14 @@ async function callItems(
   return reply.status === 404 ? { status: 200, body: { results: [null] }, headers: {}, credits: 0 } : reply
 }
 
-type Judge = (keys: ReadonlySet<string>) => boolean
+type Judge = (keys: ReadonlySet<string>, record: Fields) => boolean
 
 /** Returns a value without the records that are judged to be suppressed. */
 function visit(value: unknown, around: Iterable<string>, judge: Judge): unknown {
   if (Array.isArray(value)) return visitList('', value, around, judge)
   if (!isObject(value)) return value
   const { keys, domains } = keysOf(value, around)
-  if (judge(keys)) return isContact(value) ? toBlankContact(value) : undefined
+  if (judge(keys, value)) return isContact(value) ? toBlankContact(value) : undefined
   return visitLists(value, domains, judge)
 }
 

@@ -8,9 +8,11 @@ import { keysOf } from './identifiers.js'
 import {
   deliveryWithout,
   envelopeOf,
+  type FindRequest,
   type FindSuppressed,
   replyWithout,
   requestWithout,
+  type WithoutRecords,
   withoutRecords,
 } from './rewrite.js'
 import { suppressionsOf } from './suppressions.js'
@@ -18,9 +20,20 @@ import { suppressionsOf } from './suppressions.js'
 /** Keeps whom an owner suppresses out of what is asked for, and out of what is written. */
 export type Suppressor = ReturnType<typeof createSuppressor>
 
-/** Creates the suppressor of a workspace or of this machine. */
-export function createSuppressor(driver: Driver, owner: string) {
+/** Creates the suppressor of a workspace or of this machine. `findContact` returns who a waterfall was asked for. */
+export function createSuppressor(
+  driver: Driver,
+  owner: string,
+  findContact?: (enrichmentId: string) => Promise<Contact | undefined>,
+) {
   const { find } = suppressionsOf(driver, owner)
+  const findRequest: FindRequest | undefined =
+    findContact &&
+    (async (id) => {
+      const contact = await findContact(id)
+      return contact && toFields(contact)
+    })
+  const records: WithoutRecords = (value) => withoutRecords(find, value, findRequest)
   return {
     find,
     source: (source: Source) => suppressing(source, find),
@@ -36,15 +49,15 @@ export function createSuppressor(driver: Driver, owner: string) {
         ? await previewWithout(find, body.preview as readonly Fields[], source)
         : undefined
       return replyWithout(
-        find,
+        records,
         operation,
         preview ? { ...reply, body: { ...(body as Fields), preview } } : reply,
       )
     },
     /** `undefined` where nothing is left of it. */
-    delivery: (body: string) => deliveryWithout(find, body),
+    delivery: (body: string) => deliveryWithout(records, body),
     /** Of a delivery that was received, what says that there was one is left. */
-    received: async (body: string) => (await deliveryWithout(find, body)) ?? envelopeOf(body),
+    received: async (body: string) => (await deliveryWithout(records, body)) ?? envelopeOf(body),
     /** Returns which of some records are about somebody suppressed. */
     areAbout: async (records: readonly unknown[]): Promise<readonly boolean[]> => {
       const keys = records.map((record) => (isObject(record) ? [...keysOf(record).keys] : []))
@@ -52,7 +65,7 @@ export function createSuppressor(driver: Driver, owner: string) {
       return keys.map((own) => own.some((key) => suppressed.has(key)))
     },
     /** Of one record `undefined` where it is about somebody suppressed. */
-    records: (value: unknown) => withoutRecords(find, value),
+    records,
   }
 }
 

@@ -37,7 +37,11 @@ describe('data forget', () => {
     const entries = await here.json<{ value: unknown; reason: unknown }[]>('suppress', 'list')
     expect(entries.length).toBeGreaterThan(3)
     expect(entries.filter(({ value, reason }) => value !== null || reason !== null)).toEqual([])
-    await here.json('data', 'import', 'people', 'people.csv')
+    const checked = await here.json('data', 'import', 'people', 'people.csv', '--dry-run')
+    expect(checked).toMatchObject({ added: 0, changed: 0, suppressed: 1 })
+    const imported = await here.run(['data', 'import', 'people', 'people.csv', '--format', 'table'])
+    expect(imported.stdout).toBe('0 people added, 1 updated, 1 suppressed and left out, 0 rejected\n')
+    expect(bytes().join('')).not.toMatch(/jane|612345678/i)
     for (const known of [
       'jane@acme.example',
       'https://www.network.example/in/jane-roe',

@@ -1,4 +1,5 @@
 import { ApiError, Refusal } from '../../api/calls/errors.js'
+import { parseExact } from '../../api/values/json.js'
 import { LeftOutCounter } from '../../csv/names.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
@@ -28,6 +29,7 @@ import { ImportContext, type Outcome, toDryRunTarget, toImportTarget } from '../
 import {
   batchSize,
   keepAsIs,
+  type Listeners,
   type PreparedBatch,
   type PreparedByKind,
   type PreparedRecord,
@@ -41,25 +43,25 @@ import { addRejected, createTally, type ImportReport, type ImportTally } from '.
 export async function importFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  { onProgress, onRejected, ...options }: ImportOptions,
+  { onProgress, onRejected, withoutSuppressed, ...options }: ImportOptions,
   ports: WritePorts,
 ): Promise<ImportReport> {
   const batches = readBatches(kind, bytes, options, ports.ids)
-  return await importBatches(kind, batches, ports, { onProgress, onRejected })
+  return await importBatches(kind, batches, ports, { onProgress, onRejected, withoutSuppressed })
 }
 
 /** Finds out what importing a file would do; see `Catalogue.previewFile`. */
 export async function previewFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  { onProgress, onRejected, ...options }: ImportOptions,
+  { onProgress, onRejected, withoutSuppressed, ...options }: ImportOptions,
   ports: Pick<WritePorts, 'driver' | 'ids'>,
   scratch: Driver,
 ): Promise<ImportReport> {
   const tally = createTally()
   const preview = (records: RecordList) => previewRecords(kind, records, tally, ports, scratch)
   const batches = readBatches(kind, bytes, options, ports.ids)
-  return await takeBatches(batches, tally, preview, { onProgress, onRejected })
+  return await takeBatches(batches, tally, preview, { onProgress, onRejected, withoutSuppressed })
 }
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
@@ -100,14 +102,12 @@ async function importBatches(
   }
 }
 
-type Listeners = { readonly [K in 'onProgress' | 'onRejected']?: ImportOptions[K] | undefined }
-
 /** Takes the records of a file, and reports them. `take` counts them in the tally, and returns those that it rejects. */
 async function takeBatches(
   batches: AsyncIterable<PreparedBatch>,
   tally: ImportTally,
   take: (records: RecordList) => Promise<readonly RejectedRecord[]>,
-  { onProgress, onRejected }: Listeners,
+  { onProgress, onRejected, withoutSuppressed }: Listeners,
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }
   const leftOut = new LeftOutCounter()
@@ -117,20 +117,37 @@ async function takeBatches(
     return { ...tally, rejected, leftOut: leftOut.counts, mapping, ignored, samples, encoding }
   }
   try {
-    for await (const { records, rejected, leftOut: values, columns: seen } of batches) {
+    for await (const { records: all, rejected, leftOut: values, columns: seen } of batches) {
       columns = seen
       leftOut.addAll(values)
       for (const row of rejected) addRejected(tally, row)
+      const records = withoutSuppressed ? await leaveOutSuppressed(all, withoutSuppressed) : all
+      tally.suppressed += all.length - records.length
       const late = await take(records)
       const rows = late.length > 0 ? [...rejected, ...late].sort((a, b) => a.line - b.line) : rejected
       if (rows.length > 0) await onRejected?.(rows, columns.original)
-      onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
+      onProgress?.(tally.added + tally.updated + tally.suppressed + tally.rejectedTotal)
     }
   } catch (error) {
     if (!(error instanceof Refusal) || error instanceof ApiError) throw error
     throw new Refusal(error.code, { ...error.details, report: report() })
   }
   return report()
+}
+
+/** Returns records without those of suppressed people and companies, also within jobs and posts. */
+async function leaveOutSuppressed(
+  records: RecordList,
+  withoutSuppressed: NonNullable<ImportOptions['withoutSuppressed']>,
+): Promise<RecordList> {
+  const all = records.slice(0, records.length)
+  const left = await withoutSuppressed(
+    all.map(({ record }) => ('row' in record ? { ...record, row: parseExact(record.row.record) } : record)),
+  )
+  return all.flatMap((one, at) => {
+    if (left[at] === null) return []
+    return 'row' in one.record ? one : { ...one, record: left[at] as typeof one.record }
+  })
 }
 
 /** What writing records depends on. */

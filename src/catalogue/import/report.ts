@@ -8,6 +8,8 @@ export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 
   readonly unchanged: number
   /** Companies created because people or jobs named a domain or profile url that no company had. */
   readonly companies: number
+  /** Records that were left out because their person or company is suppressed. */
+  readonly suppressed: number
   /** The first rejected lines; `rejectedTotal` counts all. */
   readonly rejected: readonly RejectedRecord[]
   readonly rejectedTotal: number
@@ -21,6 +23,7 @@ export const createTally = () => ({
   updated: 0,
   unchanged: 0,
   companies: 0,
+  suppressed: 0,
   rejected: [] as RejectedRecord[],
   rejectedTotal: 0,
 })

@@ -23,6 +23,8 @@ export interface ImportOptions {
   readonly skipLines?: number
   /** False where the first row of a CSV file is data; recognised when absent. */
   readonly header?: boolean
+  /** Returns records with null in place of those about people and companies that are suppressed. */
+  readonly withoutSuppressed?: (records: readonly unknown[]) => Promise<readonly unknown[]>
   /** Called after each commit with the number of records processed so far. */
   readonly onProgress?: (done: number) => void
   /** Whether rejected rows come with their cells. */

@@ -4,6 +4,7 @@ import type { OperationId } from '../../api/operations/table.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
+import type { Source } from '../../engine/ports/source.js'
 import type { AnswerCount, RunFilter } from '../../runs/journal/runs.js'
 import type { Spent } from '../../runs/journal/spending.js'
 import type { BatchQuote } from '../../runs/plan/quote.js'
@@ -61,7 +62,8 @@ export interface DashboardPorts {
     records: () => AsyncIterable<Readonly<Record<string, unknown>>>,
     format: 'csv' | 'ndjson',
   ): AsyncIterable<string>
-  catalogue(): Promise<Catalogue>
+  /** The catalogue without whom the workspace suppresses. */
+  catalogue(): Promise<Source & Pick<Catalogue, 'record' | 'stats'>>
   readonly runs: RunsPort
   readonly inbox: InboxPort
 }

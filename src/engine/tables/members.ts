@@ -7,6 +7,7 @@ import {
   type StoredRow,
 } from '../../storage/driver/connection.js'
 import type { Suppressor } from '../../suppression/suppressor.js'
+import { findEnrichment, findJob } from './jobs.js'
 import { booleans, json, plain, RecordTable } from './record-table.js'
 
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
@@ -211,7 +212,14 @@ export async function openSuppressors(
   for (const { driver, owner } of owners) {
     if (!(await driver.get(suppressesSql, owner))) continue
     const { createSuppressor } = await import('../../suppression/suppressor.js')
-    opened.push(createSuppressor(driver, owner))
+    const findContact = (id: string) =>
+      driver.read(async (tx) => {
+        const enrichment = await findEnrichment(tx, id)
+        const plan = enrichment && (await findJob(tx, owner, enrichment.jobId))?.plan
+        return enrichment && plan?.does === 'waterfall' ? plan.contacts[enrichment.ordinal - 1] : undefined
+      })
+    // Only a workspace has an id, and waterfalls.
+    opened.push(createSuppressor(driver, owner, owner === '' ? undefined : findContact))
   }
   return opened
 }

@@ -22,7 +22,7 @@ import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { localOrigin, storedKey } from '../../context/credentials.js'
 import { type Report, Stop, UsageError } from '../../context/errors.js'
-import { openAdmin, openEvents } from '../../context/open-databases.js'
+import { openAdmin, openEvents, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import { reportOf } from '../../messages.js'
 import { createSpendingLayer, openSpending } from '../../operation/record-spending.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
@@ -73,7 +73,14 @@ export async function openDashboard(
       admin: rememberSums(admin),
       ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }),
       ...{ apiUrl, source },
-      catalogue: () => context.catalogue(),
+      catalogue: async () => {
+        const catalogue = await context.catalogue()
+        const suppressor = await suppressorFor(await openWorkspaceOwner(context))
+        if (!suppressor) return catalogue
+        const record: typeof catalogue.record = async (...given) =>
+          (await suppressor.records(await catalogue.record(...given))) as Awaited<ReturnType<typeof record>>
+        return { ...catalogue, ...suppressor.source(catalogue), record }
+      },
       runs: openRunsPort(context),
       inbox: await openInboxPort(context),
     },

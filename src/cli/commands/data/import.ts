@@ -31,7 +31,7 @@ import { filePorts, toRunHome } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, systemReason, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
-import { ensureWorkspace } from '../../context/open-databases.js'
+import { ensureWorkspace, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { type OptionsOf, optionRows, repeated, whole } from '../../options/values.js'
@@ -134,7 +134,14 @@ async function takeFile(
 ): Promise<ImportReport> {
   const progress = await startProgress(context, formatProgress)
   const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
-  const options = { ...settings, onProgress }
+  const suppressor = await suppressorFor(await openWorkspaceOwner(context))
+  const options: ImportOptions = {
+    ...{ ...settings, onProgress },
+    ...(suppressor && {
+      withoutSuppressed: async (results) =>
+        ((await suppressor.records({ results })) as { readonly results: readonly unknown[] }).results,
+    }),
+  }
   try {
     const catalogue = await context.catalogue()
     return await (isDryRun
@@ -277,16 +284,28 @@ function showColumns(
 
 /** Returns the report of an import, as JSON and as one line. */
 function describeImport(kind: string, { report }: ImportResult) {
-  const { added, updated, companies, rejected, rejectedTotal, leftOut, mapping, ignored, samples } = report
+  const {
+    added,
+    updated,
+    companies,
+    suppressed,
+    rejected,
+    rejectedTotal,
+    leftOut,
+    mapping,
+    ignored,
+    samples,
+  } = report
   return {
     body: {
-      ...{ kind, added, updated, companies_added: companies },
+      ...{ kind, added, updated, companies_added: companies, suppressed },
       ...{ rejected, rejected_total: rejectedTotal, not_understood: leftOut, mapping, samples, ignored },
     },
     layout: formatCounts([
       `${countRecords(kind, added)} added`,
       `${formatNumber(updated)} updated`,
       ...createdBeside(kind, companies),
+      ...leftOutSuppressed(suppressed),
       `${formatNumber(rejectedTotal)} rejected`,
     ]),
   }
@@ -294,18 +313,20 @@ function describeImport(kind: string, { report }: ImportResult) {
 
 /** Returns what an import would do, as JSON and in lines. */
 function describePreview(kind: string, { report, reasons }: ImportResult) {
-  const { added, updated, unchanged, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
+  const { added, updated, unchanged, companies, suppressed, rejected, rejectedTotal } = report
+  const { mapping, ignored, samples } = report
   const changed = updated - unchanged
   const counts = formatCounts([
     `${countRecords(kind, added)} would be added`,
     `${formatNumber(changed)} changed`,
     `${formatNumber(unchanged)} unchanged`,
     ...createdBeside(kind, companies),
+    ...leftOutSuppressed(suppressed),
     `${formatNumber(rejectedTotal)} invalid`,
   ])
   return {
     body: {
-      ...{ kind, dry_run: true, added, changed, unchanged, companies_added: companies },
+      ...{ kind, dry_run: true, added, changed, unchanged, companies_added: companies, suppressed },
       ...{ invalid: rejectedTotal, invalid_reasons: reasons, not_understood: report.leftOut },
       ...{ rejected, mapping, samples, ignored },
     },
@@ -327,6 +348,9 @@ const countRecords = (kind: string, count: number): string =>
 
 const createdBeside = (kind: string, companies: number): string[] =>
   companies > 0 && kind !== 'companies' ? [`${countRecords('companies', companies)} created beside them`] : []
+
+const leftOutSuppressed = (count: number): string[] =>
+  count > 0 ? [`${formatNumber(count)} suppressed and left out`] : []
 
 const shownRejects = 20
 

@@ -5,9 +5,10 @@ import type { CsvRow } from '../../../csv/parse.js'
 import type { Match } from '../../../lists/list-index.js'
 import { checkPairs, mapList, pairsFor } from '../../../lists/lists.js'
 import { describeMapping, rowInput } from '../../../runs/input/mapping.js'
-import { openKnown, openListFile, openLists } from '../../../runs/known-lists.js'
+import { type OpenList, openKnown, openListFile, openLists } from '../../../runs/known-lists.js'
 import { type Layout, rowFormats } from '../../../runs/output/columns.js'
 import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
+import type { Suppressor } from '../../../suppression/suppressor.js'
 import { rowFormat } from '../../batch/options.js'
 import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
@@ -74,7 +75,9 @@ async function match(
     }
     const path = fileOf(context.globals)
     const target = path === undefined ? undefined : resolve(context.streams.cwd, path)
-    const known = await openKnown(ports, opened, kind, take, (rows) => {
+    const suppressor = await context.suppressor()
+    const lists = suppressor ? opened.map((one) => withoutSuppressedCells(one, suppressor)) : opened
+    const known = await openKnown(ports, lists, kind, take, (rows) => {
       checkSignal()
       onRows(rows)
     })
@@ -90,10 +93,14 @@ async function match(
     try {
       for await (const batch of table.rows()) {
         checkSignal()
+        const rows = batch.map((row) => ({
+          ...row,
+          fields: row.cells.length === table.header.length ? toFields(row.cells) : undefined,
+        }))
+        const suppressed = await suppressor?.areAbout(rows.map(({ fields }) => fields))
         await writer.write(
-          batch.map((row) => {
-            const isRagged = row.cells.length !== table.header.length
-            const found = isRagged ? undefined : known.find(toFields(row.cells))
+          rows.map(({ fields, ...row }, at) => {
+            const found = suppressed?.[at] ? suppressedMatch : fields && known.find(fields)
             tally.add(row, found)
             return { ...row, found }
           }),
@@ -114,8 +121,8 @@ async function match(
   const exit = tally.ragged > 0 && given.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
   for (const line of describeTally(tally, seconds)) context.notify(line)
   if (output !== null) context.notify(`Written to ${formatPath(output, context.streams)}`)
-  const { rows, yes, maybe, no, by, maybeBy, ragged } = tally
-  const counts = { kind, rows, yes, maybe, no, by, maybe_by: maybeBy, not_compared: ragged }
+  const { rows, yes, maybe, no, suppressed, by, maybeBy, ragged } = tally
+  const counts = { kind, rows, yes, maybe, no, suppressed, by, maybe_by: maybeBy, not_compared: ragged }
   context.log?.write('result', counts)
   if (given.summaryJson !== undefined) {
     const summary = {
@@ -135,11 +142,30 @@ async function match(
   return exit
 }
 
+/** Returns a list of which no cell is copied from rows about people and companies that are suppressed. */
+const withoutSuppressedCells = (one: OpenList, { areAbout }: Suppressor): OpenList => ({
+  ...one,
+  list: {
+    ...one.list,
+    async *rows() {
+      for await (const batch of one.list.rows()) {
+        const suppressed = await areAbout(batch.map(({ fields }) => fields))
+        yield batch.map((row, at) => (suppressed[at] ? { ...row, cell: () => '' } : row))
+      }
+    },
+  },
+})
+
+/** What a row about somebody suppressed says in place of a match. */
+const suppressedMatch = { verdict: 'suppressed', by: '', list: '', line: null, taken: [] } as const
+
+type RowMatch = Match | typeof suppressedMatch
+
 const matchColumns = ['_match', '_match_by', '_match_file', '_match_line'] as const
 
 /** A row, and its match; `undefined` where it was not compared. */
 interface MatchedRow extends CsvRow {
-  readonly found: Match | undefined
+  readonly found: RowMatch | undefined
 }
 
 /** The columns of the list, then what was found; columns of an earlier comparison are overwritten. */
@@ -152,7 +178,7 @@ function createMatchLayout(header: readonly string[], take: readonly string[]): 
   })
   const names = [...header, ...[...matchColumns, ...taken].filter((name) => !header.includes(name))]
   const places = [...matchColumns, ...taken].map((name) => names.indexOf(name))
-  const values = (found: Match | undefined): readonly (string | number | null)[] => {
+  const values = (found: RowMatch | undefined): readonly (string | number | null)[] => {
     if (found === undefined) return []
     const { verdict, by, list, line, taken: cells } = found
     return [verdict, by, list, line, ...take.map((_, at) => cells[at] ?? '')]
@@ -177,10 +203,10 @@ function createMatchLayout(header: readonly string[], take: readonly string[]): 
 
 function createTally() {
   const tally = {
-    ...{ rows: 0, yes: 0, maybe: 0, no: 0, ragged: 0, firstRagged: 0 },
+    ...{ rows: 0, yes: 0, maybe: 0, no: 0, suppressed: 0, ragged: 0, firstRagged: 0 },
     by: {} as Record<string, number>,
     maybeBy: {} as Record<string, number>,
-    add(row: CsvRow, found: Match | undefined) {
+    add(row: CsvRow, found: RowMatch | undefined) {
       tally.rows++
       if (found === undefined) {
         if (tally.ragged++ === 0) tally.firstRagged = row.line
@@ -189,7 +215,7 @@ function createTally() {
       const { verdict, by } = found
       tally[verdict]++
       const counts = verdict === 'yes' ? tally.by : tally.maybeBy
-      if (verdict !== 'no') counts[by] = (counts[by] ?? 0) + 1
+      if (verdict === 'yes' || verdict === 'maybe') counts[by] = (counts[by] ?? 0) + 1
     },
   }
   return tally
@@ -198,14 +224,15 @@ function createTally() {
 const words: Readonly<Record<string, string>> = { network_id: 'network id', profile: 'profile URL' }
 
 function describeTally(tally: ReturnType<typeof createTally>, seconds: number): string[] {
-  const { rows, yes, maybe, no, by, maybeBy, ragged, firstRagged } = tally
+  const { rows, yes, maybe, no, suppressed, by, maybeBy, ragged, firstRagged } = tally
   const list = (counts: Readonly<Record<string, number>>) =>
     Object.entries(counts)
       .map(([key, count]) => `${formatNumber(count)} by ${words[key] ?? key}`)
       .join(', ')
-  const counted = [`${formatNumber(yes)} yes`, `${formatNumber(maybe)} maybe`, `${formatNumber(no)} no`].join(
-    ' · ',
-  )
+  const counted = [
+    ...[`${formatNumber(yes)} yes`, `${formatNumber(maybe)} maybe`, `${formatNumber(no)} no`],
+    ...(suppressed > 0 ? [`${formatNumber(suppressed)} suppressed`] : []),
+  ].join(' · ')
   return [
     `${countRows(rows)} in ${seconds < 1 ? 'less than a second' : duration(seconds)}: ${counted}`,
     ...(yes > 0 ? [`Yes: ${list(by)}`] : []),

@@ -225,6 +225,20 @@ const testCommand: CommandFactory = ({ command }) =>
             ? `Give one of: ${kind.file.needs.map((set) => set.map((field) => `--${field.replaceAll('_', '-')}`).join(' ')).join(', or ')}.`
             : `Its file has: ${Object.keys(file.kinds).join(', ')}.`,
         )
+      const suppressor = await context.suppressor()
+      const known =
+        suppressor &&
+        (await (
+          await context.catalogue()
+        ).person({
+          ...{ url: subject.network_url, firstName: subject.first_name, lastName: subject.last_name },
+          ...{ domain: subject.domain, companyName: subject.company_name },
+        }))
+      if ((await suppressor?.areAbout([{ ...known, ...subject }]))?.[0])
+        throw new UsageError(
+          'This person is suppressed, so no provider is asked about them.',
+          'Nothing was sent. See: prospect suppress list',
+        )
       const isFree = Object.keys(typed).length === 0 && file.test?.key !== undefined
       if (!isFree) requireKey(name, key)
       const request = kind.request([{ ...fields, row: '1' }])

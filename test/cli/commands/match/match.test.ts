@@ -131,6 +131,29 @@ describe('prospect match', () => {
     ])
   })
 
+  it('says that a row is suppressed, and copies nothing of a suppressed row of the other list', async () => {
+    write('people.csv', [
+      'First name,Last name,Company,Email',
+      'Ada,Love,Acme,',
+      'Bob,Smith,,bob@acme.example',
+    ])
+    write('crm-people.csv', [
+      'First name,Last name,Company,Email,Id',
+      'Ada,Love,Acme,ada@acme.example,1',
+      'Bob,Smith,,bob@acme.example,2',
+    ])
+    await here.run(['suppress', 'add', 'ada@acme.example', 'bob@acme.example'])
+    const taking = ['people.csv', '--with', 'crm-people.csv', '--take', 'Email,Id', '--format', 'tsv']
+    const { stdout, stderr } = await match(...taking)
+    expect(
+      stdout
+        .split('\n')
+        .slice(1, 3)
+        .map((line) => line.split('\t').slice(4).join(' ').trim()),
+    ).toEqual(['yes name crm-people.csv 2', 'suppressed'])
+    expect(stderr).toContain('1 yes · 0 maybe · 0 no · 1 suppressed')
+  })
+
   it('does not compare a row with too few cells, keeps it, and ends with 11', async () => {
     write('short.csv', ['Company,Website', 'Acme', 'Acme,acme.example'])
     const { code, stdout, stderr } = await match('short.csv', '--with', 'crm.csv')
