@@ -1,6 +1,6 @@
 import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import type { SubjectMatcher } from '../../storage/erasure/traversal.js'
+import type { DryRun, SubjectMatcher } from '../../storage/erasure/traversal.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { parseProfile } from '../normalize/profile.js'
 import { toDomain } from '../normalize/value-kinds.js'
@@ -33,7 +33,7 @@ interface FoundSubject {
   /** Words in lower case. Every file that holds an identifier of the person contains one. */
   readonly words: readonly string[]
   /** Erases the person from the catalogue; with `dryRun` it only counts. */
-  eraseCatalogue(dryRun: boolean): Promise<ErasedRecords>
+  eraseCatalogue(dryRun: DryRun): Promise<ErasedRecords>
 }
 
 /** Finds a person in the catalogue. Where there is none, they are recognised by what was given only. */

@@ -1,5 +1,10 @@
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
-import { eraseFromTables, type PersonalTable, type SubjectMatcher } from '../../storage/erasure/traversal.js'
+import {
+  type DryRun,
+  eraseFromTables,
+  type PersonalTable,
+  type SubjectMatcher,
+} from '../../storage/erasure/traversal.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/keyword.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
@@ -25,7 +30,7 @@ export async function eraseFromCatalogue(
   driver: Driver,
   identifiers: SubjectIdentifiers,
   subject: SubjectMatcher,
-  dryRun: boolean,
+  dryRun: DryRun,
 ): Promise<ErasedRecords> {
   const tables = catalogueTables(identifiers, subject)
   const counts = await eraseFromTables(driver, tables, dryRun)

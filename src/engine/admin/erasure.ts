@@ -4,6 +4,7 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
 import {
+  type DryRun,
   eraseFromTables,
   eraseJson,
   type PersonalTable,
@@ -39,7 +40,7 @@ export type ErasedWork = Readonly<typeof noWorkErased>
 export async function eraseFromEngine(
   driver: Driver,
   subject: SubjectMatcher,
-  dryRun: boolean,
+  dryRun: DryRun,
 ): Promise<ErasedWork> {
   // Workers that run jobs now must not keep what they found before.
   if (!dryRun) await driver.transaction(releaseJobs)
@@ -68,6 +69,7 @@ const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
   async erase(row, connection) {
     const job = jobTable.toRecord(row)
     const contacts = await contactsOf(connection, subject, job)
+    const { plan } = job
     const own = contacts.filter(({ isOwn }) => isOwn)
     const texts = redactJob(job, subject, new Set(own.map(({ enrichment }) => enrichment.ordinal)))
     if (contacts.length === 0 && !texts) return undefined
@@ -78,6 +80,11 @@ const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
         contacts: contacts.length,
         jobs: texts ? 1 : 0,
       },
+      found: own.map(({ enrichment: { id, ordinal }, record }) => ({
+        ...{ enrichment_id: id, ordinal },
+        asked: plan.does === 'waterfall' ? toFields(plan.contacts[ordinal - 1] ?? {}) : null,
+        result: record === undefined ? null : parseExact(record),
+      })),
       also: async (to) => {
         for (const contact of contacts) await eraseContact(to, subject, contact)
       },

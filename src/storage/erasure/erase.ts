@@ -6,6 +6,7 @@ import { resultOr } from '../../api/values/objects.js'
 import { type Connection, type Driver, toRunNumber } from '../driver/connection.js'
 import { promoteAll, rememberedMs } from '../state/webhook-inbox.js'
 import {
+  type DryRun,
   eraseFromTables,
   eraseJson,
   type PersonalTable,
@@ -140,7 +141,7 @@ export async function eraseFromState(
   driver: Driver,
   subject: SubjectMatcher,
   now: number,
-  dryRun: boolean,
+  dryRun: DryRun,
 ): Promise<ErasedState> {
   const erased = new Set<number>()
   const { events = 0 } = await eraseFromTables(driver, stateTables(subject, now, dryRun, erased), dryRun)
@@ -166,7 +167,7 @@ const emptyAnswer = { status: 'skipped', error: 'forgotten', identity: null, bod
 function stateTables(
   subject: SubjectMatcher,
   now: number,
-  dryRun: boolean,
+  dryRun: DryRun,
   erased: Set<number>,
 ): PersonalTable[] {
   const emptied: number[] = []
@@ -194,7 +195,8 @@ function stateTables(
     },
   }
   const tables = [personalEvents(subject, now), answers, copies]
-  return dryRun
+  // What is not counted is no reason to say that something is stored.
+  return dryRun === true
     ? tables
     : [...tables, personalRequests(subject), personalOpenCalls(subject), personalTurns(subject)]
 }

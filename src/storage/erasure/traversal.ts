@@ -26,9 +26,17 @@ export interface RowErasure {
   readonly change?: 'delete' | Readonly<Record<string, Value>>
   /** What is counted instead of one row of the table. */
   readonly counts?: Readonly<Record<string, number>>
+  /** The person's data in other tables that go with the row. */
+  readonly found?: readonly unknown[]
   /** Changes other tables in the same transaction, before the row itself. */
   readonly also?: (connection: Connection) => Promise<unknown>
 }
+
+/** Whether nothing is changed. A function is also called with each row that would be, as it is stored. */
+export type DryRun = boolean | CollectRow
+
+/** Takes a row of a table with the person's data; `found` is what other tables have of it. */
+export type CollectRow = (table: string, row: StoredRow, found: readonly unknown[]) => void
 
 export interface PersonalTable<Row = never> {
   readonly table: string
@@ -55,7 +63,7 @@ const rowsAtOnce = 500
 export async function eraseFromTables(
   driver: Driver,
   tables: readonly PersonalTable[],
-  dryRun: boolean,
+  dryRun: DryRun,
 ): Promise<Readonly<Record<string, number>>> {
   const counts = new Map<string, number>()
   for (const table of tables) {
@@ -76,7 +84,7 @@ async function eraseRows(
   connection: Connection,
   table: PersonalTable,
   after: StoredRow | undefined,
-  dryRun: boolean,
+  dryRun: DryRun,
 ): Promise<{ counts: [name: string, count: number][]; last: StoredRow | undefined }> {
   const { key, columns, portion: limit = rowsAtOnce, where } = table
   const some = { table: table.table, key, columns: [...new Set([...key, ...columns])].join(', '), limit }
@@ -85,10 +93,28 @@ async function eraseRows(
   for (const row of rows) {
     const erasure = await table.erase(row as never, connection)
     if (!erasure) continue
-    if (!dryRun) await eraseRow(connection, table, row, erasure)
+    if (typeof dryRun === 'function')
+      dryRun(table.table, await readWhole(connection, table, row), erasure.found ?? [])
+    else if (!dryRun) await eraseRow(connection, table, row, erasure)
     counts.push(...Object.entries(erasure.counts ?? (table.counted ? { [table.counted]: 1 } : {})))
   }
   return { counts, last: rows.at(-1) }
+}
+
+/** Returns the part of a statement that finds a row by its key, and the values of that. */
+const atKey = (key: PersonalTable['key'], row: StoredRow) =>
+  [
+    `WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`,
+    key.map((column) => row[column] ?? null),
+  ] as const
+
+async function readWhole(
+  connection: Connection,
+  { table, key }: PersonalTable,
+  row: StoredRow,
+): Promise<StoredRow> {
+  const [at, own] = atKey(key, row)
+  return (await connection.get<StoredRow>(`SELECT * FROM ${table} ${at}`, ...own)) ?? row
 }
 
 async function eraseRow(
@@ -99,8 +125,7 @@ async function eraseRow(
 ): Promise<void> {
   await also?.(connection)
   if (change === undefined) return
-  const at = `WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`
-  const own = key.map((column) => row[column] ?? null)
+  const [at, own] = atKey(key, row)
   if (change === 'delete') await connection.run(`DELETE FROM ${table} ${at}`, ...own)
   else {
     const columns = Object.keys(change).map((column) => `${column} = ?`)

@@ -151,6 +151,33 @@ These files may still hold them:
     expect(left(['Zwoli', jane])).not.toEqual([])
     const before = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
 
+    const held = await here.json<{ stored: { table: string; data: unknown[] }[] }>(
+      ...['data', 'export', '--person', jane],
+    )
+    expect(JSON.stringify(held)).toContain('+33639980077')
+    expect(JSON.stringify(held)).not.toMatch(/paul/i)
+    const tables = [
+      'people',
+      'phones',
+      'engagers',
+      'posts',
+      'jobs',
+      'companies',
+      'records',
+      'replies',
+      'events',
+    ]
+    expect(new Set(held.stored.map(({ table }) => table))).toEqual(new Set(tables))
+    const text = await here.run([
+      'data',
+      'export',
+      '--person',
+      'Jane Zwolińska at acme.example',
+      '--format',
+      'table',
+    ])
+    expect(text.stdout).toContain('catalogue · people')
+
     const would = await json('data', 'forget', jane.toUpperCase(), '--dry-run')
     const report = await json('data', 'forget', jane.toUpperCase(), '--yes')
     expect(left()).toEqual([])
@@ -163,6 +190,7 @@ These files may still hold them:
       files: [],
     })
     expect(would).toEqual({ ...report, dry_run: true, rewritten: [] })
+    expect(await json('data', 'export', '--person', jane)).toMatchObject({ stored: [], files: [] })
     const after = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
     expect(after.stdout).toBe(`${before.stdout.split('\n')[1]}\n`)
     expect(await here.run(['engine', 'ledger', 'verify'])).toMatchObject({ code: 0 })

@@ -68,13 +68,20 @@ const columns = {
 } as const
 
 const exportCommand: CommandFactory = ({ command }) =>
-  command('export', 'Print all records of a kind, oldest first')
-    .addArgument(kindArgument())
+  command('export', 'Print all records of a kind, oldest first, or everything about one person')
+    .addArgument(kindArgument('[kind]'))
     .addLayout()
-    .withOptions(catalogueOption)
-    .run(async (context, { args, options }) => {
+    .withOptions(exportOptions)
+    .run(async (outer, { args, options }) => {
+      const context = withCatalogueOption(outer, options)
+      if (options.person !== undefined) return printPerson(context, args[0], options.person)
+      if (args[0] === undefined)
+        throw new UsageError(
+          'No kind of record is given.',
+          'Give companies, people, jobs or posts, or a person with --person.',
+        )
       const kind = parseKind(args[0])
-      const catalogue = await withCatalogueOption(context, options).catalogue()
+      const catalogue = await context.catalogue()
       const suppressor = await suppressorFor(await openWorkspaceOwner(context))
       const records = async function* () {
         for await (const record of catalogue.exportRecords(kind)) {
@@ -87,6 +94,24 @@ const exportCommand: CommandFactory = ({ command }) =>
         isStream: true,
       })
     })
+
+const exportOptions = optionRows({
+  person: [
+    '<who>',
+    'all that is stored about a person: an email address, a profile or its id, or "Jane Doe at acme.example"',
+  ],
+  ...catalogueOption,
+})
+
+/** Prints what `data forget` would delete of a person. */
+async function printPerson(context: Context, kind: string | undefined, who: string): Promise<number> {
+  if (kind !== undefined)
+    throw new UsageError('A kind of record and a person are given.', `Leave out ${kind}, or --person.`)
+  const { exportPerson, formatPerson } = await import('./person.js')
+  const held = await exportPerson(context, who)
+  await print(context, held, { layout: () => formatPerson(held) })
+  return exitCodes.ok
+}
 
 const copyCommand: CommandFactory = ({ command }) =>
   command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")

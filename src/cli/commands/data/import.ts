@@ -121,7 +121,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
 }
 
 /** Returns the first argument of commands about one kind of record. */
-export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)
+export const kindArgument = (name = '<kind>'): Argument => new Argument(name, 'kind of record').choices(kinds)
 
 export const parseKind = (text: string | undefined): RecordKind => text as RecordKind
 
