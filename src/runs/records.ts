@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -160,6 +160,34 @@ export interface LockedThing {
   readonly of: 'run' | 'file' | 'lock' | 'lookups'
   /** Its id, path or name; absent for the run of the command itself. */
   readonly name?: string
+}
+
+/** The lock of a process that does more than one run. */
+const serverLock = (home: HomeOnly, pid: number): string => join(lockFolder(home), `server-${pid}`)
+
+/** Returns the folder in which others name the runs that this process should stop. */
+const stopFolder = (home: HomeOnly, pid: number): string => `${serverLock(home, pid)}.stop`
+
+/** Has others ask for the runs of this process one by one, as it does more than them. `onStop` gets the ids. */
+export function takeStops(home: RunHome, onStop: (id: string) => void): void {
+  home.prepareHome()
+  const lock = tryLock(serverLock(home, process.pid))
+  if (!lock) return
+  const folder = stopFolder(home, process.pid)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { mode: 0o700 })
+  const watcher = watch(folder, (_, name) => name !== null && onStop(name))
+  home.onClose(() => {
+    watcher.close()
+    rmSync(folder, { recursive: true, force: true })
+    lock.release()
+  })
+}
+
+/** Asks a process to stop a run: the run alone where it does more. */
+export function askToStop(home: HomeOnly, pid: number, id: string): void {
+  if (isLocked(serverLock(home, pid))) writeFileSync(join(stopFolder(home, pid), id), '', { mode: 0o600 })
+  else process.kill(pid, 'SIGTERM')
 }
 
 const holderOf = (clock: Clock): string =>

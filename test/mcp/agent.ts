@@ -32,10 +32,18 @@ export interface Agent {
 export async function connectAgent(
   home: string,
   argv: readonly string[] = [],
-  { mode = 'auto', caller }: { mode?: 'auto' | 'legacy'; caller?: Caller } = {},
+  {
+    mode = 'auto',
+    caller,
+    env: given = {},
+  }: { mode?: 'auto' | 'legacy'; caller?: Caller; env?: Record<string, string> } = {},
 ): Promise<Agent> {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  const env = { PROSPECT_HOME: home, ...(caller ? { PROSPECT_API_KEY: 'pk_test0test0test0test0' } : {}) }
+  const env = {
+    ...given,
+    PROSPECT_HOME: home,
+    ...(caller ? { PROSPECT_API_KEY: 'pk_test0test0test0test0' } : {}),
+  }
   const streams = { ...streamsOf({ env, cwd: home }), stdin, stdout }
   const signals = new EventEmitter() as unknown as NodeJS.Process
   // The time for which calls wait is over at once.

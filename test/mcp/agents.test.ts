@@ -7,9 +7,13 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { operation, operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
+import { askToStop } from '../../src/runs/records.js'
+import { closeAfterTest } from '../client/listeners.js'
 import { answering, command, machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
+import { nameServer } from '../support/name-server.js'
+import { fakeFile, fakeVendor } from '../support/vendors.js'
 import { connectAgent } from './agent.js'
 
 const webhookless = ({ webhook_url: _, ...request }: Readonly<Record<string, unknown>>) => request
@@ -219,6 +223,38 @@ describe('prospect mcp', () => {
     const resumed = await here.run(['runs', 'resume', id, '--yes'])
     expect(resumed.code).toBe(0)
     expect(readFileSync(join(here.home, 'again.csv'), 'utf8').trim().split('\n')).toHaveLength(2_001)
+  })
+
+  it('stops a run that another process asks for, and goes on serving', async () => {
+    write('list.csv', companies(2_000))
+    await here.json('engine', 'faults', 'add', 'all', '--delay', '0.5s')
+    const { call } = await connectAgent(here.home, ['--max-credits', '900'])
+    const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
+    const { id } = await call<{ id: string }>('run_file', run)
+    askToStop({ home: { state: join(here.home, 'state.db') } }, process.pid, id)
+    expect(await call('run_status', { run: id, wait: 60 })).toMatchObject({ status: 'stopped' })
+    expect(await call('credits_show')).toMatchObject({ credits: { enrichment: 1_000 } })
+  })
+
+  it('asks a provider of the user only within --max-cost', async () => {
+    const vendor = closeAfterTest(await fakeVendor())
+    const dns = closeAfterTest(
+      await nameServer((_, type) => (type === 'MX' ? ['mx.acme.example'] : 'NXDOMAIN')),
+    )
+    write('one.yaml', fakeFile(vendor.origin))
+    const add = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
+    await here.run(add, { stdin: 'vendor-secret-key-0123456789' })
+    const find = async (...argv: string[]) => {
+      const given = { env: { PROSPECT_DNS: dns.address } }
+      const { client } = await connectAgent(here.home, ['--max-credits', '90', ...argv], given)
+      for (const last_name of ['King', 'Queen']) {
+        const person = { first_name: 'Ada', last_name, domain: 'acme.example', enrichment_type: ['email'] }
+        await client.callTool({ name: 'contacts_enrich_sync', arguments: person })
+      }
+      return vendor.charged()
+    }
+    expect(await find()).toBe(0)
+    expect(await find('--max-cost', 'acmemail=1')).toBe(1)
   })
 
   it('says what is wrong with arguments, a tool or a resource, and goes on', async () => {

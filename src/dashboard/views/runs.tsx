@@ -141,18 +141,23 @@ function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
       <Section title={`Run ${run.id}`}>
         <Bar label="Progress" value={run.done} max={run.rows} />
         <Facts facts={factsOf(run)} />
-        {!isReadOnly && !run.steps && (
+        {!isReadOnly && (
           <div class="actions">
-            <ActionButton action="runs/export" fields={fields} label="Export" />
+            {!run.steps && <ActionButton action="runs/export" fields={fields} label="Export" />}
             {run.status === 'running' ? (
               <ActionButton action="runs/stop" fields={fields} label="Stop" />
             ) : (
-              <ActionButton action="runs/check" fields={fields} label="Check the file" />
+              !run.steps && <ActionButton action="runs/check" fields={fields} label="Check the file" />
             )}
-            {run.status === 'stopped' && (
+            {run.status === 'stopped' && !run.steps && (
               <ActionButton action="runs/quote" fields={fields} label="Resume…" primary />
             )}
           </div>
+        )}
+        {run.status === 'stopped' && run.steps && (
+          <p>
+            It goes on with <code>prospect flow resume {run.id.slice(0, 8)}</code>
+          </p>
         )}
         {run.problem !== undefined && <p class="refusal">The last resume ended: {run.problem}</p>}
       </Section>

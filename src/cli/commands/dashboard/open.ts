@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import type { Caller } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
+import { parseJson } from '../../../api/values/json.js'
 import { once } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
@@ -15,7 +16,8 @@ import type { Admin } from '../../../engine/admin/admin.js'
 import { type Consumption, type Grouping, readSpentThisWeek } from '../../../engine/credits/ledger.js'
 import { flowOperation } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
-import { isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
+import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
+import type { RecordedRequest } from '../../../runs/request.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import { toRunHome } from '../../batch/run-home.js'
@@ -290,7 +292,9 @@ export function openRunsPort(context: Context): RunsPort {
       const [, pid, , host] = /^process (\d+), since \S+?(, on (.+))?$/.exec(holder) ?? []
       if (pid === undefined || (host !== undefined && host !== hostname()))
         throw new UsageError(`The run is on another machine (${holder}).`, 'Stop it there.')
-      process.kill(Number(pid), 'SIGTERM')
+      // That of a step stops its flow.
+      const { flow } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
+      askToStop(context, Number(pid), flow ?? run.id)
     },
     export: async (id, isShared) => {
       const [run] = await find(id, isShared)

@@ -6,6 +6,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { areaOf, operations } from '../../../api/operations/table.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
+import { toRunHome } from '../../batch/run-home.js'
 import type { Context, Streams } from '../../context/context.js'
 import { version } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -65,6 +66,8 @@ async function serve(
     documents: documentsFolder(),
     report: (error) => notifyBug(context, error),
   }
+  const { takeStops } = await import('../../../runs/records.js')
+  takeStops(toRunHome(context), (id) => session.runs.get(id)?.stop())
   await interruptible(context.streams, async (signal) => {
     try {
       if (options.http) return await serveHttp(context, options, mcp, served, signal)
