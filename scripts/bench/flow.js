@@ -14,7 +14,7 @@ export async function flow({ env, quick, folder, catalogue }) {
   const alone = {}
   for (const lookup of lookups) {
     const args = [binary, ...lookup.split(' '), '--csv', input, '-o', output, '--quiet', '--yes']
-    alone[lookup] = (rows * 1_000) / (await time([...args, '--refresh', '--fail-on', 'none'], env))
+    alone[lookup] = (rows * 1_000) / (await time([...args, '--fail-on', 'none'], env))
   }
   const run = (name) => {
     const steps =

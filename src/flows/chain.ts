@@ -5,7 +5,7 @@ import { type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
-import { type Expression, parseExpression } from '../lists/expressions.js'
+import { parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/keys.js'
 import { execute } from '../runs/execute.js'
 import { Queue } from '../runs/flow.js'
@@ -271,7 +271,7 @@ export class Chain {
   hasMore = false
   #isCut = false
   #first: Stage | undefined
-  readonly #conditions = new Map<Step, Expression>()
+  readonly #conditions = new Map<Step, (row: Fields) => boolean>()
 
   constructor(
     private readonly steps: readonly Step[],
@@ -297,8 +297,7 @@ export class Chain {
     onProgress: () => void,
   ): Promise<FlowStop | undefined> {
     for (const step of this.steps)
-      if (step.kind === 'keep')
-        this.#conditions.set(step, await parseExpression(step.keep, step.before.fields, 'keep'))
+      if (step.kind === 'keep') this.#conditions.set(step, await conditionOf(step))
     let rows: AsyncIterable<readonly FlowRow[]> = this.#begin(input, most)
     const isOpen = () => this.#isCut || this.hasMore
     const reports: Promise<readonly [Stage, RunReport]>[] = []
@@ -419,7 +418,7 @@ export class Chain {
       kept = kept.map((row) => {
         if (!row.fields) return row
         count.in++
-        if (!condition.test(valuesOf(step, row.fields))) return { line: row.line, fields: undefined }
+        if (!condition(row.fields)) return { line: row.line, fields: undefined }
         count.found++
         count.out++
         return row
@@ -434,9 +433,16 @@ export class Chain {
 
 const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
 
-/** Returns the values of a condition: what a row lacks is null. */
-const valuesOf = ({ before }: Step, row: Fields): Fields =>
-  Object.fromEntries(Object.keys(before.fields).map((name) => [name, row[name] ?? null]))
+/** Returns the test of a condition, for which what a row lacks is null. */
+async function conditionOf({ keep, before }: KeepStep & Pick<Step, 'before'>) {
+  const { test } = await parseExpression(keep, before.fields, 'keep')
+  const names = Object.keys(before.fields).filter((name) => keep.includes(name))
+  const values: Record<string, unknown> = {}
+  return (row: Fields): boolean => {
+    for (const name of names) values[name] = row[name] ?? null
+    return test(values)
+  }
+}
 
 function* chunks(rows: readonly FlowRow[]): Generator<readonly FlowRow[]> {
   if (rows.length <= chunkRows) yield rows

@@ -122,6 +122,12 @@ const partsOf = (path: string): string[] =>
 /** Returns the value of a field of a row. */
 export const fieldOf = (row: Fields, path: string): unknown => valueAt(row, partsOf(path))
 
+/** Returns what reads fields of rows. */
+export function fieldReader(paths: readonly string[]): (row: Fields) => unknown[] {
+  const parts = paths.map(partsOf)
+  return (row) => parts.map((path) => valueAt(row, path) ?? null)
+}
+
 /** The fields of a request that rows fill, each with the fields of rows for it, the best first. */
 export type Filling = readonly (readonly [field: string, paths: readonly string[]])[]
 

@@ -9,7 +9,7 @@ import { type FormatName, type Layout, rowFormats, toCell } from '../runs/output
 import { crmColumns } from '../runs/output/crm-layout.js'
 import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
 import type { RunPorts } from '../runs/ports.js'
-import { asFields, type FlowRow, fieldOf, pathsOf, type RowShape, suppressedIn } from './fields.js'
+import { asFields, type FlowRow, fieldReader, pathsOf, type RowShape, suppressedIn } from './fields.js'
 import { type HttpPorts, httpOutput } from './http.js'
 import type { FlowOutput } from './read.js'
 
@@ -191,11 +191,11 @@ function plainLayout({ fields }: RowShape, columns: readonly string[] | undefine
   )
   const paths = columns?.flatMap((column) => within(all, column)) ?? [...named, ...added]
   const header = paths.map((path) => (path.startsWith('input.') ? path.slice('input.'.length) : path))
-  const values = ({ fields: row }: LiveRow) => paths.map((path) => fieldOf(row, path) ?? null)
+  const read = fieldReader(paths)
   return {
     header,
-    cells: (row) => values(row).map(toCell),
-    record: (row) => Object.fromEntries(values(row).map((value, at) => [header[at] ?? '', value])),
+    cells: ({ fields: row }) => read(row).map(toCell),
+    record: ({ fields: row }) => Object.fromEntries(read(row).map((value, at) => [header[at] ?? '', value])),
   }
 }
 
