@@ -4,7 +4,7 @@ import { binary } from '../run.js'
 import { writeQuestions } from './data.js'
 import { peakMemory, time } from './measure.js'
 
-const lookups = ['accounts enrich', 'accounts stack']
+const lookups = ['accounts enrich', 'accounts stack', 'accounts enrich --no-live']
 
 /** Rows per second of a flow of four steps, against the slowest of them as a batch of its own, and its peak memory. */
 export async function flow({ env, quick, folder, catalogue }) {
