@@ -242,7 +242,7 @@ const messages: Readonly<Record<string, Message>> = {
   'interrupted.writing': interruptedWhile('{path} had no reader, or an idle one'),
   'expression.nested': { text: '{option}: {name} within another one is not available (character {at}).' },
   'expression.no_condition': { text: '{option}: this is a value, and no condition (character {at}).', hint: () => conditionExample },
-  'expression.no_field': { text: '{option}: there is no field {field} (character {at}).', hint: ({ meant, names }) => (meant === undefined ? `There are: ${(names as string[]).slice(0, 40).join(', ')}.` : `Did you mean ${meant}?`) },
+  'expression.no_field': { text: '{option}: there is no field {field} (character {at}).', hint: ({ field, meant, names }) => (meant === undefined ? `A text needs quotes: "${field}". The fields are: ${(names as string[]).slice(0, 40).join(', ')}.` : `Did you mean ${meant}?`) },
   'expression.no_function': { text: '{option}: {name} is no function that takes these values (character {at}).' },
   'expression.no_list': { text: ({ option, name, is, at }) => `${option}: ${name} is ${valueNames[String(is)]}, and no list (character ${at}).`, hint: ({ name, is }) => (is === 'text' ? `Write ${name}.contains("…").` : '') },
   'expression.no_text': { text: ({ option, name, is, at }) => `${option}: ${name} is ${valueNames[String(is)]}, and no text (character ${at}).`, hint: ({ name, is }) => (is === 'list' ? `Write "…" in ${name}.` : '') },

@@ -389,19 +389,13 @@ class Reader {
   }
 
   #unknownField(path: Path, field: string, { fields }: RowShape): void {
-    const known = pathsOf(fields)
-    this.#unknown(
-      path,
-      field,
-      known,
-      'field',
-      known.find((one) => one.endsWith(`.${field}`)),
-    )
+    this.#unknown(path, field, pathsOf(fields), 'field')
   }
 
   #unknown(path: Path, name: string, known: readonly string[], what: string, meant?: string): void {
+    const ending = () => known.find((one) => one.endsWith(`.${name}`) || one.endsWith(`_${name}`))
     this.#add(this.#placeOf(path), 'unknown', {
-      ...{ what, name, near: meant ?? nearest(name, known) },
+      ...{ what, name, near: meant ?? nearest(name, known) ?? ending() },
       known: known.slice(0, mostNamed),
     })
   }

@@ -272,7 +272,9 @@ class Rewriter {
   #textOf = ({ start, end }: ASTNode): string => this.text.slice(start, end)
 
   #refuseName(whole: string, last: string, at: number): never {
-    const ending = this.#names.filter((name) => name.endsWith(`.${last}`)).slice(0, 3)
+    const ending = this.#names
+      .filter((name) => /[._]/.test(name.at(-last.length - 1) ?? '') && name.endsWith(last))
+      .slice(0, 3)
     const [root = '', ...inner] = whole.split('.')
     const known = inner.length > 0 ? this.scope[root] : undefined
     const below = known && !isLeaf(known) ? nearest(inner.join('.'), Object.keys(known)) : undefined

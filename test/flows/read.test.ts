@@ -58,6 +58,11 @@ const wrong: readonly (readonly [why: string, change: readonly [string, string],
     /^8:11 5 \(keep\): keep: there is no field phone /,
   ],
   [
+    'the end of a name',
+    ['job_titles:', 'titles:'],
+    /^6:21 3 \(leads\.search\): There is no field titles\. job_titles$/,
+  ],
+  [
     'the type of a field',
     ['headcount >= 50', 'headcount >= "50"'],
     /^5:24 2 \(keep\): keep: headcount is a number, and "50" is a text \(character 14\)\./,
