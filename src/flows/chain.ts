@@ -297,7 +297,7 @@ export class Chain {
     onProgress: () => void,
   ): Promise<FlowStop | undefined> {
     for (const step of this.steps)
-      if (step.kind === 'keep') this.#conditions.set(step, await conditionOf(step))
+      if (step.kind === 'keep') this.#conditions.set(step, await openCondition(step))
     let rows: AsyncIterable<readonly FlowRow[]> = this.#begin(input, most)
     const isOpen = () => this.#isCut || this.hasMore
     const reports: Promise<readonly [Stage, RunReport]>[] = []
@@ -434,7 +434,7 @@ export class Chain {
 const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
 
 /** Returns the test of a condition, for which what a row lacks is null. */
-async function conditionOf({ keep, before }: KeepStep & Pick<Step, 'before'>) {
+async function openCondition({ keep, before }: KeepStep & Pick<Step, 'before'>) {
   const { test } = await parseExpression(keep, before.fields, 'keep')
   const names = Object.keys(before.fields).filter((name) => keep.includes(name))
   const values: Record<string, unknown> = {}

@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
+import { parseJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import type { Clock } from '../engine/ports/ports.js'
 import { isLocked, type Lock, takeLock } from '../storage/database/file-lock.js'
@@ -11,6 +12,7 @@ import type { Driver } from '../storage/driver/connection.js'
 import type { HeldRun, RunLocks } from './journal/run-leases.js'
 import type { Run, Runs } from './journal/runs.js'
 import type { RunHome } from './ports.js'
+import type { RecordedRequest } from './request.js'
 
 /** The records of runs, their locks, and their database. */
 export interface RunRecords {
@@ -184,9 +186,10 @@ export function takeStops(home: RunHome, onStop: (id: string) => void): void {
   })
 }
 
-/** Asks a process to stop a run: the run alone where it does more. */
-export function askToStop(home: HomeOnly, pid: number, id: string): void {
-  if (isLocked(serverLock(home, pid))) writeFileSync(join(stopFolder(home, pid), id), '', { mode: 0o600 })
+/** Asks a process to stop a run: the run alone where it does more. That of a step stops its flow. */
+export function askToStop(home: HomeOnly, pid: number, { id, request }: Pick<Run, 'id' | 'request'>): void {
+  const { flow = id } = (parseJson(request) as Partial<RecordedRequest>).choices ?? {}
+  if (isLocked(serverLock(home, pid))) writeFileSync(join(stopFolder(home, pid), flow), '', { mode: 0o600 })
   else process.kill(pid, 'SIGTERM')
 }
 

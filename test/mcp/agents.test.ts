@@ -231,7 +231,7 @@ describe('prospect mcp', () => {
     const { call } = await connectAgent(here.home, ['--max-credits', '900'])
     const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
     const { id } = await call<{ id: string }>('run_file', run)
-    askToStop({ home: { state: join(here.home, 'state.db') } }, process.pid, id)
+    askToStop({ home: { state: join(here.home, 'state.db') } }, process.pid, { id, request: '{}' })
     expect(await call('run_status', { run: id, wait: 60 })).toMatchObject({ status: 'stopped' })
     expect(await call('credits_show')).toMatchObject({ credits: { enrichment: 1_000 } })
   })

@@ -9,6 +9,8 @@ import { closeAfterTest } from '../client/listeners.js'
 import { command, type Machine, machine } from '../support/command.js'
 import { isLong } from '../support/effort.js'
 import { prospect } from '../support/processes.js'
+import type { Answer } from './agent.js'
+import { callEveryTool, readyForTools } from './every-tool.js'
 
 const root = join(import.meta.dirname, '..', '..')
 /** The tools are installed apart, by their own lockfile: they are large, and no part of the project. */
@@ -149,22 +151,33 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
     },
   )
 
-  it('lists and calls tools for the inspector', async () => {
+  it('lists and calls every tool for the inspector', async () => {
+    const own = closeAfterTest(Object.assign(machine(), { close: async () => own.remove() }))
+    await readyForTools(own)
     const inspect = async (...args: string[]) => {
+      const server = [process.execPath, prospect, 'mcp', '--root', own.home, '--max-credits', '900']
       const { stdout, stderr, exitCode } = await tool(
         'inspector/clients/launcher/build/index.js',
-        ...['--cli', '-e', `PROSPECT_HOME=${here.home}`, process.execPath, prospect, 'mcp', ...args],
+        ...['--cli', '-e', `PROSPECT_HOME=${own.home}`, ...server, ...args],
       )
-      expect([exitCode, stderr]).toEqual([0, expect.any(String)])
+      expect([args, exitCode, stderr]).toEqual([args, 0, expect.any(String)])
       return JSON.parse(stdout) as Record<string, unknown>
     }
     const { tools: listed } = await inspect('--method', 'tools/list', '--strict')
-    expect((listed as unknown[]).length).toBeGreaterThan(50)
-    expect(await inspect('--method', 'tools/call', '--tool-name', 'credits_show')).toMatchObject({
-      structuredContent: { credits: { enrichment: 1_000 } },
+    const left = new Set((listed as { name: string }[]).map(({ name }) => name))
+    await callEveryTool(own.home, async (name, given) => {
+      left.delete(name)
+      const fields = Object.entries(given).map(([field, value]) => `${field}=${JSON.stringify(value)}`)
+      const args = fields.flatMap((field) => ['--tool-arg', field])
+      const { isError, content, structuredContent } = (await inspect(
+        ...['--method', 'tools/call', '--tool-name', name, ...args],
+      )) as unknown as Answer
+      if (isError) throw new Error(`${name}: ${content[0]?.text}`)
+      return structuredContent ?? {}
     })
-    expect(await inspect('--method', 'resources/read', '--uri', 'prospect://runs')).toMatchObject({
-      contents: [{ text: '[]' }],
+    expect([...left]).toEqual([])
+    expect(await inspect('--method', 'resources/read', '--uri', 'prospect://credits')).toMatchObject({
+      contents: [{ text: expect.stringContaining('enrichment') }],
     })
-  })
+  }, 1_800_000)
 })

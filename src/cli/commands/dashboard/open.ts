@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import type { Caller } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
-import { parseJson } from '../../../api/values/json.js'
 import { once } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
@@ -17,7 +16,6 @@ import { type Consumption, type Grouping, readSpentThisWeek } from '../../../eng
 import { flowOperation } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
-import type { RecordedRequest } from '../../../runs/request.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import { toRunHome } from '../../batch/run-home.js'
@@ -292,9 +290,7 @@ export function openRunsPort(context: Context): RunsPort {
       const [, pid, , host] = /^process (\d+), since \S+?(, on (.+))?$/.exec(holder) ?? []
       if (pid === undefined || (host !== undefined && host !== hostname()))
         throw new UsageError(`The run is on another machine (${holder}).`, 'Stop it there.')
-      // That of a step stops its flow.
-      const { flow } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
-      askToStop(context, Number(pid), flow ?? run.id)
+      askToStop(context, Number(pid), run)
     },
     export: async (id, isShared) => {
       const [run] = await find(id, isShared)
