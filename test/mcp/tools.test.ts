@@ -152,7 +152,8 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
   )
 
   it('lists and calls every tool for the inspector', async () => {
-    const own = closeAfterTest(Object.assign(machine(), { close: async () => own.remove() }))
+    const own = machine()
+    closeAfterTest({ close: async () => own.remove() })
     await readyForTools(own)
     const inspect = async (...args: string[]) => {
       const server = [process.execPath, prospect, 'mcp', '--root', own.home, '--max-credits', '900']
