@@ -10,6 +10,7 @@ import {
   operation,
   operations,
 } from '../api/operations/table.js'
+import { withNamedIds } from '../api/schemas/enumerations.js'
 import { describeValue } from '../api/validation/validate.js'
 import { nameFields } from '../api/values/field-names.js'
 import { nearest } from '../api/values/nearest.js'
@@ -304,13 +305,18 @@ class Reader {
       Object.keys(schemas).filter((name) => !ownFields.includes(name)),
       'field',
     )
-    for (const [field, value] of Object.entries(given)) {
+    const request: Record<string, unknown> = { ...withNamedIds(given) }
+    for (const [field, value] of Object.entries(request)) {
       const schema = schemas[field]
-      const problem = schema && describeValue(schema, field, value)
-      if (problem !== undefined)
-        this.#add(this.#placeOf([...path, field]), 'value', { reason: nameFields(problem) })
+      if (!schema) continue
+      const problem = describeValue(schema, field, value)
+      if (problem === undefined) continue
+      // YAML reads an id that is written without quotes as a number.
+      const texts = [value].flat().map(String)
+      if (Array.isArray(value) && describeValue(schema, field, texts) === undefined) request[field] = texts
+      else this.#add(this.#placeOf([...path, field]), 'value', { reason: nameFields(problem) })
     }
-    return given
+    return request
   }
 
   /** Reports an import without a limit; a misspelt one is reported already. */

@@ -47,6 +47,7 @@ const wrong: readonly (readonly [why: string, change: readonly [string, string],
   ],
   ['a field of a request', ['limit:', 'limits:'], /^6:48 3 \(leads\.search\): There is no field limits\./],
   ['a value of a request', ['limit: 3', 'limit: -1'], /^6:47 3 \(leads\.search\): limit must be/],
+  ['a name of none', ['job_titles: [CTO]', 'functions: [Salse]'], /^6:31 3 .* unknown ids: Salse/],
   [
     'a field of a condition',
     ['country in', 'contry in'],
@@ -124,6 +125,21 @@ describe('the file of a flow', () => {
       `${line}:${column} ${step === undefined ? '' : `${step}: `}${sentenceOf(refusal)} ${refusal.details.near ?? ''}`.trimEnd(),
     )
     expect(lines[0]).toMatch(said)
+  })
+
+  it('takes names for ids, and ids without quotes, as the options of a command do', async () => {
+    const filters =
+      'functions: [Engineering, 25], seniority_levels: [vice president, CXO], included_locations: [103644278]'
+    const { flow, problems } = await read(whole.replace('job_titles: [CTO]', filters))
+    expect(problems).toEqual([])
+    expect(flow?.steps[2]).toMatchObject({
+      constants: {
+        functions: ['8', '25'],
+        seniority_levels: ['300', '310'],
+        included_locations: ['103644278'],
+        limit: 3,
+      },
+    })
   })
 
   it('names every mistake at once, in the order of the lines', async () => {

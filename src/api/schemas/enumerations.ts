@@ -1,3 +1,4 @@
+import type { Fields } from '../values/objects.js'
 import words from './email-statuses.json' with { type: 'json' }
 import labels from './labels.json' with { type: 'json' }
 
@@ -37,6 +38,22 @@ export function idsNamed(labels: Labels, text: string): string[] {
   const ids = Object.keys(labels)
   const exact = ids.filter((id) => toKey(labels[id] ?? '') === key)
   return exact.length > 0 || key === '' ? exact : ids.filter((id) => toKey(labels[id] ?? '').startsWith(key))
+}
+
+/** Returns an input with ids for the names of functions and the like. What names none of them, or several, stays. */
+export function withNamedIds(input: Fields): Fields {
+  const idOf = (labels: Labels, given: unknown): unknown => {
+    const text = String(given)
+    if (Object.hasOwn(labels, text) || /^\d+$/.test(text)) return text
+    const [id, ...others] = idsNamed(labels, text)
+    return id !== undefined && others.length === 0 ? id : given
+  }
+  return Object.fromEntries(
+    Object.entries(input).map(([field, value]) => {
+      const labels = namedFields[field]?.labels
+      return [field, labels && Array.isArray(value) ? value.map((one) => idOf(labels, one)) : value]
+    }),
+  )
 }
 
 /** Ranges of years (of experience, in a company, in a position) by id: from, up to and including. */

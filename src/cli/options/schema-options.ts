@@ -4,7 +4,13 @@ import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { aliasesOf, flagOf, type Operation, type OperationId } from '../../api/operations/table.js'
-import { idsNamed, importFields, liveOnlyFilters, namedFields } from '../../api/schemas/enumerations.js'
+import {
+  idsNamed,
+  importFields,
+  liveOnlyFilters,
+  namedFields,
+  withNamedIds,
+} from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
 import { eventOf } from '../../api/webhooks/events.js'
@@ -133,26 +139,23 @@ export function inputOf(
 }
 
 /** Returns the input with ids for the names of functions and the like. Throws UsageError for a name of none or several. */
-function withIds(fields: readonly Field[], input: Input): Record<string, unknown> {
-  const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
+function withIds(fields: readonly Field[], given: Input): Input {
+  const input = withNamedIds(given)
+  for (const [name, value] of Object.entries(input)) {
     const named = namedFields[name]
-    if (!named || !Array.isArray(value)) return [name, value]
+    if (!named) continue
+    const { labels, isOpen } = named
     const flag = fields.find((field) => field.name === name)?.flag ?? name
-    return [name, value.map((one: unknown) => (typeof one === 'string' ? toId(flag, named, one) : one))]
-  })
-  return Object.fromEntries(entries)
-}
-
-function toId(flag: string, { labels, isOpen }: (typeof namedFields)[string], text: string): string {
-  if (Object.hasOwn(labels, text) || /^\d+$/.test(text)) return text
-  const [id, ...others] = idsNamed(labels, text)
-  if (id !== undefined && others.length === 0) return id
-  const names = [id, ...others].flatMap((each) => labels[each ?? ''] ?? [])
-  if (names.length > 0)
-    throw new UsageError(`--${flag}: "${text}" is ambiguous.`, `Did you mean ${names.join(' or ')}?`)
-  // The catalogue of this machine may have it.
-  if (isOpen) return text
-  return refuseValue(flag, text, Object.values(labels))
+    for (const text of [value].flat()) {
+      if (typeof text !== 'string' || Object.hasOwn(labels, text) || /^\d+$/.test(text)) continue
+      const names = idsNamed(labels, text).map((id) => labels[id])
+      if (names.length > 0)
+        throw new UsageError(`--${flag}: "${text}" is ambiguous.`, `Did you mean ${names.join(' or ')}?`)
+      // The catalogue of this machine may have others.
+      if (!isOpen) refuseValue(flag, text, Object.values(labels))
+    }
+  }
+  return input
 }
 
 /** Returns the input with codes for the names of countries. Throws UsageError for an unknown one. */

@@ -59,6 +59,17 @@ export async function openArchive(path: string) {
   }
 }
 
+/** Yields the bytes of all parts of a ZIP archive. */
+export async function* unpacked(path: string): AsyncIterable<Buffer> {
+  const zip = await openPromise(path, { lazyEntries: true, autoClose: false })
+  try {
+    for await (const entry of zip.eachEntry())
+      yield* (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>
+  } finally {
+    zip.close()
+  }
+}
+
 const damaged = (path: string, error: unknown): Refusal =>
   new Refusal('workbook.damaged', { path, cause: String((error as Error).message) })
 

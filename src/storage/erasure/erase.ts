@@ -1,6 +1,3 @@
-import { createReadStream, type Dirent } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
 import { parseBody, parseExact, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import { type Connection, type Driver, toRunNumber } from '../driver/connection.js'
@@ -42,7 +39,7 @@ export async function eraseEverywhere<ErasedRecords, ErasedWork extends Counts>(
   { now, dryRun }: { readonly now: number; readonly dryRun: boolean },
 ): Promise<Erased<ErasedRecords, ErasedWork>> {
   const eraseWorkAndRuns = async (): Promise<Omit<Erased<ErasedRecords, ErasedWork>, 'catalogue'>> => {
-    let state: ErasedState = { events: 0, answers: 0, files: [] }
+    let state: ErasedState = { events: 0, answers: 0, files: [], otherFiles: [] }
     for (const database of states)
       state = addState(state, await eraseFromState(database, subject, now, dryRun))
     return { engine: await eraseEngine(dryRun), state }
@@ -62,68 +59,11 @@ const addState = (one: ErasedState, other: ErasedState): ErasedState => ({
   events: one.events + other.events,
   answers: one.answers + other.answers,
   files: [...one.files, ...other.files],
+  otherFiles: [...one.otherFiles, ...other.otherFiles],
 })
 
 const addCounts = <T extends Counts>(one: T, other: T): T =>
   Object.fromEntries(Object.entries(one).map(([name, count]) => [name, count + (other[name] ?? 0)])) as T
-
-/** Where copies of personal data may be outside the databases. */
-interface SearchedFiles {
-  /** What the runs that mentioned the person have read and written. */
-  readonly runFiles: readonly string[]
-  /** Databases in use, whose files are not searched. Files beside them are, such as backups. */
-  readonly databases: readonly string[]
-  readonly folders: readonly string[]
-}
-
-/**
- * Returns the files that may still hold a person, which are not touched. Those of the runs count without being read, with
- * what lies beside them under their name. Others count when they contain one of the words, which are in lower case.
- */
-export async function findFilesWith(
-  words: readonly string[],
-  { runFiles, databases, folders }: SearchedFiles,
-): Promise<string[]> {
-  const found = new Set<string>()
-  for (const path of runFiles) for (const each of await filesUnderName(path)) found.add(each)
-  const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
-  const candidates = await Promise.all([
-    ...folders.map(filesIn),
-    ...databases.map((file) => filesUnderName(file)),
-  ])
-  for (const file of new Set(candidates.flat()))
-    if (!inUse.has(file) && (await containsWord(file, words))) found.add(file)
-  return [...found].sort()
-}
-
-/** Returns a file and those beside it whose names begin with its name, such as `out.csv.partial`. */
-async function filesUnderName(path: string): Promise<string[]> {
-  const [name, folder] = [basename(path), dirname(path)]
-  const names = await readdir(folder).catch(() => [])
-  return names.filter((one) => one === name || one.startsWith(`${name}.`)).map((one) => join(folder, one))
-}
-
-async function filesIn(folder: string): Promise<string[]> {
-  const entries: Dirent[] = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  return entries.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name))
-}
-
-/** Returns whether a file contains a word, in any case. A file that cannot be read may contain one. */
-async function containsWord(file: string, words: readonly string[]): Promise<boolean> {
-  const overlap = Math.max(0, ...words.map((word) => Buffer.byteLength(word))) * 2
-  let rest = Buffer.alloc(0)
-  try {
-    for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
-      const bytes = Buffer.concat([rest, chunk])
-      const text = bytes.toString('utf8').toLowerCase()
-      if (words.some((word) => text.includes(word))) return true
-      rest = bytes.subarray(Math.max(0, bytes.length - overlap))
-    }
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
-  }
-}
 
 /** What was erased of what this machine remembered. */
 interface ErasedState {
@@ -131,6 +71,8 @@ interface ErasedState {
   readonly answers: number
   /** What the runs whose answers mentioned the person have read and written. */
   readonly files: readonly string[]
+  /** What all other runs have read and written. It may have the person too, as after an erasure. */
+  readonly otherFiles: readonly string[]
 }
 
 /**
@@ -149,7 +91,7 @@ export async function eraseFromState(
   return {
     events,
     answers: erased.size,
-    files: await driver.read((connection) => filesOf(connection, [...erased])),
+    ...(await driver.read((connection) => filesOf(connection, [...erased]))),
   }
 }
 
@@ -270,12 +212,17 @@ const personalTurns = (
 /** Returns a body as a value; one that is no JSON stays a text. */
 const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
 
-/** Returns the files of the runs that have answers at some places. Single lookups have none. */
-async function filesOf(connection: Connection, places: readonly number[]): Promise<string[]> {
-  const numbers = toJson([...new Set(places.map(toRunNumber))])
-  const files = await connection.all<{ path: string }>(filesSql, numbers, numbers)
-  return files.map(({ path }) => path)
+/** Returns the files of the runs that have answers at some places, and those of the others. Single lookups have none. */
+async function filesOf(
+  connection: Connection,
+  places: readonly number[],
+): Promise<Pick<ErasedState, 'files' | 'otherFiles'>> {
+  const numbers = new Set(places.map(toRunNumber))
+  const files = await connection.all<{ run: number; path: string }>(filesSql)
+  const pathsWhere = (isOne: boolean) =>
+    files.filter(({ run }) => numbers.has(run) === isOne).map(({ path }) => path)
+  return { files: pathsWhere(true), otherFiles: pathsWhere(false) }
 }
 
-const filesSql = `SELECT file AS path FROM runs WHERE number IN (SELECT atom FROM json_each(?)) AND file <> ''
-  UNION SELECT path FROM run_files WHERE run IN (SELECT atom FROM json_each(?)) ORDER BY path`
+const filesSql = `SELECT number AS run, file AS path FROM runs WHERE file <> ''
+  UNION SELECT run, path FROM run_files ORDER BY path`

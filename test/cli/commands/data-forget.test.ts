@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
@@ -276,6 +276,24 @@ These files may still hold them:
     expect(files).toEqual(
       [...written, join('runs', piped, 'stdin.csv')].map((name) => join(here.home, name)).sort(),
     )
+  })
+
+  it('names the files that still have the person when it is asked again, a workbook too, and no others', async () => {
+    await filled(colleague)
+    writeFileSync(join(here.home, 'in.csv'), `network_url\n${profile}\n`)
+    await here.run(['leads', 'enrich', '--csv', 'in.csv', '-o', 'out.csv'])
+    await here.run(['runs', 'export', '--last', '-o', 'out.xlsx'])
+    writeFileSync(join(here.home, 'other.csv'), 'network_url\nhttps://www.network.example/in/paul-martin\n')
+    await here.run(['leads', 'enrich', '--csv', 'other.csv', '-o', 'other-out.csv'])
+    const names = async (...options: string[]) =>
+      (await here.json<{ files: string[] }>('data', 'forget', '--profile-url', profile, ...options)).files
+    const all = ['in.csv', 'out.csv', 'out.xlsx'].map((name) => join(here.home, name))
+    expect(await names('--yes')).toEqual(all)
+    expect(await names('--dry-run')).toEqual(all)
+    for (const file of all.slice(0, 2)) rmSync(file)
+    expect(await names('--dry-run')).toEqual([join(here.home, 'out.xlsx')])
+    rmSync(join(here.home, 'out.xlsx'))
+    expect(await names('--dry-run')).toEqual([])
   })
 
   it('names backups that still contain the person', async () => {

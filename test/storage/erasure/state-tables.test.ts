@@ -77,7 +77,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     await kept(run, 1, 'person:ann', found({ name: 'ann' }))
     await kept(run, 2, 'person:bo', found({ name: 'jane' }, 3))
-    expect(await forget(true)).toEqual({ events: 0, answers: 2, files: ['/a.csv'] })
+    expect(await forget(true)).toEqual({ events: 0, answers: 2, files: ['/a.csv'], otherFiles: [] })
     expect(await forget()).toMatchObject({ answers: 2 })
     const skipped = { status: 'skipped', error: 'forgotten', body: undefined }
     expect(await rows(run)).toEqual([
@@ -85,7 +85,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
       { ordinal: 1, answer: found({ name: 'ann' }), source: 'live' },
       { ordinal: 2, answer: { ...skipped, credits: 3 }, source: 'live' },
     ])
-    expect(await forget()).toEqual({ events: 0, answers: 0, files: [] })
+    expect(await forget()).toEqual({ events: 0, answers: 0, files: [], otherFiles: ['/a.csv'] })
   })
 
   it('redacts them in answers that only mention them', async () => {
@@ -106,6 +106,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     expect(await forget()).toEqual({
       ...{ events: 0, answers: 2 },
       files: ['/a.csv', '/b.csv', '/b.out.csv', '/b.rejects.csv'],
+      otherFiles: [],
     })
     expect((await rows(second))[0]?.answer).toMatchObject({ status: 'skipped', body: undefined })
   })

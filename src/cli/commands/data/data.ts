@@ -23,6 +23,7 @@ import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
 import {
   type ExistingDatabases,
+  findFilesWith,
   forgetSuppressions,
   openExisting,
   openExistingCatalogue,
@@ -234,10 +235,9 @@ async function forget(
   const { profileUrl, dryRun = false, suppress = false } = options
   const subject = await readSubject(args[0], profileUrl)
   const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
-  const { files: runFiles, ...state } = erased.state
+  const { files: runFiles, otherFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
-  const { findFilesWith } = await import('../../../storage/erasure/erase.js')
-  const files = await findFilesWith(words, { runFiles, ...(await searchedPlaces(context)) })
+  const files = await findFilesWith(words, { runFiles, otherFiles, ...(await searchedPlaces(context)) })
   const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
   await print(context, report, { layout: (body) => formatForgotten(body as ForgetReport) })
   if (written.remaining.length === 0) return exitCodes.ok
@@ -303,7 +303,7 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 /** What was deleted, or would be, and where the person may still be. */
 interface ForgetReport extends Omit<Erased<ErasedRecords, ErasedWork>, 'state'> {
   readonly dry_run: boolean
-  readonly state: Omit<Erased<ErasedRecords, ErasedWork>['state'], 'files'>
+  readonly state: Omit<Erased<ErasedRecords, ErasedWork>['state'], 'files' | 'otherFiles'>
   readonly rewritten: readonly string[]
   /** Database files that another process uses, so that deleted bytes may be left in them. */
   readonly remaining: readonly string[]

@@ -1,4 +1,6 @@
-import { existsSync } from 'node:fs'
+import { createReadStream, type Dirent, existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { SubjectIdentifiers } from '../../../catalogue/erasure/tables.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
@@ -56,6 +58,70 @@ export async function searchedPlaces(context: HomeContext) {
   // A catalogue file is not in use where the catalogue is on a server, so it is searched.
   const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
   return { databases, folders: [...foldersOf(home), ...(await runFolders(context))] }
+}
+
+/** Where copies of personal data may be outside the databases. */
+interface SearchedFiles {
+  /** What the runs that mentioned the person have read and written. */
+  readonly runFiles: readonly string[]
+  /** What the other runs have read and written. */
+  readonly otherFiles: readonly string[]
+  /** Databases in use, whose files are not searched. Files beside them are, such as backups. */
+  readonly databases: readonly string[]
+  readonly folders: readonly string[]
+}
+
+/**
+ * Returns the files that may still hold a person, which are not touched. Those of the runs count without being read, with
+ * what lies beside them under their name. Others count when they contain one of the words, which are in lower case.
+ */
+export async function findFilesWith(
+  words: readonly string[],
+  { runFiles, otherFiles, databases, folders }: SearchedFiles,
+): Promise<string[]> {
+  const found = new Set<string>()
+  for (const path of runFiles) for (const each of await filesUnderName(path)) found.add(each)
+  const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
+  const candidates = await Promise.all([
+    ...folders.map(filesIn),
+    ...[...databases, ...otherFiles].map((file) => filesUnderName(file)),
+  ])
+  for (const file of new Set(candidates.flat()))
+    if (!inUse.has(file) && (await containsWord(file, words))) found.add(file)
+  return [...found].sort()
+}
+
+/** Returns a file and those beside it whose names begin with its name, such as `out.csv.partial`. */
+async function filesUnderName(path: string): Promise<string[]> {
+  const [name, folder] = [basename(path), dirname(path)]
+  const names = await readdir(folder).catch(() => [])
+  return names.filter((one) => one === name || one.startsWith(`${name}.`)).map((one) => join(folder, one))
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries: Dirent[] = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name))
+}
+
+/** Returns whether a file contains a word, in any case, also in a workbook. A file that cannot be read may contain one. */
+async function containsWord(file: string, words: readonly string[]): Promise<boolean> {
+  const overlap = Math.max(0, ...words.map((word) => Buffer.byteLength(word))) * 2
+  const isArchive = /\.xlsx$/i.test(file)
+  let rest = Buffer.alloc(0)
+  try {
+    const chunks: AsyncIterable<Buffer> = isArchive
+      ? (await import('../../../csv/workbook/archive.js')).unpacked(file)
+      : createReadStream(file, { highWaterMark: 1 << 20 })
+    for await (const chunk of chunks) {
+      const bytes = Buffer.concat([rest, chunk])
+      const text = bytes.toString('utf8').toLowerCase()
+      if (words.some((word) => text.includes(word))) return true
+      rest = bytes.subarray(Math.max(0, bytes.length - overlap))
+    }
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
+  }
 }
 
 /** Rewrites the database files, so that no deleted bytes are left. `remaining` are those that another process uses. */
