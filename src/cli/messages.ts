@@ -118,7 +118,7 @@ const providerProblems: Readonly<Record<string, Text>> = {
   batch_cost:
     '{at} says what a request of several rows costs. Give what each row costs, in its item: from: item.….',
   no_kinds: 'kinds is empty: name what the provider can be asked for.',
-  path: '{at}: "{text}" is no path. Write one such as body.data.email.',
+  path: '{at}: "{text}" is not a path. Write one such as body.data.email.',
   reserved: 'name: this is the name of something built in; use another one.',
   syntax: '{cause}.',
   too_long: 'the file is longer than {max,} bytes.',

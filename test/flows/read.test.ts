@@ -47,7 +47,7 @@ const wrong: readonly (readonly [why: string, change: readonly [string, string],
   ],
   ['a field of a request', ['limit:', 'limits:'], /^6:48 3 \(leads\.search\): There is no field limits\./],
   ['a value of a request', ['limit: 3', 'limit: -1'], /^6:47 3 \(leads\.search\): limit must be/],
-  ['a name of none', ['job_titles: [CTO]', 'functions: [Salse]'], /^6:31 3 .* unknown ids: Salse/],
+  ['a name of none', ['job_titles: [CTO]', 'functions: [Salse]'], /^6:21 3 .* unknown ids: Salse/],
   [
     'a field of a condition',
     ['country in', 'contry in'],

@@ -51,7 +51,7 @@ describe('a provider file', () => {
     [
       'email: body.data.email',
       'email: "body.data["',
-      'acme.yaml:16:15: kinds.email.result.email: "body.data[" is no path.',
+      'acme.yaml:16:15: kinds.email.result.email: "body.data[" is not a path.',
       '',
     ],
     ['name: acmemail', 'name: mx', 'acme.yaml:1:1: name: this is the name of something built in', ''],

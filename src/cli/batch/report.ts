@@ -56,7 +56,7 @@ export async function showEnd(context: Context, ended: EndedPart, command: Batch
   await showReport(context, ended, command)
   if (run.total > report.rows && !report.stopped)
     context.notify(
-      `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command continues with the others.`,
+      `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows. Without --rows, the same command continues with the others.`,
     )
 }
 

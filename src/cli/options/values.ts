@@ -134,7 +134,7 @@ const momentWhere =
 export const timeOptions = optionRows({
   since: [
     '<when>',
-    'from then on (UTC): 2026-03-01, today, this-week, last-week, last-month, or 7d ago as 7d',
+    'from then on (UTC): 2026-03-01, today, this-week, last-week, last-month, or 7d for 7 days ago',
     momentWhere(momentMs, periodStart),
   ],
   until: ['<when>', 'until the end of that day, week or month', momentWhere(endMs, periodEnd)],

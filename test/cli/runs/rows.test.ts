@@ -15,7 +15,7 @@ describe('--rows', () => {
   it('looks up the first rows, and the same command without it pays for the others only', async () => {
     const first = await here.enrich('--rows', '3')
     expect([first.code, written().length, await charged()]).toEqual([0, 3, 3])
-    expect(first.stderr).toContain('Looked up the first 3 rows of 20.')
+    expect(first.stderr).toContain('Looked up 3 of 20 rows.')
     expect(await here.runs()).toMatchObject([{ status: 'stopped', rows: 20, done: 3, credits: 3 }])
     expect((await here.enrich('--rows', '3')).code).toBe(0)
     expect(await charged()).toBe(3)

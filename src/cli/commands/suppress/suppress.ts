@@ -106,7 +106,7 @@ const removeCommand: CommandFactory = ({ command }) =>
     })
 
 const listCommand: CommandFactory = ({ command }) =>
-  command('list', 'List who is suppressed; of people who were forgotten, only that there is one').printResult(
+  command('list', 'List who is suppressed; people who were forgotten appear without their names').printResult(
     async (context) => {
       const { entries } = await openSuppressions(context)
       return (await entries.list()).map(({ added_at, ...entry }) => ({
