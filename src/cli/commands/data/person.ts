@@ -6,12 +6,12 @@ import { parseProfile } from '../../../catalogue/normalize/profile.js'
 import { eraseFromEngine } from '../../../engine/admin/erasure.js'
 import type { Driver, StoredRow } from '../../../storage/driver/connection.js'
 import { toRunNumber } from '../../../storage/driver/connection.js'
-import { eraseFromState, findFilesWith } from '../../../storage/erasure/erase.js'
+import { eraseFromState } from '../../../storage/erasure/erase.js'
 import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traversal.js'
 import { toSuppressible } from '../../../suppression/identifiers.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { openExisting, openExistingCatalogue, searchedPlaces } from './databases.js'
+import { findFilesWith, openExisting, openExistingCatalogue, searchedPlaces } from './databases.js'
 
 /** A row with data of a person. */
 interface HeldRow {
@@ -61,19 +61,21 @@ export async function exportPerson(context: Context, who: string): Promise<HeldP
     await collect('catalogue', eraseCatalogue)
     if (engine) await collect('engine', (each) => eraseFromEngine(engine, matcher, each), engine)
     const runFiles: string[] = []
+    const otherFiles: string[] = []
     for (const { database } of runs)
       await collect(
         'machine',
         async (each) => {
-          const { files } = await eraseFromState(database, matcher, context.clock.now(), each)
-          runFiles.push(...files)
+          const found = await eraseFromState(database, matcher, context.clock.now(), each)
+          runFiles.push(...found.files)
+          otherFiles.push(...found.otherFiles)
         },
         database,
       )
     return {
       person: who,
       stored,
-      files: await findFilesWith(words, { runFiles, ...(await searchedPlaces(context)) }),
+      files: await findFilesWith(words, { runFiles, otherFiles, ...(await searchedPlaces(context)) }),
     }
   } finally {
     await catalogue?.close()
