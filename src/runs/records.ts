@@ -12,7 +12,6 @@ import type { Driver } from '../storage/driver/connection.js'
 import type { HeldRun, RunLocks } from './journal/run-leases.js'
 import type { Run, Runs } from './journal/runs.js'
 import type { RunHome } from './ports.js'
-import type { RecordedRequest } from './request.js'
 
 /** The records of runs, their locks, and their database. */
 export interface RunRecords {
@@ -188,7 +187,8 @@ export function takeStops(home: RunHome, onStop: (id: string) => void): void {
 
 /** Asks a process to stop a run: the run alone where it does more. That of a step stops its flow. */
 export function askToStop(home: HomeOnly, pid: number, { id, request }: Pick<Run, 'id' | 'request'>): void {
-  const { flow = id } = (parseJson(request) as Partial<RecordedRequest>).choices ?? {}
+  const { flow = id } =
+    (parseJson(request) as { readonly choices?: { readonly flow?: string } }).choices ?? {}
   if (isLocked(serverLock(home, pid))) writeFileSync(join(stopFolder(home, pid), flow), '', { mode: 0o600 })
   else process.kill(pid, 'SIGTERM')
 }
