@@ -119,6 +119,7 @@ const providerProblems: Readonly<Record<string, Text>> = {
     '{at} says what a request of several rows costs. Give what each row costs, in its item: from: item.….',
   no_kinds: 'kinds is empty: name what the provider can be asked for.',
   path: '{at}: "{text}" is not a path. Write one such as body.data.email.',
+  placeholder: '{at}: {{word}} is not a field that can be sent.',
   reserved: 'name: this is the name of something built in; use another one.',
   syntax: '{cause}.',
   too_long: 'the file is longer than {max,} bytes.',
@@ -131,7 +132,7 @@ const nearOrAll = ({ meant, known }: Details, what: string): string =>
 
 function hintForFile(details: Details): string {
   const { problem, meant, refused, inner } = details
-  if (problem === 'unknown') return nearOrAll(details, 'Known here')
+  if (problem === 'unknown' || problem === 'placeholder') return nearOrAll(details, 'Known here')
   if (problem === 'condition') return fill(messages[String(refused)]?.hint ?? '', inner as Details)
   return meant === undefined ? '' : `Did you mean ${meant}?`
 }
@@ -323,6 +324,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.map_name': { text: '--save-map does not take "{name}".', hint: 'Use letters, digits, dots, dashes and underscores.' },
   'usage.mcp_outside': { text: '{name} names a file outside the folder of this server: {path}.', hint: 'Name one in {root}.' },
   'usage.mcp_stdin': { text: '--api-key-stdin cannot be used here: stdin is the protocol.', hint: 'Use --api-key-file FILE.' },
+  'usage.no_provider': { text: '--max-cost: there is no provider {name}.', hint: (details) => ((details.known as string[]).length === 0 ? 'Add one: prospect providers add FILE' : nearOrAll(details, 'There are')) },
   'usage.mcp_token': { text: 'PROSPECT_MCP_TOKEN needs 16 characters or more.', hint: 'Leave it out, and a token is made.' },
   'usage.name_ambiguous': { text: '{option}: {name} is the beginning of more than one {noun}.', hint: 'Give more of the id.' },
   'usage.no_api_key': { text: 'No API key is given, and there is no terminal to ask for one.', hint: 'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.', exit: exitCodes.key, code: 'key' },

@@ -1,4 +1,5 @@
 import { Refusal } from '../api/calls/errors.js'
+import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { StoredProvider } from '../engine/tables/providers.js'
 import { type Expression, parseExpression } from '../lists/expressions.js'
@@ -12,6 +13,7 @@ import {
   type ReadProvider,
   type RequestFile,
   type SubjectField,
+  subjectFields,
   toIntervalMs,
   toMs,
 } from './definition.js'
@@ -117,6 +119,13 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
     )
     const { cost = {}, batch, needs, submit, poll, request = submit } = kind
     const sent = placeholdersIn(request)
+    const checkPlaceholders = (part: string, template: unknown, known: readonly string[]) => {
+      const word = [...placeholdersIn(template)].find((one) => !known.includes(one))
+      if (word !== undefined)
+        refuse('placeholder', [...at, part], { word, meant: nearest(word, known), known })
+    }
+    checkPlaceholders(submit ? 'submit' : 'request', request, [...subjectFields, 'row'])
+    checkPlaceholders('poll', poll, ['id'])
     if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
     const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
     const items = batch && (await path(batch.items, [...at, 'batch', 'items']))

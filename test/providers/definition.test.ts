@@ -54,6 +54,13 @@ describe('a provider file', () => {
       'acme.yaml:16:15: kinds.email.result.email: "body.data[" is not a path.',
       '',
     ],
+    [
+      '"{last_name}"',
+      '"{lastname}"',
+      'acme.yaml:9:5: kinds.email.request: {lastname} is not a field that can be sent.',
+      'Did you mean last_name?',
+    ],
+    ['"/phones/{id}"', '"/phones/{ids}"', 'kinds.phone.poll: {ids} is not a field', 'Did you mean id?'],
     ['name: acmemail', 'name: mx', 'acme.yaml:1:1: name: this is the name of something built in', ''],
     ['auth: { header: X-API-KEY }', 'auth: {}', 'acme.yaml:3:1: auth: give one of header', ''],
     ['email_status: {', 'email_status: {{', 'acme.yaml:17:5: Flow map', ''],

@@ -428,6 +428,11 @@ describe('a batch over vendors', () => {
           { provider: 'vendor2', kind: 'email', expected: 0, max: 30 },
         ],
       })
+      const misspelt = await here.run([...quote, '--max-cost', 'vendro2=30'])
+      expect([misspelt.code, misspelt.stderr]).toEqual([
+        2,
+        expect.stringMatching(/there is no provider vendro2\..*Did you mean vendor2\?/),
+      ])
       const { stdout } = await here.run(quote, { terminal: true, columns: 110 })
       expect(stdout).toContain('vendor1 about 50, at most 100 of its credits for email')
     })

@@ -10,6 +10,7 @@ import { onlyNames } from '../../runs/output/select.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { openWorkspaceOwner } from '../context/open-databases.js'
 import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
@@ -332,10 +333,26 @@ export const vendorOptions = optionRows({
   accept: ['<status>', 'end only at an address that is valid', ['valid']],
 })
 
-export function withVendorOptions(context: Context, given: OptionsOf<typeof vendorOptions>): Context {
+export async function withVendorOptions(
+  context: Context,
+  given: OptionsOf<typeof vendorOptions>,
+): Promise<Context> {
   const { maxCost, accept } = given
   if (maxCost === undefined && accept === undefined) return context
   if (!context.isLocal())
     throw new UsageError('--max-cost and --accept are for providers of this machine; a server has its own.')
+  await checkProviders(context, maxCost)
   return context.withGlobals({ maxCost, accept })
+}
+
+/** Throws a Refusal for a limit of a provider that there is not: it would limit nothing. */
+export async function checkProviders(context: Context, limits: Readonly<Record<string, number>> = {}) {
+  const names = Object.keys(limits)
+  if (names.length === 0) return
+  const { listProviders } = await import('../../engine/tables/providers.js')
+  const owner = await openWorkspaceOwner(context)
+  const providers = owner ? await owner.driver.read((tx) => listProviders(tx, owner.owner)) : []
+  const known = providers.map(({ name }) => name)
+  const name = names.find((one) => !known.includes(one))
+  if (name !== undefined) throw new Refusal('usage.no_provider', { name, meant: nearest(name, known), known })
 }

@@ -80,7 +80,7 @@ export async function operationCommand(
     .addNote(factsText(operation))
     .addExamples(...examplesOf[operation.id])
     .run(async (plain, given) => {
-      const context = withVendorOptions(plain, given.options)
+      const context = await withVendorOptions(plain, given.options)
       const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
       const invocation = { ...given, options, args: await resolveLocalId(context, operation, given) }
       const input = await collectInput(context, operation, shape, invocation)

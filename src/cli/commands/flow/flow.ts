@@ -112,7 +112,7 @@ const resumeCommand: CommandFactory = ({ command }) =>
 
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {
-  const outer = withVendorOptions(caller, given)
+  const outer = await withVendorOptions(caller, given)
   const { path, flow } = await openFlow(outer, file)
   if (given.outward === false && sendsOut(flow))
     throw new UsageError(

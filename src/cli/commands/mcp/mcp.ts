@@ -6,6 +6,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { areaOf, operations } from '../../../api/operations/table.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
+import { checkProviders } from '../../batch/options.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { Context, Streams } from '../../context/context.js'
 import { version } from '../../context/context.js'
@@ -54,6 +55,7 @@ async function serve(
 ): Promise<number> {
   if (context.globals.apiKeyStdin) throw new Refusal('usage.mcp_stdin')
   if (options.port !== undefined && !options.http) throw new UsageError('--port needs --http.')
+  await checkProviders(context, options.maxCost)
   const root = rootOf(context, options.root)
   const { Session } = await import('../../../mcp/session.js')
   const mcp = await import('../../../mcp/server.js')
