@@ -196,7 +196,7 @@ it.each(cases)(
           expect.stringContaining('written to'),
         ])
         const took = performance.now() - begun
-        const [, output = ''] = /written to (.*)\.$/m.exec(stderr) ?? []
+        const [, output = ''] = /written to (.*?)\.(?: It was finished before.*)?$/m.exec(stderr) ?? []
         const end = [readFileSync(resolve(here.home, output), 'utf8'), await costs()]
         await close()
         return { deaths, took, end }
