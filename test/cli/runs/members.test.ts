@@ -32,6 +32,28 @@ async function known() {
 
 const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
 const keyOf = (name: string) => ['--api-key-file', `${name}.key`]
+
+/** A proxy before a server with six companies, and what the two members of it call it with. */
+async function governedProxy(limitOfAda: string) {
+  const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 6)))
+  const { baseUrl, machine: proxy } = closeAfterTest(
+    await servingWith(
+      { PROSPECT_API_KEY: server.key },
+      async (one) => {
+        await one.run(['engine', 'members', 'add', 'ada@example.com', '--weekly-limit', limitOfAda])
+        await one.run(['engine', 'members', 'add', 'bob@example.com'])
+      },
+      ...['--upstream', server.baseUrl],
+    ),
+  )
+  const envOf = async (name: string) => {
+    const member = ['--member', `${name}@example.com`]
+    const { key } = await proxy.json<{ key: string }>('engine', 'keys', 'create', ...member)
+    return { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
+  }
+  return { server, proxy, ada: await envOf('ada'), bob: await envOf('bob') }
+}
+
 const spent = async () => {
   const members = await here.json<{ email: string; spent_this_week: number }[]>('engine', 'members', 'list')
   return Object.fromEntries(members.map(({ email, spent_this_week: credits }) => [email, credits]))
@@ -72,29 +94,13 @@ describe('P60: a run that another member would resume', () => {
   })
 
   it('goes on at a governed proxy with the key that started it alone, in one of the processes that try at once', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 6)))
-    const { baseUrl, machine: proxy } = closeAfterTest(
-      await servingWith(
-        { PROSPECT_API_KEY: server.key },
-        async (one) => {
-          await one.run(['engine', 'members', 'add', 'ada@example.com', '--weekly-limit', '2'])
-          await one.run(['engine', 'members', 'add', 'bob@example.com'])
-        },
-        ...['--upstream', server.baseUrl],
-      ),
-    )
-    const newKey = async (name: string) =>
-      await proxy.json<{ key: string }>('engine', 'keys', 'create', '--member', `${name}@example.com`)
-    const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: baseUrl }
-    const [ada = env, bob = env] = await Promise.all(
-      ['ada', 'bob'].map(async (name) => ({ ...env, PROSPECT_API_KEY: (await newKey(name)).key })),
-    )
+    const { proxy, ada, bob } = await governedProxy('2')
     const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
     await writeFile(join(here.home, 'in.csv'), `domain\n${domains.join('\n')}\n`)
     expect((await here.run(enrich, { env: ada })).code).toBe(5)
     await proxy.run(['engine', 'members', 'set', 'ada@example.com', '--weekly-limit', '50'])
     const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
-    const resume = async (processes: number, key: typeof env) => {
+    const resume = async (processes: number, key: typeof ada) => {
       const argv = ['runs', 'resume', id, '--yes']
       const all = Array.from({ length: processes }, () => launch(prospect, argv, here.home, key))
       return (await Promise.all(all)).filter(({ exitCode }) => exitCode !== exitCodes.locked)
@@ -107,5 +113,26 @@ describe('P60: a run that another member would resume', () => {
     const ledger = await proxy.json<unknown>('ledger', '--by', 'member')
     expect(ledger).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
     expect((await readFile(join(here.home, 'out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
+  })
+})
+
+describe('P57: rows that several processes look up at once', () => {
+  it('are paid for once over a governed proxy, in files of any order', async () => {
+    const { server, proxy, ada } = await governedProxy('50')
+    const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
+    const processes = Array.from({ length: 8 }, async (_, at) => {
+      const turned = [...domains.slice(at % 6), ...domains.slice(0, at % 6)]
+      const rows = at < 6 ? turned : turned.reverse()
+      await writeFile(join(here.home, `in-${at}.csv`), `domain\n${rows.join('\n')}\n`)
+      const argv = ['accounts', 'enrich', '--csv', `in-${at}.csv`, '-o', `out-${at}.csv`]
+      const { exitCode } = await launch(prospect, argv, here.home, ada)
+      const written = await readFile(join(here.home, `out-${at}.csv`), 'utf8')
+      return [exitCode, written.match(/,found,/g)?.length]
+    })
+    expect(await Promise.all(processes)).toEqual(processes.map(() => [0, 6]))
+    expect(await proxy.json('ledger', '--by', 'member')).toMatchObject([
+      { member: 'ada@example.com', credits: 6 },
+    ])
+    expect(await server.machine.json('engine', 'members', 'list')).toMatchObject([{ spent_this_week: 6 }])
   })
 })
