@@ -22,7 +22,8 @@ export const remoteTo = (
     sleep: async () => {},
     random: () => 0.5,
     connectMs: 2_000,
-    timeoutMs: 2_000,
+    // For a machine with other work.
+    timeoutMs: 30_000,
     ...options,
   })
 
