@@ -130,6 +130,11 @@ const providerProblems: Readonly<Record<string, Text>> = {
 const nearOrAll = ({ meant, known }: Details, what: string): string =>
   meant === undefined ? `${what}: ${(known as string[]).join(', ')}.` : `Did you mean ${meant}?`
 
+const nearProvider = (details: Details): string =>
+  (details.known as string[]).length === 0
+    ? 'Add one: prospect providers add FILE'
+    : nearOrAll(details, 'There are')
+
 function hintForFile(details: Details): string {
   const { problem, meant, refused, inner } = details
   if (problem === 'unknown' || problem === 'placeholder') return nearOrAll(details, 'Known here')
@@ -283,7 +288,7 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.file': { text: (details) => `${details.path}${details.row === undefined ? '' : `:${details.row}:${details.column}`}: ${fill(providerProblems[String(details.problem)] ?? '', details)}`, hint: hintForFile },
   'provider.lacks_kind': { text: '{name} cannot be asked for {kind}.', hint: 'Its file has: {kinds}.' },
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
-  'provider.none': { text: 'There is no provider {name}.', hint: (details) => ((details.known as string[]).length === 0 ? 'Add one: prospect providers add FILE' : nearOrAll(details, 'There are')), exit: exitCodes.notFound },
+  'provider.none': { text: 'There is no provider {name}.', hint: nearProvider, exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
   'run.file_changed': { text: ({ read, run, place }) => `${read} is not what run ${run} read: it has changed${place ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
   'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
@@ -324,7 +329,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.map_name': { text: '--save-map does not take "{name}".', hint: 'Use letters, digits, dots, dashes and underscores.' },
   'usage.mcp_outside': { text: '{name} names a file outside the folder of this server: {path}.', hint: 'Name one in {root}.' },
   'usage.mcp_stdin': { text: '--api-key-stdin cannot be used here: stdin is the protocol.', hint: 'Use --api-key-file FILE.' },
-  'usage.no_provider': { text: '--max-cost: there is no provider {name}.', hint: (details) => ((details.known as string[]).length === 0 ? 'Add one: prospect providers add FILE' : nearOrAll(details, 'There are')) },
+  'usage.no_provider': { text: '--max-cost: there is no provider {name}.', hint: nearProvider },
   'usage.mcp_token': { text: 'PROSPECT_MCP_TOKEN needs 16 characters or more.', hint: 'Leave it out, and a token is made.' },
   'usage.name_ambiguous': { text: '{option}: {name} is the beginning of more than one {noun}.', hint: 'Give more of the id.' },
   'usage.no_api_key': { text: 'No API key is given, and there is no terminal to ask for one.', hint: 'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.', exit: exitCodes.key, code: 'key' },

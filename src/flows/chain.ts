@@ -92,7 +92,7 @@ export interface Stage {
   readonly batch: Omit<Batch, 'table' | 'writer' | 'explainStop' | 'signal'>
 }
 
-/** The companies and people that leave a flow, since its lists have them. */
+/** The companies and people that a flow leaves out because they are in one of its lists. */
 export interface KnownRows {
   has(about: ListKind, row: Fields): boolean
 }

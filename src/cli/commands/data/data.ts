@@ -28,7 +28,6 @@ import {
   openExisting,
   openExistingCatalogue,
   rewriteFiles,
-  searchedPlaces,
 } from './databases.js'
 import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
 
@@ -237,7 +236,7 @@ async function forget(
   const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
   const { files: runFiles, otherFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
-  const files = await findFilesWith(words, { runFiles, otherFiles, ...(await searchedPlaces(context)) })
+  const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
   const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
   await print(context, report, { layout: (body) => formatForgotten(body as ForgetReport) })
   if (written.remaining.length === 0) return exitCodes.ok

@@ -51,51 +51,49 @@ export async function openExistingCatalogue({ home, clock, ids }: Context): Prom
   return catalogue
 }
 
-/** Returns where copies of personal data may be: in the folders of this program, beside its databases in use. */
-export async function searchedPlaces(context: HomeContext) {
+/** What runs have read and written. */
+interface RunFiles {
+  /** Those of the runs that mentioned the person. */
+  readonly files: readonly string[]
+  readonly otherFiles: readonly string[]
+}
+
+/**
+ * Returns the files that may still hold a person, which are not touched. Those of the runs that mentioned the person count
+ * without being read, with what lies beside them under their name. Files of other runs, in the folders of this program and
+ * beside its databases, such as backups, count when they contain one of the words, which are in lower case.
+ */
+export async function findFilesWith(
+  context: HomeContext,
+  words: readonly string[],
+  { files, otherFiles }: RunFiles,
+): Promise<string[]> {
   const { home } = context
   const { catalogue, engine, state } = home
   // A catalogue file is not in use where the catalogue is on a server, so it is searched.
   const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
-  return { databases, folders: [...foldersOf(home), ...(await runFolders(context))] }
-}
-
-/** Where copies of personal data may be outside the databases. */
-interface SearchedFiles {
-  /** What the runs that mentioned the person have read and written. */
-  readonly runFiles: readonly string[]
-  /** What the other runs have read and written. */
-  readonly otherFiles: readonly string[]
-  /** Databases in use, whose files are not searched. Files beside them are, such as backups. */
-  readonly databases: readonly string[]
-  readonly folders: readonly string[]
-}
-
-/**
- * Returns the files that may still hold a person, which are not touched. Those of the runs count without being read, with
- * what lies beside them under their name. Others count when they contain one of the words, which are in lower case.
- */
-export async function findFilesWith(
-  words: readonly string[],
-  { runFiles, otherFiles, databases, folders }: SearchedFiles,
-): Promise<string[]> {
-  const found = new Set<string>()
-  for (const path of runFiles) for (const each of await filesUnderName(path)) found.add(each)
   const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
+  const found = new Set(await filesUnderNames(files))
   const candidates = await Promise.all([
-    ...folders.map(filesIn),
-    ...[...databases, ...otherFiles].map((file) => filesUnderName(file)),
+    ...[...foldersOf(home), ...(await runFolders(context))].map(filesIn),
+    filesUnderNames([...databases, ...otherFiles]),
   ])
   for (const file of new Set(candidates.flat()))
-    if (!inUse.has(file) && (await containsWord(file, words))) found.add(file)
+    if (!inUse.has(file) && !found.has(file) && (await containsWord(file, words))) found.add(file)
   return [...found].sort()
 }
 
-/** Returns a file and those beside it whose names begin with its name, such as `out.csv.partial`. */
-async function filesUnderName(path: string): Promise<string[]> {
-  const [name, folder] = [basename(path), dirname(path)]
-  const names = await readdir(folder).catch(() => [])
-  return names.filter((one) => one === name || one.startsWith(`${name}.`)).map((one) => join(folder, one))
+/** Returns files and those beside them whose names begin with theirs, such as `out.csv.partial`. Reads each folder once. */
+async function filesUnderNames(paths: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  for (const [folder, inFolder] of Map.groupBy(paths, (path) => dirname(path))) {
+    const wanted = new Set(inFolder.map((path) => basename(path)))
+    const isWanted = (name: string) =>
+      wanted.has(name) || [...name.matchAll(/\./g)].some(({ index }) => wanted.has(name.slice(0, index)))
+    const names = await readdir(folder).catch(() => [])
+    found.push(...names.filter(isWanted).map((name) => join(folder, name)))
+  }
+  return found
 }
 
 async function filesIn(folder: string): Promise<string[]> {

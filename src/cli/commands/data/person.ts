@@ -11,7 +11,7 @@ import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traver
 import { toSuppressible } from '../../../suppression/identifiers.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { findFilesWith, openExisting, openExistingCatalogue, searchedPlaces } from './databases.js'
+import { findFilesWith, openExisting, openExistingCatalogue } from './databases.js'
 
 /** A row with data of a person. */
 interface HeldRow {
@@ -75,7 +75,7 @@ export async function exportPerson(context: Context, who: string): Promise<HeldP
     return {
       person: who,
       stored,
-      files: await findFilesWith(words, { runFiles, otherFiles, ...(await searchedPlaces(context)) }),
+      files: await findFilesWith(context, words, { files: runFiles, otherFiles }),
     }
   } finally {
     await catalogue?.close()
