@@ -1,5 +1,4 @@
-import type { FinishedWork, Layer, WorkHold } from '../api/calls/caller.js'
-import { isOk, type Reply } from '../api/calls/caller.js'
+import { type FinishedWork, isOk, type Layer, type Reply, type WorkHold } from '../api/calls/caller.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { isPriced, largeBytes } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'

@@ -3,12 +3,7 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { windowsOf, windowsOn } from '../../api/operations/plans.js'
-import {
-  type Operation,
-  type OperationId,
-  operation,
-  operation as rowOf,
-} from '../../api/operations/table.js'
+import { type Operation, type OperationId, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import { mostCredits } from '../../engine/credits/cost.js'
@@ -380,7 +375,8 @@ async function windowsKnown(context: Context, plan: string | undefined): Promise
 
 async function ask(context: Context, id: OperationId): Promise<TargetRefusal> {
   const caller = await context.caller()
-  return { operation: operation(id), reply: await callOnce(context, caller, operation(id), {}) }
+  const operation = rowOf(id)
+  return { operation, reply: await callOnce(context, caller, operation, {}) }
 }
 
 const names: readonly QuotaName[] = [

@@ -1,5 +1,4 @@
-import type { Layer } from '../../api/calls/caller.js'
-import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
+import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'

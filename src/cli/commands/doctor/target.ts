@@ -8,8 +8,18 @@ import { countOf, formatNumber } from '../../output/text.js'
 import { describeSource } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
-import type { DoctorContext, PublicUrlAnswer, ServerAnswer } from './context.js'
-import { type Findings, ok, orElse, problem, reasonOf, type Verdict, warning } from './context.js'
+import {
+  type DoctorContext,
+  type Findings,
+  ok,
+  orElse,
+  type PublicUrlAnswer,
+  problem,
+  reasonOf,
+  type ServerAnswer,
+  type Verdict,
+  warning,
+} from './context.js'
 import { sessionVerdicts, toleratedMs } from './data.js'
 
 /** Checks that this program understands `config.json`. */
