@@ -84,11 +84,11 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     it('names the faults that are set', async () => {
       await empty.json('engine', 'faults', 'add', 'deliveries', '--lose')
       const { page, close } = await empty.open(browser)
-      await empty.json('engine', 'faults', 'clear')
       expect(await page.locator('.notes').textContent()).toContain(
         'calls or deliveries fail: f1 (deliveries).',
       )
       await close()
+      await empty.json('engine', 'faults', 'clear')
     })
 
     it('is accessible in both colours and on a narrow screen', async () => {

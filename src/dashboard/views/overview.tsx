@@ -206,6 +206,8 @@ async function attention(
   stopped: readonly ListedRun[],
 ): Promise<Html> {
   const failedJobs = await admin.jobs(5, 'failed')
+  // They may have been removed since the status was read.
+  const faults = status.faults > 0 ? await admin.faults() : []
   const notes: Html[] = [
     status.credits.enrichment === 0 && (
       <>
@@ -237,9 +239,9 @@ async function attention(
       </a>
     ),
     status.clock.frozen && <>The engine clock is frozen.</>,
-    status.faults > 0 && (
+    faults.length > 0 && (
       <>
-        {describeFaults(await admin.faults())} To remove them: <code>prospect engine faults clear</code>
+        {describeFaults(faults)} To remove them: <code>prospect engine faults clear</code>
       </>
     ),
   ].filter((note) => note !== false)
