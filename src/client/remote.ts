@@ -136,16 +136,32 @@ async function honours({ options, honoured }: Server): Promise<boolean> {
 /** Timeout of the probe; the call waits for it. */
 const probeMs = 5_000
 
+/** Maximum number of probes. */
+const mostProbes = 4
+
 /**
- * Whether a server reports support for idempotency keys; `undefined` when it does not answer. It is not sent any key.
+ * Whether a server reports support for idempotency keys; `undefined` when it does not answer. It is not sent any key. A
+ * denial has to be repeated: the first may be the answer to another request.
  */
 async function saysItHonours(connection: Connection, path: string): Promise<boolean | undefined> {
+  const signal = AbortSignal.timeout(probeMs)
+  let denials = 0
+  for (let probes = 0; probes < mostProbes && denials < 2 && !signal.aborted; probes++) {
+    const said = await probeOnce(connection, path, signal)
+    if (said) return true
+    if (said === false) denials++
+  }
+  return denials === 2 ? false : undefined
+}
+
+async function probeOnce(
+  connection: Connection,
+  path: string,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
   try {
-    const { status, body } = await connection.exchange(
-      { method: 'GET', path },
-      { accept: 'application/json' },
-      AbortSignal.timeout(probeMs),
-    )
+    const request = { method: 'GET', path } as const
+    const { status, body } = await connection.exchange(request, { accept: 'application/json' }, signal)
     if (status >= 500) return undefined
     if (body.length > largeBytes) return false
     const said = JSON.parse(Buffer.from(body).toString()) as { readonly idempotency?: unknown } | null

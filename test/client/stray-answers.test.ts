@@ -7,6 +7,9 @@ import { answering, closeAfterTest, received, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 import { numbersFrom, strayServer } from './stray-server.js'
 
+const honoured = { idempotency: 'Idempotency-Key' }
+const acme = { domain: 'acme.example', name: 'Acme', network_url: 'https://www.linkedin.com/company/acme' }
+
 const seed = Math.floor(Math.random() * 2 ** 31)
 
 /** Calls for companies, 100 at once; every tenth is asked for by a subdomain. Returns how many were answered how. */
@@ -49,6 +52,22 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
   })
 })
 
+it.each([
+  ['does not take the answer to another request for a denial of idempotency keys', [acme, honoured], true],
+  ['asks once more about idempotency keys when the connection is lost', [undefined, honoured], true],
+  ['believes a server that denies idempotency keys twice', [{}, {}, honoured], false],
+])('%s', async (_, answers, honours) => {
+  const left = answers.values()
+  const server = await answering((request, response) => {
+    const answer = left.next().value
+    if (answer) response.end(JSON.stringify(answer))
+    else request.socket.destroy()
+  })
+  closeAfterTest(server)
+  const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+  expect(await remote.supportsIdempotency()).toBe(honours)
+})
+
 it('notices surplus answers behind a SOCKS proxy, too', async () => {
   const server = await strayServer({ seed, nth: 3 })
   const { port } = closeAfterTest(await socksProxy(server.port))
@@ -85,7 +104,6 @@ const statusesOf = async (exchanges: readonly Exchange[]): Promise<Reply['status
   return statuses
 }
 
-const acme = { domain: 'acme.example', name: 'Acme', network_url: 'https://www.linkedin.com/company/acme' }
 const ada = {
   full_name: 'Ada Lovelace',
   company_domain: 'acme.example',
