@@ -25,15 +25,18 @@ export interface RecentRequest {
   readonly input: Input | undefined
   /** Connections that it was sent over. */
   connections: readonly object[]
-  /** 0 while it is under way. */
+  /** -1 while it is under way. */
   endedAt: number
-  /** Present once they are needed, as are its keys. */
-  subjects: readonly Subject[] | undefined
-  keys: readonly string[] | undefined
-  /** Whom an earlier answer was about, where that was another request. */
-  contradiction: string | undefined
+  /** Present once they are needed. */
+  asked: Asked | undefined
   /** The last that it was added to. */
   generation: Generation | undefined
+}
+
+/** Whom a request is about. */
+interface Asked extends AskedSubjects {
+  /** Whom an earlier answer was about, where that was another request. */
+  contradiction?: string
 }
 
 /** How long after its answer another request is compared with a request. */
@@ -56,7 +59,7 @@ class Generation {
   add(request: RecentRequest): void {
     request.generation = this
     this.requests.push(request)
-    this.#subjects += request.subjects?.length ?? 1
+    this.#subjects += request.asked?.subjects.length ?? 1
   }
 
   isOver(now: number): boolean {
@@ -81,9 +84,17 @@ class Generation {
 export class RecentRequests {
   #last = new Generation(0)
   #current = new Generation(0)
+  readonly #beganAt: number
 
-  /** `now` returns real time. */
-  constructor(private readonly now: () => number) {}
+  /** `clock` returns real time. */
+  constructor(private readonly clock: () => number) {
+    this.#beganAt = clock()
+  }
+
+  /** Returns whole milliseconds, which take no memory of their own. */
+  #now(): number {
+    return Math.floor(this.clock() - this.#beganAt)
+  }
 
   /** Remembers a request that is about to be sent; `undefined` where its answer identifies nobody. */
   begin(row: Operation, input: Input): RecentRequest | undefined {
@@ -96,19 +107,17 @@ export class RecentRequests {
       kind,
       row,
       input: small,
-      subjects,
       connections: none,
-      endedAt: 0,
-      keys: undefined,
-      contradiction: undefined,
+      endedAt: -1,
+      asked: subjects && { kind, subjects },
       generation: undefined,
     }
-    const now = this.now()
+    const now = this.#now()
     if (this.#current.isOver(now)) {
       const forgotten = this.#last
       this.#last = this.#current
       this.#current = new Generation(now)
-      for (const one of forgotten.requests) if (one.endedAt === 0) this.#current.add(one)
+      for (const one of forgotten.requests) if (one.endedAt === -1) this.#current.add(one)
     }
     this.#current.add(request)
     return request
@@ -116,16 +125,16 @@ export class RecentRequests {
 
   /** Notes that a request was answered, or given up. */
   end(request: RecentRequest): void {
-    request.endedAt = this.now()
+    request.endedAt = this.#now()
     if (request.generation !== this.#current) this.#current.add(request)
   }
 
   /** Whether an answer has what its request asks for as it was written, as most have, or identifies nobody. */
-  fits({ kind, row, input, subjects }: RecentRequest, body: unknown): boolean {
+  fits({ kind, row, input, asked: known }: RecentRequest, body: unknown): boolean {
     if (input && repeats(kind, input, body)) return true
     const answers = subjectsOfAnswer(kind, row, body)
     if (answers.length === 0) return true
-    const asked = subjects ?? subjectsOfRequest(kind, row, input ?? {})
+    const asked = known?.subjects ?? subjectsOfRequest(kind, row, input ?? {})
     return asked.length === 0 || asked.some((one) => answers.some((answer) => isSame(one, answer)))
   }
 
@@ -137,16 +146,17 @@ export class RecentRequests {
   async isOfAnother(request: RecentRequest, body: unknown, connection: object | undefined): Promise<boolean> {
     const answers = subjectsOfAnswer(request.kind, request.row, body)
     const { isName, keysOf, mayBeOwn } = await import('./subject-keys.js')
-    const read = (unread: RecentRequest): AskedSubjects => {
-      unread.subjects ??= subjectsOfRequest(unread.kind, unread.row, unread.input ?? {})
-      unread.keys ??= keysOf(unread.kind, unread.subjects)
-      return unread as AskedSubjects
+    const read = (unread: RecentRequest): Asked => {
+      const { kind, row, input } = unread
+      unread.asked ??= { kind, subjects: subjectsOfRequest(kind, row, input ?? {}) }
+      unread.asked.keys ??= keysOf(kind, unread.asked.subjects)
+      return unread.asked
     }
     const asked = read(request)
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
     if (keys.some((key) => !isName(key) && asked.keys?.includes(key))) return false
-    const now = this.now()
+    const now = this.#now()
     const contradicting = [this.#last, this.#current]
       .flatMap((generation) => generation.find(keys, read))
       .filter((other) => other !== request && isRecent(other, now) && !mayBeOwn(asked, answers, read(other)))
@@ -154,14 +164,14 @@ export class RecentRequests {
     const contradiction = keys.join(' ')
     const isElsewhere =
       connection !== undefined && contradicting.every(({ connections }) => !connections.includes(connection))
-    if (isElsewhere && request.contradiction === contradiction) return false
-    request.contradiction = contradiction
+    if (isElsewhere && asked.contradiction === contradiction) return false
+    asked.contradiction = contradiction
     return true
   }
 }
 
 const isRecent = ({ endedAt }: RecentRequest, now: number): boolean =>
-  endedAt === 0 || endedAt > now - recentMs
+  endedAt === -1 || endedAt > now - recentMs
 
 /** Whether a request can be kept as it is: it has neither lists nor long texts. */
 function isSmall(input: Input): boolean {
@@ -192,10 +202,24 @@ function repeats(kind: Kind, input: Input, body: unknown): boolean {
   if (!names || !isObject(body)) return false
   for (const name of names) {
     const value = input[name]
-    if (typeof value === 'string' && value === body[name] && value.trim() !== '') return true
+    const found = body[name]
+    if (typeof value !== 'string' || typeof found !== 'string' || found.trim() === '') continue
+    if (value === found || (name === 'domain' && isAddressAt(value, found))) return true
   }
   return false
 }
+
+/** Whether an address, with or without a scheme, is at a domain as it is written there, or at `www.` before it. */
+function isAddressAt(address: string, domain: string): boolean {
+  const at = address.indexOf(domain)
+  if (at === -1 || !beginnings.has(address.slice(0, at))) return false
+  const end = at + domain.length
+  return end === address.length || '/?#:'.includes(address.charAt(end))
+}
+
+const beginnings: ReadonlySet<string> = new Set(
+  ['', 'http://', 'https://'].flatMap((scheme) => [scheme, `${scheme}www.`]),
+)
 
 /** Whether an answer repeats what identifies a request, as it was written, or as the host of an address. */
 const isSame = (asked: Subject, answer: Subject): boolean =>

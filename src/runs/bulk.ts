@@ -177,7 +177,8 @@ class BulkCalls {
 
   /** Returns the accepted work, or another result of the request. */
   async #ask(states: readonly RowState[], bulk: Bulk): Promise<Came> {
-    const { batch, together, stopReason, rateGate } = this.ports
+    const { batch, together, stopReason, rateGate, doubted } = this.ports
+    const ordinals = states.map(({ ordinal }) => ordinal)
     const [first] = states
     const isAlone = states.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
@@ -188,11 +189,11 @@ class BulkCalls {
       if (rateGate.opens) await rateGate.opens
       if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
       const claim = again ? { ...bulk.row, fresh: false } : bulk.row
-      const onDoubted = this.#onDoubted(states)
+      const onDoubted = doubted.onDoubted(ordinals)
       const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onDoubted }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
       if (!(reply instanceof ConnectionLost) && reply.isDoubted)
-        for (const state of states) this.ports.doubted(state, 'discarded')
+        doubted.add(ordinals, 'discarded')
       if (reply instanceof ConnectionLost)
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
       if (isOk(reply) && !isAlone) return this.#accept(states, bulk, reply)
@@ -206,10 +207,6 @@ class BulkCalls {
       else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)
       else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
     }
-  }
-
-  #onDoubted(states: readonly RowState[]): () => void {
-    return () => states.forEach((state) => void this.ports.doubted(state, 'passed_on'))
   }
 
   async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
@@ -242,9 +239,9 @@ class BulkCalls {
 
   /** Waits for the results. Where the run ends first, its next part reads them. */
   async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
-    const { together, stopReason, inFlight, batch } = this.ports
+    const { together, stopReason, inFlight, batch, doubted } = this.ports
     try {
-      const callOptions = { ...batch.callOptions, onDoubted: this.#onDoubted(states) }
+      const callOptions = { ...batch.callOptions, onDoubted: doubted.onDoubted(states.map(({ ordinal }) => ordinal)) }
       const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason, () =>
         this.#reportLoss(),
       )

@@ -17,7 +17,7 @@ import {
   type RowAnswer,
 } from './journal/journal.js'
 import type { OutputRow } from './output/columns.js'
-import { DoubtedRows, type DoubtedWhen, type RunReport, Tally } from './output/report.js'
+import { DoubtedRows, type RunReport, Tally } from './output/report.js'
 import { prepare, RowBatch, type RowState } from './plan/lookup.js'
 import type { Batch, CallPorts } from './ports.js'
 
@@ -77,7 +77,7 @@ class Runner {
       rateGate: this.#rateGate,
       inFlight: new InFlightCounter(stopReason.signal),
       answered: (state: RowState, answer: RowAnswer) => this.#answered(state, answer),
-      doubted: ({ ordinal }: RowState, when: DoubtedWhen) => this.#doubted.add(ordinal, when),
+      doubted: this.#doubted,
     }
     this.#calls = new Calls(ports, concurrency)
     this.#launcher = new Launcher(ports, this.#journalWriter, this.#calls)
@@ -362,11 +362,12 @@ class Calls {
 
   /** Returns the answer to a row; `undefined` when the run ends first. */
   async #ask(state: RowState, { key, row, limit, input }: PlannedRow): Promise<RowAnswer | undefined> {
-    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.ports.batch
+    const { batch, doubted } = this.ports
+    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
     for (let again = false; ; again = true) {
       if (!(await this.#enter())) return undefined
       const own = row && again ? { ...row, fresh: false } : row
-      const onDoubted = () => this.ports.doubted(state, 'passed_on')
+      const onDoubted = doubted.onDoubted([state.ordinal])
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
       const reply = await this.#counted(() => caller.call(this.#operation.id, input ?? state.input, options))
       if (reply instanceof ConnectionLost) {
@@ -375,7 +376,7 @@ class Calls {
         this.#isCertain = false
         return undefined
       }
-      if (reply.isDoubted) this.ports.doubted(state, 'discarded')
+      if (reply.isDoubted) doubted.add([state.ordinal], 'discarded')
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer')
         return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)

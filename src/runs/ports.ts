@@ -11,7 +11,7 @@ import type { Table } from './input/table.js'
 import type { Journal, RowAnswer } from './journal/journal.js'
 import type { Run, TargetAlias } from './journal/runs.js'
 import type { Format, Layout, OutputRow } from './output/columns.js'
-import type { DoubtedWhen, RunProgress } from './output/report.js'
+import type { DoubtedRows, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
 import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
@@ -239,6 +239,5 @@ export interface CallPorts {
   readonly rateGate: RateGate
   readonly inFlight: InFlightCounter
   readonly answered: (state: RowState, answer: RowAnswer) => void
-  /** Called when the reply to a row is doubted: before it was taken for an answer (`discarded`), or after that. */
-  readonly doubted: (state: RowState, when: DoubtedWhen) => void
+  readonly doubted: DoubtedRows
 }

@@ -59,10 +59,15 @@ export class DoubtedRows {
     { answers: number; readonly rows: number[] }
   >
 
-  add(ordinal: number, when: DoubtedWhen): void {
+  add(ordinals: readonly number[], when: DoubtedWhen): void {
     const count = this.#counts[when]
-    count.answers++
-    if (count.rows.length < mostNamed) count.rows.push(ordinal + 1)
+    count.answers += ordinals.length
+    for (const ordinal of ordinals) if (count.rows.length < mostNamed) count.rows.push(ordinal + 1)
+  }
+
+  /** Returns what to call when the answers to rows are doubted later. It is kept for each call, so it holds no rows. */
+  onDoubted(ordinals: readonly number[]): () => void {
+    return () => this.add(ordinals, 'passed_on')
   }
 
   /** Returns the counts; `undefined` where no answer was doubted. */
