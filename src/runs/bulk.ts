@@ -192,8 +192,7 @@ class BulkCalls {
       const onDoubted = doubted.onDoubted(ordinals)
       const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onDoubted }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
-      if (!(reply instanceof ConnectionLost) && reply.isDoubted)
-        doubted.add(ordinals, 'discarded')
+      if (!(reply instanceof ConnectionLost) && reply.isDoubted) doubted.add(ordinals, 'discarded')
       if (reply instanceof ConnectionLost)
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
       if (isOk(reply) && !isAlone) return this.#accept(states, bulk, reply)
@@ -241,7 +240,10 @@ class BulkCalls {
   async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
     const { together, stopReason, inFlight, batch, doubted } = this.ports
     try {
-      const callOptions = { ...batch.callOptions, onDoubted: doubted.onDoubted(states.map(({ ordinal }) => ordinal)) }
+      const callOptions = {
+        ...batch.callOptions,
+        onDoubted: doubted.onDoubted(states.map(({ ordinal }) => ordinal)),
+      }
       const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason, () =>
         this.#reportLoss(),
       )
