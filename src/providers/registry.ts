@@ -19,7 +19,7 @@ import {
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { compileProvider, compileStored, micros } from './compile.js'
-import { type ProviderKind, providerKinds, readProvider } from './definition.js'
+import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
 import { orderScope } from './order.js'
 
 /** What the providers of a workspace are kept in. */
@@ -97,16 +97,8 @@ export function createRegistry({ store, clock }: RegistryPorts) {
     workspaceId: () => reading(async (_, { id }) => id),
     list: (): Promise<StoredProvider[]> => reading((tx, { id }) => listProviders(tx, id)),
     orders: (): Promise<ProviderOrder[]> => reading((tx, { id }) => listOrders(tx, id)),
-    /**
-     * Adds a provider from the text of its file, in place of one with its name. Throws a Refusal for what is wrong in it, and
-     * for an address that it may not have.
-     */
-    add: async (text: string, path: string, allow: readonly string[]): Promise<StoredProvider> => {
-      const read = await readProvider(text, path)
-      const { file } = read
-      await compileProvider(read)
-      for (const url of [file.base_url, file.auth.oauth?.token_url])
-        if (url !== undefined) await refuseAddress(url, allow)
+    /** Adds a provider, in place of one with its name. */
+    add: async (file: ProviderFile, allow: readonly string[]): Promise<StoredProvider> => {
       const now = clock.now()
       return await writing(async (tx, { id: workspaceId }) => {
         const provider: StoredProvider = {
@@ -172,6 +164,23 @@ async function workspaceIn(tx: Connection): Promise<Workspace> {
 async function refuseName(tx: Connection, workspaceId: string, name: string): Promise<never> {
   const known = (await listProviders(tx, workspaceId)).map((one) => one.name)
   throw new Refusal('provider.none', { name, meant: nearest(name, known), known })
+}
+
+/**
+ * Reads the file of a provider that is to be added. Throws a Refusal for what is wrong in it, and for an address that it may
+ * not have.
+ */
+export async function checkProvider(
+  text: string,
+  path: string,
+  allow: readonly string[],
+): Promise<ProviderFile> {
+  const read = await readProvider(text, path)
+  const { file } = read
+  await compileProvider(read)
+  for (const url of [file.base_url, file.auth.oauth?.token_url])
+    if (url !== undefined) await refuseAddress(url, allow)
+  return file
 }
 
 /** Throws for an address that no request may go to. A name that does not resolve now is checked with each request. */

@@ -51,6 +51,12 @@ describe('providers', () => {
     expect((await here.run(['providers', 'add', 'acme.yaml'])).code).toBe(3)
   })
 
+  it('says what is wrong in the file before it asks for the key', async () => {
+    writeFileSync(join(here.home, 'wrong.yaml'), 'name: wrong\nbase_url: nowhere\n')
+    const { code, stderr } = await here.run(['providers', 'add', 'wrong.yaml'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('wrong.yaml')])
+  })
+
   it('disables, enables and removes one with its key and its place in the orders', async () => {
     await add()
     await here.json('providers', 'order', 'email', 'acmemail', '--when', 'headcount > 500')

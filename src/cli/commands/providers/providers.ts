@@ -99,14 +99,14 @@ const addCommand: CommandFactory = ({ command }) =>
     .withOptions(addOptions)
     .printResult(async (context, { args: [source = ''], options }) => {
       const registry = await openRegistry(context)
-      const text = await readSource(context, source)
-      const workspaceId = await registry.workspaceId()
+      const { checkProvider, kindsOf } = await import('../../../providers/registry.js')
+      const { allowTarget = [] } = options
+      const file = await checkProvider(await readSource(context, source), source, allowTarget)
       const key = await readKey(context, source, options)
-      const { name } = await registry.add(text, source, options.allowTarget ?? [])
-      const { kindsOf } = await import('../../../providers/registry.js')
-      storeKey(context.home, providerKeyName(workspaceId, name), key, context.clock.now(), context.ids.uuid())
-      const added = (await registry.list()).find((one) => one.name === name)
-      return { added: name, kinds: added ? kindsOf(added) : [] }
+      const added = await registry.add(file, allowTarget)
+      const keyName = providerKeyName(added.workspaceId, added.name)
+      storeKey(context.home, keyName, key, context.clock.now(), context.ids.uuid())
+      return { added: added.name, kinds: kindsOf(added) }
     })
 
 async function readSource({ streams, notify }: Context, source: string): Promise<string> {
