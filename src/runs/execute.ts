@@ -217,11 +217,12 @@ class Runner {
     const { writer, total } = this.batch
     const { total: _, replayed: __, ...progress } = this.#tally.progress
     const doubted = this.#doubted.counts
-    const { reasons, leftOut } = this.#tally
+    const { reasons, leftOut, notAsked: not_asked } = this.#tally
     const counts = {
       ...progress,
       invalid_reasons: reasons,
       not_understood: leftOut,
+      not_asked,
       ...(doubted === undefined ? {} : { doubted }),
     }
     const { cause } = this.#stopReason

@@ -330,6 +330,7 @@ describe('--summary-json', () => {
         written: null,
       },
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
+      not_asked: [],
       not_understood: [],
       oldest_stored: null,
       sources: { live: 2, store: 0, duplicate: 1, lookup: 2, reused: 0 },

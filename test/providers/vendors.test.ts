@@ -218,6 +218,13 @@ const person = (lastName: string) => [
   'acme.example',
 ]
 
+/** A file whose people say why they are refused, as its addresses do. */
+const withPeopleOutcomes = (file: string): string =>
+  file.replace(
+    'outcomes: [{ when: "body.data.email != null", is: found }, { when: "status == 404"',
+    'outcomes: [{ when: "status == 429", is: out_of_credits }, { when: "body.data.email != null", is: found }, { when: "status == 404"',
+  )
+
 /** Looks up the email addresses of people at a company, or the numbers of profiles, in a file; answers its rows. */
 async function batch(names: readonly string[], ...more: string[]) {
   const isPhone = names[0]?.startsWith('https:')
@@ -450,6 +457,36 @@ describe('a batch over vendors', () => {
       ])
     })
   })
+
+  it.each([
+    ['contacts waterfall --enrichment-type email', 429, 'out_of_credits', 'is out of credits'],
+    ['leads enrich', 429, 'out_of_credits', 'is out of credits'],
+    ['contacts waterfall --enrichment-type email', 401, 'invalid_key', 'refused its key'],
+  ])(
+    'of %s says which vendor answered %d, and how many rows went on',
+    async (line, status, reason, words) => {
+      const [one, two] = [
+        await fakeVendor((_, __, response) => response.writeHead(status).end('{}')),
+        await fakeVendor(),
+      ]
+      await withVendors(
+        [one, two],
+        async () => {
+          const rows = [...numbered(6, 'King'), ...numbered(2, 'Nobody')].map(
+            (name) => `Ada,${name},acme.example`,
+          )
+          writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
+          const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
+          const { stderr } = await run(...batch, '--summary-json', 'sum.json')
+          expect(stderr).toContain(`vendor1 ${words}: 8 rows went on without it.`)
+          const { not_asked } = JSON.parse(readFileSync(join(here.home, 'sum.json'), 'utf8'))
+          expect(not_asked).toEqual([{ provider: 'vendor1', reason, rows: 8 }])
+          expect(outputOf('out.csv').filter((row) => row._status === 'found')).toHaveLength(6)
+        },
+        withPeopleOutcomes,
+      )
+    },
+  )
 
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]

@@ -120,7 +120,8 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
   const row: ErrorRow = errors[error.code]
   const coded = row.own === true && operation?.errors === 'coded'
   const base = coded ? { error: row.status, message: error.message } : { error: error.message }
-  const code = row.code ? { ...base, code: row.code } : base
+  const { not_asked } = error.details
+  const code = { ...base, ...(row.code ? { code: row.code } : {}), ...(not_asked ? { not_asked } : {}) }
   return error.code === 'insufficient_credits' ? { ...code, top_up_url: error.details.top_up_url } : code
 }
 

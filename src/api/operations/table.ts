@@ -414,9 +414,9 @@ export function resolvesNothing(operation: Operation, body: unknown): boolean {
   return isBlank(body, identifying)
 }
 
-/** Returns the data vendors whose answer about a contact was lost, where nobody found anything. */
-export const answersLost = (body: unknown): readonly string[] =>
-  isObject(body) && Array.isArray(body.answers_lost) ? body.answers_lost.map(String) : []
+/** Returns the data vendors of a contact whose answer was lost, where nobody found anything, or that could not be asked. */
+export const vendorsIn = (body: unknown, field: 'answers_lost' | 'not_asked'): readonly string[] =>
+  isObject(body) && Array.isArray(body[field]) ? body[field].map(String) : []
 
 /** Returns whether the text of a 400 says that a lookup found nothing. */
 export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)

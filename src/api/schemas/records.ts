@@ -5,6 +5,8 @@ import * as value from './output-fields.js'
 
 // Records are functions, so that an area builds only those it answers with.
 
+const notAsked = () => value.strings('Data vendors that could not be asked, and why').optional()
+
 /** A company. */
 export const accountRecord = () =>
   z.object({
@@ -32,6 +34,7 @@ export const accountRecord = () =>
     company_profile_picture: value.address('Logo'),
     technologies: value.strings('Slugs of the technologies it uses'),
     source: value.string('The data vendor of the workspace that said it; absent where none did').optional(),
+    not_asked: notAsked(),
   })
 
 /** The results of a bulk request, in the order of its items. */
@@ -96,6 +99,7 @@ export const personRecord = () =>
     most_probable_email_status: emailStatus('the email address').nullable().optional(),
     phones: value.strings('Phone numbers in E.164; omitted with live: false').optional(),
     source: value.string('The data vendor of the workspace that said it; absent where none did').optional(),
+    not_asked: notAsked(),
   })
 
 /** A person in a search or a delivery. */
@@ -215,9 +219,7 @@ export const contactResult = () =>
     personal_email_source: value.maybe('Who gave the personal email address').optional(),
     phone_source: value.maybe('Who gave the phone numbers').optional(),
     answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),
-    not_asked: value
-      .strings('Data vendors that could not be asked, and why, where nothing was found')
-      .optional(),
+    not_asked: notAsked(),
     credits_used: value.count('Credits charged for this contact'),
     custom: value.echo(),
     message: value.string('No data found, when nothing was, and why').optional(),

@@ -91,6 +91,7 @@ function createReport(
     ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0, known, suppressed: 0 },
     invalid_reasons: countReasons({ problems }),
     not_understood: leftOut,
+    not_asked: [],
     ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
     ...(isDone ? {} : { stopped }),
     ...{ output: isDone ? output : null, partial: null },

@@ -3,7 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
-import type { RunReport, RunStop } from '../../runs/output/report.js'
+import type { RunReport, RunStop, SkippedVendor } from '../../runs/output/report.js'
 import type { Rejects } from '../../runs/output/writer.js'
 import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
@@ -74,6 +74,7 @@ export async function showReport(
   if (reused !== '') context.notify(`${reused}; --refresh asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatDoubted(report.doubted)) context.notify(line)
+  for (const one of report.not_asked) context.notify(formatSkipped(one))
   for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
@@ -158,6 +159,20 @@ export function counts(report: RunReport): string {
   return `${countRows(report.rows)} in ${took(report.seconds)}: ${[...counted, paid(report)].join(' · ')}`
 }
 
+const notAskedBecause: Readonly<Record<string, string>> = {
+  out_of_credits: 'is out of credits',
+  invalid_key: 'refused its key',
+  no_key: 'has no key on this machine',
+  budget: 'has used its budget',
+  rate_limited: 'is at its rate limit',
+  failing: 'keeps failing',
+  failed: 'answered with an error',
+}
+
+/** Returns what a run says of a data vendor that it could not ask. */
+const formatSkipped = ({ provider, reason, rows }: SkippedVendor): string =>
+  `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
+
 /** Returns what a run says of answers that may be those to other requests. */
 function formatDoubted(doubted: RunReport['doubted']): string[] {
   if (!doubted) return []
@@ -235,6 +250,7 @@ const inputOf = (file: string, { streams }: StreamsContext): string =>
 const nothing: RunReport = {
   invalid_reasons: [],
   not_understood: [],
+  not_asked: [],
   ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0, known: 0, suppressed: 0 },
   ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
   ...{ seconds: 0, output: null, partial: null },
@@ -253,7 +269,7 @@ function createSummary(
   const { report = nothing, run, rejects, selection } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, known, suppressed, credits, credits_before } =
     report
-  const { output, partial, invalid_reasons, not_understood } = report
+  const { output, partial, invalid_reasons, not_understood, not_asked } = report
   return {
     // null when no run was begun or recorded.
     run: run?.id ?? null,
@@ -276,6 +292,7 @@ function createSummary(
     invalid_reasons,
     ...(report.doubted ? { doubted: report.doubted } : {}),
     not_understood,
+    not_asked,
     oldest_stored: report.oldest_stored === undefined ? null : new Date(report.oldest_stored).toISOString(),
     sources: {
       ...{ lookup: report.live, reused: report.stored, duplicate: report.duplicates },

@@ -1,6 +1,7 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Account, CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
+import { newNotes } from '../records/waterfall.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
 import { askVendorsFor, toVendorAccount, unlessLost } from './vendors.js'
@@ -13,27 +14,27 @@ export const accounts: HandlersOf<'accounts'> = {
     const query = toEnrichQuery(input)
     const account = await source.company(query)
     if (account) return { output: accountFor(input, account), used: { company: 1 } }
-    const lost = new Set<string>()
-    const other = await askVendorsFor(context, 'company', toVendorQuery(input), lost)
-    if (!other) throw unlessLost(lost, 'no_company_found')
+    const notes = newNotes()
+    const other = await askVendorsFor(context, 'company', toVendorQuery(input), notes)
+    if (!other) throw unlessLost(notes, 'no_company_found')
     return { output: accountFor(input, toVendorAccount(other)) }
   },
   /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
   'accounts.bulk_enrich': async (context) => {
     const { input, source } = context
     const found = await Promise.all(input.accounts.map(async (one) => source.company(toEnrichQuery(one))))
-    const lost = new Set<string>()
+    const notes = newNotes()
     const all = await Promise.all(
       found.map(async (account, at) => {
         if (account) return account
-        const other = await askVendorsFor(context, 'company', toVendorQuery(input.accounts[at] ?? {}), lost)
+        const other = await askVendorsFor(context, 'company', toVendorQuery(input.accounts[at] ?? {}), notes)
         return other && toVendorAccount(other)
       }),
     )
     return {
       output: {
         results: all.map((account) => (account ? accountFor(input, account) : null)),
-        ...(lost.size > 0 && { answers_lost: [...lost] }),
+        ...(notes.lost.size > 0 && { answers_lost: [...notes.lost] }),
       },
       used: { company: found.filter(Boolean).length },
     }

@@ -2,6 +2,7 @@ import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { tenureAt } from '../../api/values/dates.js'
 import type { PeopleFilters, Person, PersonQuery, Search } from '../ports/ports.js'
+import { newNotes } from '../records/waterfall.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {
   echoOf,
@@ -24,27 +25,27 @@ export const leads: HandlersOf<'leads'> = {
     const { input, source, now } = context
     const person = await source.person(toPersonQuery(input))
     if (person) return { output: personFor(input, person, now), used: { person: 1 } }
-    const lost = new Set<string>()
-    const other = await askVendorsFor(context, 'person', toPersonQuery(input), lost)
-    if (!other) throw unlessLost(lost, 'no_person_found')
+    const notes = newNotes()
+    const other = await askVendorsFor(context, 'person', toPersonQuery(input), notes)
+    if (!other) throw unlessLost(notes, 'no_person_found')
     return { output: personFor(input, toVendorPerson(other), now) }
   },
   /** `POST /leads/bulk_enrich`: each resolved person is paid for. */
   'leads.bulk_enrich': async (context) => {
     const { input, source, now } = context
     const found = await Promise.all(input.leads.map(async (one) => source.person(toPersonQuery(one))))
-    const lost = new Set<string>()
+    const notes = newNotes()
     const all = await Promise.all(
       found.map(async (person, at) => {
         if (person) return person
-        const other = await askVendorsFor(context, 'person', toPersonQuery(input.leads[at] ?? {}), lost)
+        const other = await askVendorsFor(context, 'person', toPersonQuery(input.leads[at] ?? {}), notes)
         return other && toVendorPerson(other)
       }),
     )
     return {
       output: {
         results: all.map((person) => (person ? personFor(input, person, now) : null)),
-        ...(lost.size > 0 && { answers_lost: [...lost] }),
+        ...(notes.lost.size > 0 && { answers_lost: [...notes.lost] }),
       },
       used: { person: found.filter(Boolean).length },
     }

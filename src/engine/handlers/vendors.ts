@@ -1,33 +1,40 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../ports/ports.js'
+import { newNotes, notAsked, type VendorNotes } from '../records/waterfall.js'
 import type { HandlerContext } from './handler.js'
 
 type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'asking'>
 
 /** What a vendor found, with its name. */
-type Found = Required<Pick<VendorReply, 'name' | 'fields'>>
+type Found = Required<Pick<VendorReply, 'name' | 'fields'>> & { readonly notes: VendorNotes }
 
-/** Asks the data vendors of the workspace about a person or a company that the catalogue lacks. Those whose answer was lost are added to `lost`. */
+/** Asks the data vendors of the workspace about a person or a company that the catalogue lacks. `notes` get what came of it where nobody has an answer. */
 export async function askVendorsFor(
   { vendors, asking }: Asks,
   kind: VendorKind,
   subject: PersonQuery & { readonly country?: string | undefined },
-  lost: Set<string>,
+  notes: VendorNotes,
 ): Promise<Found | undefined> {
   const asked = asking()
   if (!vendors || !(await vendors.has(asked.workspaceId))) return undefined
-  const own: string[] = []
-  for await (const { name, is, fields } of vendors.ask(kind, subject, asked)) {
-    if (fields) return { name, fields }
-    if (is === 'unknown') own.push(name)
+  const own = newNotes()
+  for await (const { name, is, fields, why = '' } of vendors.ask(kind, subject, asked)) {
+    if (fields) return { name, fields, notes: own }
+    if (is === 'unknown') own.lost.add(name)
+    if (is === 'skipped') own.skipped.set(name, why)
   }
-  for (const name of own) lost.add(name)
+  for (const name of own.lost) notes.lost.add(name)
+  for (const [name, why] of own.skipped) notes.skipped.set(name, why)
   return undefined
 }
 
 /** Returns what nobody knows is refused with: a lost answer may be charged. */
-export const unlessLost = (lost: ReadonlySet<string>, none: 'no_person_found' | 'no_company_found') =>
-  lost.size > 0 ? new ApiError('vendor_answer_lost', { names: [...lost].join(', ') }) : new ApiError(none)
+export const unlessLost = (notes: VendorNotes, none: 'no_person_found' | 'no_company_found') =>
+  notes.lost.size > 0
+    ? new ApiError('vendor_answer_lost', { names: [...notes.lost].join(', ') })
+    : new ApiError(none, notAskedOf(notes))
+
+const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked: notAsked(notes) } : {})
 
 const emptyPerson = {
   ...{ first_name: null, last_name: null, full_name: null, title: null, headline: null, summary: null },
@@ -38,7 +45,7 @@ const emptyPerson = {
 } satisfies Partial<Person>
 
 /** Returns a person as a vendor knows them. */
-export function toVendorPerson({ name, fields }: Found): Person {
+export function toVendorPerson({ name, fields, notes }: Found): Person {
   const { email = null, email_status = null, phone = [], ...known } = fields
   const person = { ...emptyPerson, ...known } as Omit<Person, 'id' | 'status'>
   const { title, company_name } = person
@@ -54,6 +61,7 @@ export function toVendorPerson({ name, fields }: Found): Person {
     most_probable_email_status: email_status as Person['most_probable_email_status'],
     phones: (phone as readonly { readonly number: string }[]).map(({ number }) => number),
     source: name,
+    ...notAskedOf(notes),
   }
 }
 
@@ -65,7 +73,7 @@ const emptyAccount = {
 } satisfies Partial<Account>
 
 /** Returns a company as a vendor knows it. */
-export function toVendorAccount({ name, fields }: Found): Account {
+export function toVendorAccount({ name, fields, notes }: Found): Account {
   const { phone = [], ...known } = fields
   const [first] = phone as readonly { readonly number: string }[]
   const account = { ...emptyAccount, ...known } as Omit<Account, 'id'>
@@ -74,5 +82,6 @@ export function toVendorAccount({ name, fields }: Found): Account {
     ...account,
     phone: first?.number ?? null,
     source: name,
+    ...notAskedOf(notes),
   }
 }

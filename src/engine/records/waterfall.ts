@@ -53,7 +53,7 @@ export async function runWaterfall(
   { types, ...only }: WaterfallAsk,
   outside?: Outside,
 ): Promise<{ readonly found: Reached; readonly used: Used }> {
-  const notes = { outside, lost: new Set<string>(), skipped: new Map<string, string>() }
+  const notes = { outside, ...newNotes() }
   const who = await identifyContact({ providers, contact, ...notes })
   const tour: Tour = { providers, contact: who, ...notes }
   const asked = (type: ContactType) => types.includes(type)
@@ -80,7 +80,7 @@ export async function runWaterfall(
     ...(asked('phone') && sources && { phone_source: phones?.source ?? null }),
     ...(nothing && { message: messageOf(tour) }),
     ...(nothing && tour.lost.size > 0 && { answers_lost: [...tour.lost] }),
-    ...(nothing && tour.skipped.size > 0 && { not_asked: notAsked(tour) }),
+    ...(tour.skipped.size > 0 && { not_asked: notAsked(tour) }),
   }
   const isPaid = (one: Sourced<FoundEmail> | undefined) => one?.isOurs === true && isAcceptable(one.value)
   const used: Used = {
@@ -101,18 +101,25 @@ function messageOf(tour: Tour): string {
   ].join('; ')
 }
 
-const notAsked = ({ skipped }: Tour): string[] =>
+/** Names the vendors that could not be asked, and why. */
+export const notAsked = ({ skipped }: VendorNotes): string[] =>
   [...skipped].map(([name, why]) => `${name} (${why.replaceAll('_', ' ')})`)
 
-/** The providers to ask, the contact to ask about, and what happened on the way. */
-interface Tour {
-  readonly providers: readonly Provider[]
-  readonly outside: Outside | undefined
-  readonly contact: Contact
+/** What happened with vendors on the way. */
+export interface VendorNotes {
   /** Vendors whose answer was lost. */
   readonly lost: Set<string>
   /** Vendors that could not be asked, and why. */
   readonly skipped: Map<string, string>
+}
+
+export const newNotes = (): VendorNotes => ({ lost: new Set(), skipped: new Map() })
+
+/** The providers to ask, the contact to ask about, and what happened on the way. */
+interface Tour extends VendorNotes {
+  readonly providers: readonly Provider[]
+  readonly outside: Outside | undefined
+  readonly contact: Contact
 }
 
 /** An answer, who gave it, and whether it is one of ours, which is paid for. */

@@ -9,8 +9,7 @@ import {
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { asksToWait } from '../../api/calls/retry.js'
 import { isMetered } from '../../api/operations/facts.js'
-import { answersLost, type Operation, resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
-import { isObject } from '../../api/values/objects.js'
+import { type Operation, resolvesNothing, saysNothingFound, vendorsIn } from '../../api/operations/table.js'
 
 export interface JournalRow {
   /** Number of the row, counted from 0 after the header. */
@@ -230,10 +229,11 @@ type ReplyVerdict =
 /** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyVerdict {
   if (isOk(reply)) {
-    const lost = answersLost(reply.body)
+    const lost = vendorsIn(reply.body, 'answers_lost')
     if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
-    const found = !resolvesNothing(operation, reply.body)
-    return toAnswer(found ? 'found' : 'not_found', found ? null : notAskedIn(reply.body), reply, found)
+    return resolvesNothing(operation, reply.body)
+      ? notFound(reply, null)
+      : toAnswer('found', null, reply, true)
   }
   if (reply.unknown && isMetered(operation)) return { kind: 'answer', answer: unknownAnswer }
   const failure = failureOf(reply.status, reply.body)
@@ -241,15 +241,16 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
   if (failure.code === unknownAnswer.error) return { kind: 'answer', answer: unknownAnswer }
   if (asksToWait(reply)) return pause(reply, nowMs)
   if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
-    return toAnswer('not_found', failure.text, reply, false)
+    return notFound(reply, failure.text)
   const invalid = reply.status === 400 || reply.status === 422
   return toAnswer(invalid ? 'invalid' : 'failed', failure.text, reply, false)
 }
 
-/** Returns which data vendors could not be asked, and why; null where all were. */
-function notAskedIn(body: unknown): string | null {
-  const names = isObject(body) && Array.isArray(body.not_asked) ? body.not_asked : []
-  return names.length > 0 ? `Not asked: ${names.join(', ')}` : null
+/** Returns the answer of a row that nobody knows; of its reply it keeps which data vendors could not be asked. */
+function notFound(reply: Reply, text: string | null): ReplyVerdict {
+  const not_asked = vendorsIn(reply.body, 'not_asked')
+  if (not_asked.length === 0) return toAnswer('not_found', text, reply, false)
+  return toAnswer('not_found', `Not asked: ${not_asked.join(', ')}`, { ...reply, body: { not_asked } }, true)
 }
 
 function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBody: boolean): ReplyVerdict {

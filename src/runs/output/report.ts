@@ -1,3 +1,4 @@
+import { vendorsIn } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowAnswer, RowStatus } from '../journal/journal.js'
 import type { OutputRow } from './columns.js'
@@ -38,6 +39,13 @@ export class ReasonCounter {
   get counts(): ReasonCount[] {
     return [...this.#rows].map(([reason, rows]) => ({ reason, rows })).sort((a, b) => b.rows - a.rows)
   }
+}
+
+/** A data vendor that could not be asked about a number of rows, and why. */
+export interface SkippedVendor {
+  readonly provider: string
+  readonly reason: string
+  readonly rows: number
 }
 
 /** When the answer of a row was doubted: before it was taken, so that its outcome is unknown, or after that. */
@@ -103,6 +111,8 @@ export interface RunReport {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
+  /** Data vendors that could not be asked about rows of this part of the run. */
+  readonly not_asked: readonly SkippedVendor[]
   /** Absent where the server's answers all belonged to their requests. */
   readonly doubted?: Readonly<Record<DoubtedWhen, DoubtedCount>>
   /** Values that valid rows were looked up without. */
@@ -143,6 +153,8 @@ export class Tally {
   readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
   readonly #leftOut = new LeftOutCounter()
+  /** By vendor and reason, as a reply names them. */
+  readonly #notAsked = new Map<string, number>()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
   readonly #counts = {
@@ -168,6 +180,9 @@ export class Tally {
     this.#counts[row.status]++
     if (row.source !== null) this.#counts[countOf[row.source]]++
     if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
+    if (row.source === 'live')
+      for (const text of vendorsIn(row.body, 'not_asked'))
+        this.#notAsked.set(text, (this.#notAsked.get(text) ?? 0) + 1)
   }
 
   /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
@@ -191,6 +206,13 @@ export class Tally {
 
   get reasons(): ReasonCount[] {
     return this.#reasons.counts
+  }
+
+  get notAsked(): SkippedVendor[] {
+    return [...this.#notAsked].map(([text, rows]) => {
+      const [, provider = text, reason = ''] = /^(.+) \((.+)\)$/.exec(text) ?? []
+      return { provider, reason: reason.replaceAll(' ', '_'), rows }
+    })
   }
 
   /** Counts the cells that a written row was looked up without. */

@@ -13,12 +13,12 @@ describe('record schemas', () => {
     [
       'account',
       record.accountRecord(),
-      'id, name, cleaned_name, domain, website, description, industry, industry_id, company_type, employee_range, headcount, headquarters, location, city, country, founded_year, revenue, revenue_currency, phone?, network_id, network_url, company_profile_picture, technologies, source?',
+      'id, name, cleaned_name, domain, website, description, industry, industry_id, company_type, employee_range, headcount, headquarters, location, city, country, founded_year, revenue, revenue_currency, phone?, network_id, network_url, company_profile_picture, technologies, source?, not_asked?',
     ],
     [
       'person',
       record.personRecord(),
-      'id, status, first_name, last_name, full_name, title, headline, summary, seniority, function, location, city, country, connections_count, company_name, company_domain, current_position, years_in_position, months_in_position, years_in_company, months_in_company, network_id, network_profile_url, premium_profile_url, profile_image_url, most_probable_email?, most_probable_email_status?, phones?, source?',
+      'id, status, first_name, last_name, full_name, title, headline, summary, seniority, function, location, city, country, connections_count, company_name, company_domain, current_position, years_in_position, months_in_position, years_in_company, months_in_company, network_id, network_profile_url, premium_profile_url, profile_image_url, most_probable_email?, most_probable_email_status?, phones?, source?, not_asked?',
     ],
     [
       'lead',
@@ -47,9 +47,9 @@ describe('record schemas', () => {
     expect(keysOf(schema)).toBe(keys)
   })
 
-  it('allow null for every value of an account but its id, technologies and source', () => {
+  it('allow null for every value of an account but its id, technologies, and what is said of vendors', () => {
     const fields = Object.entries(record.accountRecord().shape)
     const known = fields.filter(([, field]) => !z.safeParse(field, null).success)
-    expect(known.map(([key]) => key)).toEqual(['id', 'technologies', 'source'])
+    expect(known.map(([key]) => key)).toEqual(['id', 'technologies', 'source', 'not_asked'])
   })
 })
