@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { accepting, answering, type Listener } from '../client/listeners.js'
+import { answering, type Listener } from '../client/listeners.js'
 import { served } from '../client/serving.js'
 import { type CommandResult, canary, errorOf, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
@@ -17,6 +18,7 @@ const at = (listener: Listener) => `http://127.0.0.1:${listener.port}/api/v2`
 const run = (line: string, env: Record<string, string> = {}, given: Given = {}) =>
   here.run(line.split(' '), {
     env: { PROSPECT_BASE_URL: url(), PROSPECT_API_KEY: there.bench.key, ...env },
+    sleep: (ms, signal) => pause(ms / 50, undefined, signal && { signal }),
     ...given,
   })
 
@@ -92,9 +94,8 @@ describe('the API key of a server', () => {
 
 describe('a server that does not answer', () => {
   it('says that the outcome of a paid call is unknown when the connection closes', async () => {
-    const silent = await accepting((socket) => socket.once('data', () => socket.destroy()))
-    const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(silent) })
-    await silent.close()
+    await there.bench.admin.addFault({ where: 'all', rules: { drop: 'after' } })
+    const ended = await run('accounts enrich --domain known.example --json')
     expect([ended.code, ended.stdout, errorOf(ended)]).toEqual([
       10,
       '',
@@ -104,12 +105,12 @@ describe('a server that does not answer', () => {
         status: null,
       }),
     ])
+    expect(await there.bench.balance()).toBe(999)
   })
 
   it('says that nothing was charged when the server cannot be reached', async () => {
-    const gone = await answering(() => {})
-    await gone.close()
-    const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(gone) }, {})
+    await there.server.close()
+    const ended = await run('accounts enrich --domain known.example --json')
     expect([ended.code, errorOf(ended).code, errorOf(ended).hint]).toEqual([
       10,
       'unreachable',
@@ -118,10 +119,20 @@ describe('a server that does not answer', () => {
   })
 
   it('gives up after --timeout', async () => {
-    const stalling = await accepting()
-    const ended = await run('credits --timeout 0.05 --json', { PROSPECT_BASE_URL: at(stalling) })
-    await stalling.close()
+    await there.bench.admin.addFault({ where: 'all', rules: { timeout: true } })
+    const ended = await run('credits --timeout 0.05 --json')
     expect([ended.code, errorOf(ended).code]).toEqual([10, 'unreachable'])
+  })
+
+  it('is asked once when the network limits its requests for hours', async () => {
+    await there.bench.admin.addFault({ where: 'all', rules: { status: 429, network: true, retryAfter: 1 } })
+    const ended = await run('credits --json')
+    const [fault] = await there.bench.admin.faults()
+    expect([ended.code, fault?.fired, errorOf(ended).hint]).toEqual([
+      8,
+      1,
+      expect.stringContaining('Wait a few hours.'),
+    ])
   })
 })
 
@@ -156,17 +167,6 @@ describe('older and other servers', () => {
       expect((await answers(status, body, line)).code).toBe(code)
     },
   )
-
-  it('does not retry when the network limits requests for hours', async () => {
-    const server = await answering((_, response) =>
-      response
-        .writeHead(429, { 'retry-after': '1' })
-        .end('{"error":"Rate limited by the network. Please wait a few hours before retrying."}'),
-    )
-    const ended = await run('credits --json', { PROSPECT_BASE_URL: at(server) })
-    await server.close()
-    expect([ended.code, server.connections(), errorOf(ended).hint]).toEqual([8, 1, 'Wait a few hours.'])
-  })
 
   it('that limit the rate get the same idempotency key when the call is repeated, whatever the target', async () => {
     for (const direct of ['', ' --direct']) {

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
-import { closeAfterTest, answering as listen, received } from '../../client/listeners.js'
+import { closeAfterTest } from '../../client/listeners.js'
+import { served } from '../../client/serving.js'
 import { answering, command, keyed, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
@@ -337,78 +338,69 @@ describe('equal lookups with max_age', () => {
 })
 
 describe('equal lookups of which one is killed', () => {
-  /** A server that honours idempotency keys, and answers by domain once that is released. */
-  async function slowServer() {
-    const asked: { readonly domain: string; readonly key: unknown }[] = []
-    const released = new Set<string>()
-    const listener = closeAfterTest(
-      await listen(async (request, response) => {
-        response.setHeader('content-type', 'application/json')
-        if (request.method === 'GET')
-          return void response.end(
-            '{"status":"ok","idempotency":"Idempotency-Key","credits":{"enrichment":9}}',
-          )
-        const { domain } = JSON.parse((await received(request)).body) as { domain: string }
-        asked.push({ domain, key: request.headers['idempotency-key'] })
-        await until(() => released.has(domain) || response.destroyed)
-        response.end(JSON.stringify({ name: 'A company', domain }))
-      }),
-    )
-    const env = {
-      ...keyed(here.home),
-      PROSPECT_BASE_URL: `http://127.0.0.1:${listener.port}/api/v2`,
+  const there = perTest(served)
+  const asked: unknown[] = []
+  let release = () => {}
+
+  beforeEach(() => {
+    const released = Promise.withResolvers<void>()
+    release = released.resolve
+    asked.length = 0
+    there.bench.source.before = ({ domain }) => {
+      asked.push(domain)
+      return released.promise
     }
-    const start = (...argv: string[]) => launch(prospect, ['accounts', 'enrich', ...argv], here.home, env)
-    return { asked, start, release: (domain: string) => released.add(domain) }
-  }
-  const batch = ['--csv', 'in.csv', '-o', 'out.csv', '--yes']
+    for (const name of ['acme', 'bolt'])
+      writeFileSync(join(here.home, `${name}.csv`), `domain\nknown-${name}.example\n`)
+  })
+
+  /** Starts a lookup of the server, which answers once that is released. */
+  const start = (...argv: string[]) =>
+    launch(prospect, ['accounts', 'enrich', ...argv], here.home, {
+      ...keyed(here.home),
+      ...{ PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key },
+    })
+  const single = () => start('--domain', 'known-acme.example')
+  const batchOf = (name: string) => start('--csv', `${name}.csv`, '-o', `${name}.out.csv`, '--yes')
 
   it('are paid for once: a single one goes on with the key of the batch that it waited for', async () => {
-    const { asked, start, release } = await slowServer()
-    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme.example\n')
-    const killed = start(...batch)
+    const killed = batchOf('acme')
     await until(() => asked.length === 1)
-    const single = start('--domain', 'acme.example')
+    const waiting = single()
     let said = ''
-    single.stderr.on('data', (text) => {
+    waiting.stderr.on('data', (text) => {
       said += text
     })
     await until(() => said.includes('An equal lookup is under way in another command'))
     killed.kill('SIGKILL')
-    await until(() => asked.length === 2)
-    release('acme.example')
-    expect([(await killed).signal, (await single).exitCode]).toEqual(['SIGKILL', 0])
-    expect((await start(...batch)).exitCode).toBe(0)
-    expect(asked).toEqual([asked[0], asked[0]])
+    expect((await killed).signal).toBe('SIGKILL')
+    release()
+    expect([(await waiting).exitCode, (await batchOf('acme')).exitCode]).toEqual([0, 0])
+    expect([asked, await there.bench.balance()]).toEqual([['known-acme.example'], 999])
   })
 
   it('are paid for once: a batch goes on with the key of the single one that it waited for', async () => {
-    const { asked, start, release } = await slowServer()
-    writeFileSync(join(here.home, 'other.csv'), 'domain\nbolt.example\n')
-    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme.example\n')
-    const other = start('--csv', 'other.csv', '-o', 'other.out.csv', '--yes')
+    const other = batchOf('bolt')
     await until(() => asked.length === 1)
-    const single = start('--domain', 'acme.example')
+    const killed = single()
     await until(() => asked.length === 2)
-    const run = start(...batch)
-    single.kill('SIGKILL')
-    await until(() => asked.length === 3)
-    for (const domain of ['acme.example', 'bolt.example']) release(domain)
-    expect([(await single).signal, (await run).exitCode, (await other).exitCode]).toEqual(['SIGKILL', 0, 0])
-    expect(asked[2]).toEqual(asked[1])
+    const run = batchOf('acme')
+    killed.kill('SIGKILL')
+    expect((await killed).signal).toBe('SIGKILL')
+    release()
+    expect([(await run).exitCode, (await other).exitCode]).toEqual([0, 0])
+    expect([asked.length, await there.bench.balance()]).toEqual([2, 998])
   })
+
   it('are sent again with the key of a killed one, too, when a batch has come between them', async () => {
-    const { asked, start, release } = await slowServer()
-    writeFileSync(join(here.home, 'other.csv'), 'domain\nbolt.example\n')
-    const killed = start('--domain', 'acme.example')
+    const killed = single()
     await until(() => asked.length === 1)
     killed.kill('SIGKILL')
-    const other = start('--csv', 'other.csv', '-o', 'other.out.csv', '--yes')
+    await killed
+    const other = batchOf('bolt')
     await until(() => asked.length === 2)
-    release('acme.example')
-    expect((await start('--domain', 'acme.example')).exitCode).toBe(0)
-    release('bolt.example')
-    expect((await other).exitCode).toBe(0)
-    expect(asked[2]).toEqual(asked[0])
+    release()
+    expect([(await single()).exitCode, (await other).exitCode]).toEqual([0, 0])
+    expect([asked.length, await there.bench.balance()]).toEqual([2, 998])
   })
 })

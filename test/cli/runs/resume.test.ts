@@ -2,11 +2,13 @@ import { existsSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { answering, closeAfterTest } from '../../client/listeners.js'
+import { closeAfterTest } from '../../client/listeners.js'
+import { served } from '../../client/serving.js'
 import { perFile, perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { random } from '../../support/killed-batch.js'
 import { launch, prospect } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 import { csv, csvOf, known, machines, paid } from './paying.js'
 
 const rowCount = 1_000
@@ -99,31 +101,20 @@ describe('a killed run with a budget', () => {
   })
 })
 
-/** A server that never answers a call. `isAsked` resolves with the first call. */
-async function silent() {
-  let asked: () => void = () => {}
-  const isAsked = new Promise<void>((resolve) => {
-    asked = resolve
-  })
-  const { port } = closeAfterTest(
-    await answering((request, response) => {
-      if (request.url === '/health') response.end('{"idempotency":"Idempotency-Key"}')
-      else asked()
-    }),
-  )
-  return { baseUrl: `http://127.0.0.1:${port}/api/v2`, isAsked }
-}
-
 describe('two processes with the same run', () => {
   it('exits 15 in a second process until the first one is killed', async () => {
-    const server = await silent()
-    const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'k' }
+    const { bench, server } = closeAfterTest(await served())
+    await bench.admin.addFault({ where: 'accounts.enrich', rules: { timeout: true } })
+    const isAsked = async () => ((await bench.admin.faults())[0]?.fired ?? 0) > 0
+    const env = {
+      ...{ PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key },
+    }
     const argv = (output: string, input = 'in.csv') =>
       ['accounts', 'enrich', '--csv', input, '-o', output] as const
     const start = (output: string) => launch(prospect, argv(output), here.home, env)
     here.write('in.csv', csvOf(3))
     const first = start('out.csv')
-    await Promise.race([server.isAsked, first])
+    await Promise.race([until(isAsked), first])
     expect(first.nodeChildProcess.exitCode).toBeNull()
     const second = await here.runWith({ env }, ...argv('other.csv'))
     expect([second.code, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])

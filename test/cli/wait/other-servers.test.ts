@@ -215,39 +215,6 @@ describe('servers that never call a webhook', () => {
     expect(requests.filter(({ path }) => path === '/searches/one').length).toBeLessThan(6)
   })
 
-  it('keeps polling when the server fails for a while', async () => {
-    let asked = 0
-    const { run } = await serve(({ path }) => {
-      if (path === '/leads') return { id: 'one' }
-      return asked++ < 2 ? undefined : page('FINISHED', 1)
-    })
-    const { code } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
-    expect(code).toBe(0)
-  })
-
-  it('keeps polling when the connection is lost, and repeats the read of a page that fails', async () => {
-    const fault = new Refused(503, 'Restarting')
-    // The client itself repeats a request a few times.
-    const answers = [...Array(5).fill(cut), page('FINISHED', 1), ...Array(5).fill(fault), page('FINISHED', 1)]
-    const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : answers.shift()))
-    const { code, stdout } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
-    expect([code, names(stdout), answers]).toEqual([0, ['Ann'], []])
-  })
-
-  it('exits 3 when the key is refused while the work is polled', async () => {
-    const { run } = await serve(({ path }) =>
-      path === '/leads' ? { id: 'one' } : new Refused(401, 'The key was revoked'),
-    )
-    const { code, stdout, stderr } = await run([
-      ...search,
-      '--wait',
-      '--webhook-url',
-      'https://x.example/hook',
-    ])
-    expect([code, stdout]).toEqual([3, ''])
-    expect(stderr).toContain('The status of the job cannot be read: The key was revoked')
-  })
-
   it.each([
     ['completed', 0, 'Imported 1 company.'],
     ['failed', 10, 'The import ended with the status failed'],

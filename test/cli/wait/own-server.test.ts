@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -23,6 +24,8 @@ const serve = async (prepare: (one: Machine) => Promise<void>, ...options: strin
 const run = (...words: string[]) =>
   here.run(words, {
     env: { PROSPECT_BASE_URL: there?.baseUrl ?? '', PROSPECT_API_KEY: there?.key ?? '' },
+    // Only what a rate limit asks for is waited in full.
+    sleep: (ms, signal) => pause(ms === 1_000 ? ms : ms / 20, undefined, signal && { signal }),
   })
 
 const file = (name: string, of: Machine = here) => readFileSync(join(of.home, name), 'utf8')
@@ -100,6 +103,36 @@ describe('waiting for a prospect server', () => {
     const { code, json, stderr } = await run('leads', 'extract', url, '--wait')
     expect([code, (json as unknown[]).length]).toEqual([0, 3])
     expect(stderr).toContain('its results are polled')
+  })
+})
+
+describe('a prospect server that fails', () => {
+  /** Has calls of the server fail on request. */
+  const failing = async (where: string, ...rules: string[]) => {
+    await serve(async (one) => {
+      await filled(one, 3, 0)
+      // Only polled: the server does not deliver to this machine.
+      await one.json('engine', 'members', 'add', 'you@localhost')
+      await one.json('engine', 'plan', 'set', 'Scale')
+      await one.json('engine', 'faults', 'add', where, ...rules)
+    })
+  }
+
+  it.each(['--drop before', '--status 503'])(
+    'is polled again, more often than the client itself repeats a request: %s',
+    async (rules) => {
+      await failing('searches', ...rules.split(' '), '--count', '9')
+      const { code, json } = await run('leads', 'extract', url, '--wait')
+      expect([code, (json as unknown[]).length]).toEqual([0, 3])
+      expect(await there?.machine.json('engine', 'faults', 'list')).toMatchObject([{ fired: 9 }])
+    },
+  )
+
+  it('exits 3 when the key is refused while the work is polled', async () => {
+    await failing('searches', '--status', '401')
+    const { code, stdout, stderr } = await run('leads', 'extract', url, '--wait')
+    expect([code, stdout]).toEqual([3, ''])
+    expect(stderr).toContain('The status of the job cannot be read: Invalid API key')
   })
 })
 

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { answering, type Listener, received } from '../../client/listeners.js'
 import { machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { until } from '../../support/until.js'
 import { filled } from './serving.js'
 
 const here = perTest(machine)
@@ -127,6 +128,7 @@ describe('a job that another worker runs', () => {
   it('waits for a job that another worker runs', async () => {
     await sellers(450)
     const working = here.run(['worker'])
+    await until(() => here.signals.listenerCount('SIGTERM') > 0)
     const { code } = await here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
     here.signals.emit('SIGTERM')
     expect([code, rows('leads.csv').length, (await working).code]).toEqual([0, 450, 0])
