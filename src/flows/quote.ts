@@ -22,7 +22,7 @@ export interface StepQuote {
   /** Least time by the rate limits, for the rows to expect; null where they are not known. */
   readonly seconds: number | null
   /** Whether earlier runs of the flow say so. */
-  readonly isOwn: boolean
+  readonly from_history: boolean
 }
 
 /** Shares of rows that go on, where no run of the flow says more: the least, the one to expect, and the most. */
@@ -46,16 +46,16 @@ const times = ({ least, expected, most }: Range, shares: readonly [number, numbe
 function sharesOf(
   step: Step,
   before: StepCount | undefined,
-): { shares: readonly [number, number, number]; isOwn: boolean } {
+): { shares: readonly [number, number, number]; fromHistory: boolean } {
   const isOfPeople = step.kind === 'lookup' && step.place === 'people'
   const each = isOfPeople ? Number(step.constants.limit) : 1
   if (before && before.in >= enoughRows) {
     const share = before.out / before.in
-    return { shares: [share * 0.8, share, Math.min(each, share * 1.2)], isOwn: true }
+    return { shares: [share * 0.8, share, Math.min(each, share * 1.2)], fromHistory: true }
   }
   const [least, expected, most] =
     usualShares[step.kind === 'keep' ? 'keep' : isOfPeople ? 'people' : 'lookup']
-  return { shares: [least * each, expected * each, most * each], isOwn: false }
+  return { shares: [least * each, expected * each, most * each], fromHistory: false }
 }
 
 /** What the quote of a step is made of. */
@@ -87,13 +87,13 @@ export async function quoteFlow(
   const quotes: StepQuote[] = []
   let coming = rows
   for (const [at, step] of steps.entries()) {
-    const { shares, isOwn } = sharesOf(step, before[at])
+    const { shares, fromHistory } = sharesOf(step, before[at])
     const out = times(coming, shares)
     const own = step.kind === 'lookup' ? await factsOf({ ...step, kind: 'lookup' }) : undefined
     const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
     const [most, expected] = [ask(coming.most), ask(coming.expected)]
     quotes.push({
-      ...{ step: step.name, rows: coming, out, isOwn },
+      ...{ step: step.name, rows: coming, out, from_history: fromHistory },
       credits: {
         least: 0,
         expected: expected?.credits.expected ?? 0,

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { servingMachine, servingWith } from '../cli/wait/serving.js'
@@ -30,6 +30,21 @@ const prepare = async (at: Machine, env: Record<string, string> = {}) => {
   await at.run(['data', 'sample'], { env })
   await at.run(['engine', 'credits', 'add', '1000'], { env })
 }
+
+it('a flow that finds nothing in practice data says that all of it is invented, and what to do', async () => {
+  const one = machine()
+  await prepare(one)
+  writeFileSync(join(one.home, 'list.csv'), 'domain\nsiemens.com\n')
+  const lines = [
+    'name: real',
+    'input: { csv: list.csv }',
+    'steps: [accounts.enrich]',
+    'output: { csv: out.csv }',
+  ]
+  writeFileSync(join(one.home, 'flow.yaml'), lines.join('\n'))
+  const { stderr } = await one.run(['flow', 'run', 'flow.yaml'])
+  expect(stderr).toContain('All of it is invented: prospect init connects a vendor')
+})
 
 it('the flows of the documents run over the sample data: alone, on PostgreSQL, at a server, and at a proxy', async () => {
   await prepare(here)

@@ -332,6 +332,14 @@ describe('prospect flow run', () => {
     expect(read('out.csv').split('\n')).toHaveLength(7)
   })
 
+  it('says where its answers come from, also in its quote', async () => {
+    write(companies())
+    const text = 'your catalogue on this machine (40 companies'
+    const { source } = await here.json<{ source: { text: string } }>('flow', 'quote', 'flow.yaml')
+    expect(source.text).toContain(text)
+    expect((await run()).stderr).toContain(`Answers come from ${text}`)
+  })
+
   it('stops in the search of its input where that fails, and goes on when it works again', async () => {
     write([
       'name: fails',

@@ -31,6 +31,7 @@ import {
   lookOn,
   oneLine,
 } from '../../output/text.js'
+import { describeMissing, nameSource } from '../../target/local-target.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { formatFlowQuote, makeFlowQuote } from './quote.js'
 import { findFlow, listCommand, showCommand, stored } from './show.js'
@@ -187,7 +188,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     stopWatching()
   })
   logReport(context, report)
-  showReport(context, report)
+  await showReport(context, report)
   return report.exit
 }
 
@@ -215,11 +216,11 @@ function untilOf({ steps }: Flow, until: string | undefined): number | undefined
   throw new UsageError(`--until: there is no step ${until}.`, `There are: ${names}.`)
 }
 
-/** Says what became of the rows in each step, and where they are. */
-function showReport(
+/** Says what became of the rows in each step, where they are, and where the answers come from. */
+async function showReport(
   context: Context,
   { flow, steps, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,
-) {
+): Promise<void> {
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
     const { credits, credits_before: before, invalid, failed } = step
@@ -248,6 +249,10 @@ function showReport(
         `Stopped in ${stopped.step}: ${stopped.reason}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`,
       ),
     )
+  const source = await context.source()
+  const isMissing = steps.every((step) => step.run === null || step.found === 0)
+  const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
+  if (text !== undefined) context.notify(text)
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */

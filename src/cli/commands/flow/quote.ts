@@ -1,4 +1,5 @@
 import { parseJson } from '../../../api/values/json.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import { quoteFlow, type Range, type StepQuote } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
 import { type FlowRecord, flowOperation } from '../../../flows/run.js'
@@ -6,7 +7,7 @@ import { readResults } from '../../../runs/find-run.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
 import { openRuns } from '../../../runs/records.js'
 import { toRunHome } from '../../batch/run-home.js'
-import type { Context } from '../../context/context.js'
+import type { Context, DataSource } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { readRemaining } from '../../operation/quote.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
@@ -19,6 +20,8 @@ export interface FlowQuote {
   /** Of the flow's own budget; null without one. */
   readonly budget: number | null
   readonly balance: number | null
+  /** Where the answers come from, where that is known. */
+  readonly source?: DataSource
   /** The least time by the rate limits: that of its slowest step. null where they are not known. */
   readonly seconds: number | null
 }
@@ -60,6 +63,7 @@ export async function makeFlowQuote(
     credits: { least: sum('least'), expected: sum('expected'), most: sum('most') },
     ...{ budget: flow.budget.credits ?? null, balance },
     seconds: times.includes(null) ? null : Math.max(0, ...times.map(Number)),
+    ...withoutUndefined({ source: await context.source() }),
   }
 }
 
@@ -81,16 +85,17 @@ const rangeText = ({ least, expected, most }: Range): string =>
 
 export async function formatFlowQuote(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
-  const { steps, credits, budget, balance, seconds, flow } = body as FlowQuote
+  const { steps, credits, budget, balance, seconds, flow, source } = body as FlowQuote
   const rows = steps.map((step, at) => ({
     step: `${at + 1} ${step.step}`,
     rows: rangeText(step.rows),
     go_on: rangeText(step.out),
     credits: step.credits.most === 0 ? '0' : rangeText(step.credits),
-    by: step.isOwn ? 'earlier runs' : 'usual rates',
+    by: step.from_history ? 'earlier runs' : 'usual rates',
   }))
   const lines = {
     flow,
+    ...(source ? { 'answers from': source.text } : {}),
     credits: credits.most === 0 ? 'none' : `${rangeText(credits)}`,
     ...(budget === null ? {} : { budget: `${formatNumber(budget)} at most` }),
     ...(balance === null ? {} : { balance: formatNumber(balance) }),
