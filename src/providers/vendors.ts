@@ -112,7 +112,7 @@ class VendorDesk implements Vendors {
   readonly #breakers = new Map<string, Promise<Breaker>>()
   readonly #asking = new Map<string, Promise<Ended>>()
   readonly #batches = new Map<string, Batch>()
-  readonly #polls = new Map<string, Promise<VendorAnswer | 'lost' | 'unreachable'>>()
+  readonly #polls = new Map<string, Promise<PolledWork>>()
   /** By provider, the questions of this process whose cost is not known yet. */
   readonly #open = new Map<string, Set<string>>()
 
@@ -548,38 +548,19 @@ class VendorDesk implements Vendors {
     return ended
   }
 
-  async #poll(question: Question, call: ProviderCall): Promise<VendorAnswer | 'lost' | 'unreachable'> {
-    const { kind } = question
-    const { every = '5s', give_up = '10m' } = kind.file.poll ?? {}
-    const until = call.askedAt + toMs(give_up)
-    for (;;) {
-      // Where a killed process had it, it may have been there for long.
-      const isLast = this.ports.clock.now() >= until
-      if (!isLast) await this.ports.sleep(toMs(every))
-      const answer = await this.#limit(question)(async () => {
+  #poll(question: Question, { vendorId, askedAt }: ProviderCall): Promise<PolledWork> {
+    return pollWork(this.ports, question.kind, askedAt, () =>
+      this.#limit(question)(async () => {
         await this.#pace(question)
-        return this.#exchange(question, kind.poll(call.vendorId ?? ''))
-      })
-      // Asking is free: what failed is asked again.
-      if (answer instanceof NoAnswer || answer.status >= 500 || answer.status === 429) {
-        if (isLast) return 'unreachable'
-        continue
-      }
-      if (kind.isLost(answer)) return 'lost'
-      if (kind.isDone(answer)) return answer
-      if (isLast) return 'lost'
-      const waitMs = answer.status >= 400 ? kind.outcomeOf(answer)?.waitMs : undefined
-      if (waitMs !== undefined) await this.ports.sleep(waitMs)
-    }
+        return this.#exchange(question, question.kind.poll(vendorId ?? ''))
+      }),
+    )
   }
 
   async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | NoAnswer> {
     const { stored, compiled, apiKey = '' } = question.loaded
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
-    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch((error: unknown) => {
-      if (error instanceof NoAnswer) return error
-      throw error
-    })
+    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(withNoAnswer)
     const breaker = await this.#breaker(question)
     await (answer instanceof NoAnswer || answer.status >= 500 ? breaker.fail() : breaker.succeed())
     return answer
@@ -599,6 +580,41 @@ class VendorDesk implements Vendors {
     this.#breakers.set(name, known)
     return known
   }
+}
+
+/** What became of work that a vendor accepted: its answer, lost, or not known because no poll was answered. */
+export type PolledWork = VendorAnswer | 'lost' | 'unreachable'
+
+/** Polls for work that was accepted at `since`, until the vendor has done it or its time is over. */
+export async function pollWork(
+  { clock, sleep }: Pick<VendorPorts, 'clock' | 'sleep'>,
+  kind: CompiledKind,
+  since: number,
+  poll: () => Promise<VendorAnswer | NoAnswer>,
+): Promise<PolledWork> {
+  const { every = '5s', give_up = '10m' } = kind.file.poll ?? {}
+  for (;;) {
+    // Where a killed process had it, it may have been there for long.
+    const isLast = clock.now() >= since + toMs(give_up)
+    if (!isLast) await sleep(toMs(every))
+    const answer = await poll()
+    // Asking is free: what failed is asked again.
+    if (answer instanceof NoAnswer || answer.status >= 500 || answer.status === 429) {
+      if (isLast) return 'unreachable'
+      continue
+    }
+    if (kind.isLost(answer)) return 'lost'
+    if (kind.isDone(answer)) return answer
+    if (isLast) return 'lost'
+    const waitMs = answer.status >= 400 ? kind.outcomeOf(answer)?.waitMs : undefined
+    if (waitMs !== undefined) await sleep(waitMs)
+  }
+}
+
+/** Returns an answer of a request rather than rejecting without one. */
+export const withNoAnswer = (error: unknown): NoAnswer => {
+  if (error instanceof NoAnswer) return error
+  throw error
 }
 
 interface BatchRow {

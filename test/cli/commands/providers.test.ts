@@ -154,6 +154,24 @@ describe('providers with a vendor', () => {
     }
   })
 
+  it.each([
+    ['ada', { outcome: 'found', read: { phone: '+33612341000' }, cost: 10, answer: { status: 200 } }],
+    ['none', { outcome: 'not_found', read: null, cost: 0 }],
+    ['gone', { outcome: 'unknown', read: null, cost: null, answer: { status: 404 } }],
+  ])('are tested until the result, where they take time (%s)', async (handle, expected) => {
+    const vendor = await fakeVendor()
+    try {
+      writeFileSync(join(here.home, 'acme.yaml'), fakeFile(vendor.origin))
+      await add('--allow-target', '127.0.0.0/8')
+      const url = `https://www.linkedin.com/in/${handle}`
+      const argv = ['providers', 'test', 'acmemail', '--kind', 'phone', '--network-url', url, '--json']
+      expect((await here.run(argv)).json).toMatchObject({ accepted: true, ...expected })
+      expect([...vendor.asked.values()]).toEqual([1])
+    } finally {
+      await vendor.close()
+    }
+  })
+
   it.each(Object.keys(templates))('has a template for %s that can be added', async (name) => {
     const { code, stderr } = await here.run(['providers', 'add', name, '--key-file', 'acme.key'])
     expect([code, stderr]).toEqual([

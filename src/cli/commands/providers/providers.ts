@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
-import { micros, type Subject, type VendorAnswer } from '../../../providers/compile.js'
+import { micros, type Subject, type VendorAnswer, type VendorRequest } from '../../../providers/compile.js'
 import { subjectFields } from '../../../providers/definition.js'
 import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
@@ -242,19 +242,36 @@ const testCommand: CommandFactory = ({ command }) =>
       const isFree = Object.keys(typed).length === 0 && file.test?.key !== undefined
       if (!isFree) requireKey(name, key)
       const request = kind.request([{ ...fields, row: '1' }])
-      const { text, ...answer } = await http.send(
-        { ...target, key: isFree ? (file.test?.key ?? '') : target.key },
-        request,
-        compiled.timeoutMs,
-      )
-      const outcome = kind.outcomeOf({ item: null, ...answer })?.is ?? null
-      const cost = kind.file.submit || outcome === null ? undefined : kind.costOf(answer, outcome)
+      const to = { ...target, key: isFree ? (file.test?.key ?? '') : target.key }
+      const send = async (one: VendorRequest) => {
+        const { text, ...said } = await http.send(to, one, compiled.timeoutMs)
+        return said
+      }
+      let answer = await send(request)
+      const accepted = kind.file.submit ? kind.isAccepted(answer) : null
+      let isEnded = accepted !== false
+      if (accepted) {
+        const { pollWork, withNoAnswer } = await import('../../../providers/vendors.js')
+        const id = kind.idOf(answer)
+        context.notify(`Accepted. Waiting for the result, up to ${kind.file.poll?.give_up ?? '10m'}.`)
+        const poll = async () => {
+          const said = await send(kind.poll(id ?? '')).catch(withNoAnswer)
+          if (!(said instanceof Error)) answer = said
+          return said
+        }
+        isEnded =
+          id !== undefined && typeof (await pollWork(context, kind, context.clock.now(), poll)) !== 'string'
+      }
+      const item = kind.file.batch && isEnded ? (kind.itemOf(answer, '1', 0, 1) ?? null) : null
+      const own = { ...answer, item }
+      const outcome = accepted && !isEnded ? 'unknown' : (kind.outcomeOf(own)?.is ?? null)
+      const cost = isEnded && outcome !== null ? kind.costOf(own, outcome) : undefined
       return {
         request: { method: request.method, path: request.path, body: request.body ?? null, key: 'hidden' },
         answer: { status: answer.status, body: redactBody(context, answer.body) },
-        accepted: kind.file.submit ? kind.isAccepted(answer) : null,
+        accepted,
         outcome,
-        read: outcome === 'found' ? kind.resultOf({ item: null, ...answer }) : null,
+        read: outcome === 'found' ? kind.resultOf(own) : null,
         cost: cost === undefined ? null : cost / micros,
         test_key: isFree,
       }
