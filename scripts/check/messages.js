@@ -25,7 +25,7 @@ const namingOptions = [
   'src/runs/bulk.ts',
   'src/runs/input/mapping.ts',
   'src/runs/input/table.ts',
-  'src/runs/known-lists.ts',
+  'src/runs/lists.ts',
   'src/runs/open-output.ts',
   'src/runs/run-batch.ts',
 ]

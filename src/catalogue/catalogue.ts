@@ -1,8 +1,9 @@
-import type { Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
+import type { Clock, CompanyQuery, Ids, Source } from '../api/ports/ports.js'
+import type { Awaitable, Fields } from '../api/values/objects.js'
 import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
-import type { Awaitable, Connection, Driver } from '../storage/driver/connection.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords, readRecord } from './export/export.js'
-import type { ImportOptions, RawRecord, RecordKind } from './kinds/kind.js'
+import type { ImportOptions, RecordKind } from './kinds/kind.js'
 import {
   countAll,
   countIndustries,
@@ -112,7 +113,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     /** Adds or updates records that already carry field names; the same as a file of them. */
     importRecords: async (
       kind: RecordKind,
-      records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
+      records: Iterable<Fields> | AsyncIterable<Fields>,
       origin: Origin = 'own',
     ) => (await import('./import/import.js')).importRecords(kind, records, portsFor(origin)),
     /** Returns where the records came from, without counting them; `undefined` where there are none. */
@@ -122,7 +123,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     /** Counts the companies of each industry, the largest first. */
     industries: () => driver.read(countIndustries),
     /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
-    exportRecords: (kind: RecordKind): AsyncIterable<RawRecord> => exportRecords(driver, kind),
+    exportRecords: (kind: RecordKind): AsyncIterable<Fields> => exportRecords(driver, kind),
     /**
      * Returns a company by its `id`, or a person by the `network_id` of a search, with their history and in the format of an
      * import; `undefined` when there is none.

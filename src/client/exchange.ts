@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
+import type { Targets } from '../api/ports/ports.js'
 import { parseBody, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
-import type { Targets } from '../engine/ports/ports.js'
 import { codeOf, sentenceOf } from './reading.js'
 import { createPools, createResolver } from './resolver.js'
 import { destinationOf, type Resolve } from './ssrf-guard.js'

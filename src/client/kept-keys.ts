@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Layer } from '../api/calls/caller.js'
-import { ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, type Layer, type Reply } from '../api/calls/caller.js'
 import { creditsCharged, type OperationId, operation } from '../api/operations/table.js'
+import type { Clock, Ids } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
-import type { Clock, Ids } from '../engine/ports/ports.js'
 import { settles } from './retry.js'
 
 /** Idempotency keys of calls without a known outcome. They outlive this process. */

@@ -4,7 +4,7 @@ import { ApiError, errorBody } from '../api/calls/errors.js'
 import { countingOf } from '../api/operations/facts.js'
 import { type Window, windowsOf } from '../api/operations/plans.js'
 import { type Operation, operation } from '../api/operations/table.js'
-import type { Clock } from '../engine/ports/ports.js'
+import type { Clock } from '../api/ports/ports.js'
 
 /** The rate windows of a server, shared by all processes of this machine. */
 export interface Windows {

@@ -10,7 +10,7 @@ import { ApiError, toRefusal } from '../api/calls/errors.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody, largeBytes } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
-import type { Clock, Ids } from '../engine/ports/ports.js'
+import type { Clock, Ids } from '../api/ports/ports.js'
 import {
   type Connection,
   createConnection,

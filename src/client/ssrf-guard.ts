@@ -1,6 +1,6 @@
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js'
+import type { Targets } from '../api/ports/ports.js'
 import { parseUrl } from '../api/values/url.js'
-import type { Targets } from '../engine/ports/ports.js'
 import addressKinds from './address-kinds.json' with { type: 'json' }
 
 interface AddressLookup {

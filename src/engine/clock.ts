@@ -1,5 +1,5 @@
+import type { Clock } from '../api/ports/ports.js'
 import type { Driver } from '../storage/driver/connection.js'
-import type { Clock } from './ports/ports.js'
 import { type Counter, hasCounterAfter, restartCounters } from './tables/counters.js'
 import type { Lease } from './tables/lease.js'
 import type { StoredClock } from './tables/members.js'

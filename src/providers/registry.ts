@@ -1,9 +1,9 @@
 import { Refusal } from '../api/calls/errors.js'
+import type { Clock } from '../api/ports/ports.js'
 import { nearest } from '../api/values/nearest.js'
 import { parseUrl } from '../api/values/url.js'
 import { createResolver } from '../client/resolver.js'
 import { destinationOf } from '../client/ssrf-guard.js'
-import type { Clock } from '../engine/ports/ports.js'
 import { findWorkspace, type Workspace } from '../engine/tables/members.js'
 import {
   dropProvider,

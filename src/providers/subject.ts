@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { VendorKind, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { parseNetworkUrl } from '../api/values/url.js'
 import { describePhone, toE164 } from '../catalogue/normalize/phone.js'
 import { toDomain } from '../catalogue/normalize/value-kinds.js'
-import type { VendorKind, Vendors } from '../engine/ports/ports.js'
 import type { Subject } from './compile.js'
 import type { SubjectField } from './definition.js'
 

@@ -1,9 +1,9 @@
 import pLimit, { type LimitFunction } from 'p-limit'
+import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, once } from '../api/values/objects.js'
 import { NoAnswer } from '../client/exchange.js'
 import { createResolver } from '../client/resolver.js'
-import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../engine/ports/ports.js'
 import {
   type CallKey,
   countInFlight,

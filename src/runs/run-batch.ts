@@ -16,7 +16,7 @@ import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import type { Novelty } from './journal/spending.js'
-import { openKnownRows } from './known-lists.js'
+import { openKnownRows } from './lists.js'
 import {
   addFiles,
   noCaller,

@@ -1,8 +1,8 @@
 import type { Input, Reply } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
+import type { CompanyQuery, Contact, PhoneDetail, Provider, Source, Vendors } from '../api/ports/ports.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { firstText } from '../catalogue/normalize/value-kinds.js'
-import type { CompanyQuery, Contact, PhoneDetail, Provider, Source, Vendors } from '../engine/ports/source.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { keysOf } from './identifiers.js'
 import {

@@ -1,6 +1,6 @@
+import type { CompanyFilters, PeopleFilters } from '../../src/api/ports/ports.js'
 import { companyTypes, functions, seniorities, years } from '../../src/api/schemas/enumerations.js'
-import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
-import type { CompanyFilters, PeopleFilters } from '../../src/engine/ports/ports.js'
+import type { Fields } from '../../src/api/values/objects.js'
 import { stillClock } from './open.js'
 
 // The filters once more, in the plainest way: one record after the other, and texts compared word by word.
@@ -21,23 +21,22 @@ const bare = (name: unknown): string =>
     .replace(/ (sarl|ltd|co|and co)$/, '')
 const sameName = (name: unknown, asked: string): boolean => name !== undefined && bare(name) === bare(asked)
 
-function isAt(place: RawRecord, id: string): boolean {
+function isAt(place: Fields, id: string): boolean {
   if (id === 'geo:FR.84' || id === 'Lyon, France') return place.country === 'FR' && place.city === 'Lyon'
   return place.country === id
 }
-const isAtOne = (place: RawRecord, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
+const isAtOne = (place: Fields, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
 
 const names: Readonly<Record<string, string>> = {
   96: 'software development',
   43: 'financial services',
   4: 'automotive',
 }
-const industryOf = (company: RawRecord): string =>
-  bare(company.industry ?? names[String(company.industry_id)])
-const isOfIndustry = (company: RawRecord, asked: string): boolean =>
+const industryOf = (company: Fields): string => bare(company.industry ?? names[String(company.industry_id)])
+const isOfIndustry = (company: Fields, asked: string): boolean =>
   industryOf(company) !== '' && industryOf(company) === bare(names[asked] ?? asked)
 
-function sizeOf({ employee_range, headcount }: RawRecord): unknown {
+function sizeOf({ employee_range, headcount }: Fields): unknown {
   if (employee_range !== undefined || headcount === undefined) return employee_range
   return Number(headcount) <= 10 ? '1-10' : '11-50'
 }
@@ -55,7 +54,7 @@ const said = (keyword: string, texts: readonly unknown[]): boolean => {
 }
 
 /** Whether a company matches. */
-export function companyMatches(company: RawRecord, filters: CompanyFilters): boolean {
+export function companyMatches(company: Fields, filters: CompanyFilters): boolean {
   const { name, description, industry, revenue, revenue_currency } = company
   const { min_revenue: min, max_revenue: max, revenue_currency: currency } = filters
   const about = [description, industry].filter(Boolean).join(' ')
@@ -84,7 +83,7 @@ function yearsSince(day: string): number {
   return full
 }
 
-function termOf(person: RawRecord, of: 'position' | 'company'): number | undefined {
+function termOf(person: Fields, of: 'position' | 'company'): number | undefined {
   const [given, beyond] = [person[`years_in_${of}`], person[`months_in_${of}`]]
   const known = given === undefined && beyond === undefined ? undefined : Number(given ?? 0)
   if (person.started_at === undefined) return known
@@ -100,10 +99,9 @@ const isWithin = (term: unknown, ranges: readonly string[] | undefined): boolean
       return Number(term) >= from && Number(term) <= (to ?? Number.POSITIVE_INFINITY)
     }))
 
-const pastOf = (person: RawRecord): readonly RawRecord[] =>
-  (person.past_positions ?? []) as readonly RawRecord[]
+const pastOf = (person: Fields): readonly Fields[] => (person.past_positions ?? []) as readonly Fields[]
 
-function textsMatch(person: RawRecord, filters: PeopleFilters): boolean {
+function textsMatch(person: Fields, filters: PeopleFilters): boolean {
   const about = [person.headline, person.summary].filter(Boolean).join(' ')
   const name = person.first_name && person.last_name ? `${person.first_name} ${person.last_name}` : ''
   const past = (titles: readonly string[]) => pastOf(person).some(({ title }) => holdsOne(title, titles))
@@ -121,12 +119,12 @@ function textsMatch(person: RawRecord, filters: PeopleFilters): boolean {
   )
 }
 
-function worksAt(person: RawRecord, company: RawRecord | undefined, asked: string): boolean {
+function worksAt(person: Fields, company: Fields | undefined, asked: string): boolean {
   if (!company) return sameName(person.company_name, asked)
   return sameName(company.name, asked) || company.network_id === asked
 }
 
-function companyIs(person: RawRecord, company: RawRecord | undefined, filters: PeopleFilters): boolean {
+function companyIs(person: Fields, company: Fields | undefined, filters: PeopleFilters): boolean {
   const of = company ?? {}
   const type = Object.keys(companyTypes).find((letter) => companyTypes[letter] === of.company_type)
   const { company: only, company_size, company_type } = filters
@@ -146,11 +144,7 @@ function companyIs(person: RawRecord, company: RawRecord | undefined, filters: P
 }
 
 /** Whether a person matches; accounts are given by the domain of their company. */
-export function personMatches(
-  person: RawRecord,
-  companies: readonly RawRecord[],
-  filters: PeopleFilters,
-): boolean {
+export function personMatches(person: Fields, companies: readonly Fields[], filters: PeopleFilters): boolean {
   const company = companies.find(({ domain }) => domain === person.company_domain)
   const checks: boolean[] = [
     textsMatch(person, filters),
@@ -169,7 +163,7 @@ export function personMatches(
 }
 
 /** Companies in the order they are found: the largest first. */
-export const largestFirst = (companies: readonly RawRecord[]): RawRecord[] =>
+export const largestFirst = (companies: readonly Fields[]): Fields[] =>
   companies
     .map((company, at) => ({ company, at, size: Number(company.headcount ?? -1) }))
     .sort((one, other) => other.size - one.size || one.at - other.at)

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Clock, Ids } from '../../src/api/ports/ports.js'
+import type { Fields } from '../../src/api/values/objects.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import type { RawRecord, RecordKind } from '../../src/catalogue/kinds/kind.js'
-import type { Clock, Ids } from '../../src/engine/ports/ports.js'
+import type { RecordKind } from '../../src/catalogue/kinds/kind.js'
 import { openShared } from '../../src/storage/database/open.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
@@ -43,7 +44,7 @@ const emptied: Driver[] = []
 export const inPostgres = 'PROSPECT_TEST_CATALOGUE'
 
 /** A catalogue with these companies. */
-export async function openWith(companies: readonly RawRecord[]): Promise<Catalogue> {
+export async function openWith(companies: readonly Fields[]): Promise<Catalogue> {
   const catalogue = await openEmpty()
   const { rejected } = await catalogue.importRecords('companies', companies)
   if (rejected.length > 0) throw new Error(JSON.stringify(rejected))
@@ -57,8 +58,8 @@ export async function* bytesOf(text: string | Uint8Array, size = 7): AsyncGenera
 }
 
 /** All records of a kind. */
-export async function exported(catalogue: Catalogue, kind: RecordKind): Promise<RawRecord[]> {
-  const records: RawRecord[] = []
+export async function exported(catalogue: Catalogue, kind: RecordKind): Promise<Fields[]> {
+  const records: Fields[] = []
   for await (const record of catalogue.exportRecords(kind)) records.push(record)
   return records
 }

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { CompanyFilters } from '../../src/api/ports/ports.js'
 import {
   companySizes,
   companyTypes,
@@ -6,13 +7,12 @@ import {
   seniorities,
   years,
 } from '../../src/api/schemas/enumerations.js'
-import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
-import type { CompanyFilters } from '../../src/engine/ports/ports.js'
+import type { Fields } from '../../src/api/values/objects.js'
 
 /** A few companies and people who share few words and values, so that random filters find some of them. */
 export interface Population {
-  readonly companies: readonly RawRecord[]
-  readonly people: readonly RawRecord[]
+  readonly companies: readonly Fields[]
+  readonly people: readonly Fields[]
 }
 
 const places = [

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Fields } from '../../src/api/values/objects.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { findIdentifiers } from '../../src/catalogue/erasure/tables.js'
-import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/open.js'
 import { tries } from '../support/effort.js'
@@ -29,12 +29,12 @@ async function opened(url = schema.url): Promise<Catalogue> {
   return catalogue
 }
 
-const company = (number: number): RawRecord => ({
+const company = (number: number): Fields => ({
   domain: `c${number}.example`,
   name: `Company ${number}`,
   technologies: [`tech-${number % 7}`],
 })
-const person = (number: number): RawRecord => ({
+const person = (number: number): Fields => ({
   full_name: `Person ${number}`,
   email: `p${number}@c${number % 400}.example`,
   company_domain: `c${number % 400}.example`,
@@ -146,7 +146,7 @@ describe('a catalogue in PostgreSQL that several processes share', () => {
     await catalogue.importRecords('people', [
       { ...person(1), phones: [own, colleagues, company1, far] },
       { ...person(401), phones: [colleagues] },
-    ] as RawRecord[])
+    ] as Fields[])
     await schema.sql(`INSERT INTO ${schema.name}_catalogue.companies (key, domain, words, record)
       VALUES (120001, 'far.example', '', '{"phone":"${far}"}'), (120002, 'not.example', '', '{"about":"${own}"}')`)
     const driver = await openShared(schema.url)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
+import type { Fields } from '../../src/api/values/objects.js'
 
 /** Limits of spans, in turns. */
 export const limits = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 })
@@ -13,10 +13,10 @@ export const numberOf = ({ account }: { readonly account: { readonly domain: str
 
 /** Companies of a population with something added to each, by their numbers. */
 export const withEach = <T>(
-  companies: readonly RawRecord[],
+  companies: readonly Fields[],
   more: readonly T[],
-  add: (one: T) => RawRecord,
-): RawRecord[] =>
+  add: (one: T) => Fields,
+): Fields[] =>
   companies.map((company, at) => {
     const one = more[at]
     return one === undefined ? company : { ...company, ...add(one) }

@@ -1,5 +1,5 @@
+import type { RecordOf, Search, SearchKind } from '../../src/api/ports/ports.js'
 import type { Catalogue } from '../../src/catalogue/catalogue.js'
-import type { RecordOf, Search, SearchKind } from '../../src/engine/ports/ports.js'
 import { stillClock } from './open.js'
 
 /** All records of a search, by spans of the limits given in turns. Fails where a span is longer, or empty before the end. */

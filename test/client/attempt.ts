@@ -1,4 +1,4 @@
-import type { DeliveryAttempt } from '../../src/engine/ports/ports.js'
+import type { DeliveryAttempt } from '../../src/api/ports/ports.js'
 
 /** A signing secret of 24 bytes. */
 export const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`

@@ -1,5 +1,5 @@
+import type { Ids } from '../../src/api/ports/ports.js'
 import { createRemote, type Remote, type RemoteOptions } from '../../src/client/remote.js'
-import type { Ids } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { type Bench, openBench, randomIds } from '../support/engine.js'

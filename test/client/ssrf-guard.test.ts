@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Targets } from '../../src/api/ports/ports.js'
 import { destinationOf } from '../../src/client/ssrf-guard.js'
-import type { Targets } from '../../src/engine/ports/ports.js'
 import { casesOf } from '../support/fixtures.js'
 import { resolveKnown } from './targets.js'
 

@@ -1,5 +1,5 @@
+import type { DeliveryAttempt, DeliveryResult, Sender } from '../../src/api/ports/ports.js'
 import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
-import type { DeliveryAttempt, DeliveryResult, Sender } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, randomIds } from '../support/engine.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
+import type { Provider } from '../../src/api/ports/ports.js'
 import { type EventName, eventBody, eventNames } from '../../src/api/webhooks/events.js'
-import type { Provider } from '../../src/engine/ports/ports.js'
 import { sample } from '../support/effort.js'
 import { jobOf, openBench } from '../support/engine.js'
 import { idOf, workerOf } from './fake-sender.js'

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { flowJsonSchema } from '../../src/flows/format.js'
 import { readFlow } from '../../src/flows/read.js'
-import { mapList } from '../../src/lists/lists.js'
 import type { Table } from '../../src/runs/input/table.js'
+import { mapList } from '../../src/runs/lists.js'
 
 const header = ['Name', 'Website', 'Record ID']
 const table = { header, samples: [['Acme'], ['acme.example'], ['7']], notes: [] } as unknown as Table

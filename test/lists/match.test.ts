@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { ListKind } from '../../src/lists/keys.js'
 import type { Match } from '../../src/lists/list-index.js'
-import { mapList, openMatcher, tableList } from '../../src/lists/lists.js'
 import { rowInput } from '../../src/runs/input/mapping.js'
+import { mapList, openMatcher, tableList } from '../../src/runs/lists.js'
 import { casesOf } from '../support/fixtures.js'
 
 /** Random whole numbers below a limit, the same every time. */

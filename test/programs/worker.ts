@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Provider, Sender } from '../../src/api/ports/ports.js'
 import { createSender } from '../../src/client/sender.js'
-import type { Provider, Sender } from '../../src/engine/ports/ports.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { randomIds, TestSource } from '../support/engine.js'

@@ -1,6 +1,6 @@
 import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
-import type { Provider, Sender } from '../../src/engine/ports/ports.js'
+import type { Provider, Sender } from '../../src/api/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { handler } from '../../src/http/handler.js'
 import { type Bench, openBench, randomIds } from '../support/engine.js'

@@ -1,7 +1,7 @@
 import type { Scheduler } from 'fast-check'
 import { expect } from 'vitest'
+import type { Sender, Source } from '../../src/api/ports/ports.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
-import type { Sender, Source } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from './engine.js'
 

@@ -1,8 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import { readBalances } from '../../src/engine/credits/ledger.js'
 import type {
   Account,
   Clock,
@@ -21,7 +19,9 @@ import type {
   Source,
   TechnologyUse,
   UnknownCompanies,
-} from '../../src/engine/ports/ports.js'
+} from '../../src/api/ports/ports.js'
+import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'

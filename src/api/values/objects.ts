@@ -1,3 +1,6 @@
+/** A value or a promise of it: SQLite returns at once, PostgreSQL later, and the rules work with both. */
+export type Awaitable<T> = T | Promise<T>
+
 /** A JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,5 @@
-import type { Awaitable, Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import type { Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
 import type {
   Condition,
   EstimatedCondition,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isRefusal, Refusal } from '../../api/calls/errors.js'
+import type { Fields } from '../../api/values/objects.js'
 import {
   type Connection,
   type Driver,
@@ -8,11 +9,10 @@ import {
 } from '../../storage/driver/connection.js'
 import type { CopiedTable } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { RawRecord, RecordKind, StoredRecord } from '../kinds/kind.js'
+import type { RecordKind, StoredRecord } from '../kinds/kind.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
-import type { StoredPerson } from '../records/person.js'
-import { toPersonTexts } from '../records/person.js'
+import { type StoredPerson, toPersonTexts } from '../records/person.js'
 import { primaryKeys, type TableName } from '../schema/schema.js'
 import { endBulkLoad, findTooLong } from '../write/bulk-load.js'
 
@@ -20,13 +20,13 @@ import { endBulkLoad, findTooLong } from '../write/bulk-load.js'
 const portion = 500
 
 /** Yields all records of a kind in the format of an import, oldest first, in portions that are snapshots. */
-export async function* exportRecords(driver: Driver, kind: RecordKind): AsyncGenerator<RawRecord> {
+export async function* exportRecords(driver: Driver, kind: RecordKind): AsyncGenerator<Fields> {
   for (let last: number | undefined = 0; last !== undefined; ) {
     const after: number = last
     const { records, end } = await driver.read(async (connection) => {
       const sql = `${tables[kind]} WHERE o.key > ? ORDER BY o.key LIMIT ?`
       const rows = await connection.all<StoredRecord>(sql, after, portion)
-      const records: RawRecord[] = []
+      const records: Fields[] = []
       for (const row of rows) records.push(await completers[kind](connection, row))
       return { records, end: rows.at(-1)?.key }
     })
@@ -54,23 +54,23 @@ export async function readRecord(
   connection: Connection,
   kind: keyof typeof ids,
   id: string,
-): Promise<RawRecord | undefined> {
+): Promise<Fields | undefined> {
   const sql = `${tables[kind]} WHERE o.${ids[kind]} = ? ORDER BY o.key LIMIT 1`
   const row = await connection.get<StoredRecord>(sql, id)
   return row && (await completers[kind](connection, row))
 }
 
 const completers: Readonly<
-  Record<RecordKind, (connection: Connection, row: StoredRecord) => RawRecord | Promise<RawRecord>>
+  Record<RecordKind, (connection: Connection, row: StoredRecord) => Fields | Promise<Fields>>
 > = {
   companies: completeCompany,
-  people: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as RawRecord) }),
-  jobs: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as RawRecord) }),
+  people: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as Fields) }),
+  jobs: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as Fields) }),
   posts: completePost,
 }
 
 /** Returns the fields that name the employer: the domain, or the profile when the company has no domain. */
-function readEmployer(row: StoredRecord): RawRecord {
+function readEmployer(row: StoredRecord): Fields {
   const { company_domain, company } = row as StoredRecord & {
     company_domain: string | null
     company: string | null
@@ -81,7 +81,7 @@ function readEmployer(row: StoredRecord): RawRecord {
   return network_url ? { company_network_url: network_url } : { company_network_id: network_id }
 }
 
-async function completeCompany(connection: Connection, { key, record }: StoredRecord): Promise<RawRecord> {
+async function completeCompany(connection: Connection, { key, record }: StoredRecord): Promise<Fields> {
   const company = JSON.parse(record) as StoredAccount
   const history = await connection.all(
     'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
@@ -104,12 +104,12 @@ const readTechnology = (connection: Connection, company: number, slug: string) =
     company,
   )
 
-async function completePost(connection: Connection, { key, record }: StoredRecord): Promise<RawRecord> {
+async function completePost(connection: Connection, { key, record }: StoredRecord): Promise<Fields> {
   const engagers = await connection.all(
     'SELECT url AS network_profile_url, engagement FROM engagers WHERE post = ? ORDER BY profile, engagement',
     key,
   )
-  return { ...(JSON.parse(record) as RawRecord), ...(engagers.length === 0 ? {} : { engagers }) }
+  return { ...(JSON.parse(record) as Fields), ...(engagers.length === 0 ? {} : { engagers }) }
 }
 
 /** The number of copied rows, or why nothing was copied. */

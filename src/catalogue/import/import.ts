@@ -1,17 +1,11 @@
 import { ApiError, Refusal } from '../../api/calls/errors.js'
+import type { Clock, Ids } from '../../api/ports/ports.js'
 import { parseExact } from '../../api/values/json.js'
+import type { Fields } from '../../api/values/objects.js'
 import { LeftOutCounter } from '../../csv/names.js'
-import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type {
-  FileColumns,
-  ImportOptions,
-  InputRow,
-  RawRecord,
-  RecordKind,
-  RejectedRecord,
-} from '../kinds/kind.js'
+import type { FileColumns, ImportOptions, InputRow, RecordKind, RejectedRecord } from '../kinds/kind.js'
 import { isInvalid } from '../normalize/readers.js'
 import { importJobs } from '../records/jobs.js'
 import { importPosts } from '../records/posts.js'
@@ -67,16 +61,14 @@ export async function previewFile(
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
 export async function importRecords(
   kind: RecordKind,
-  records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
+  records: Iterable<Fields> | AsyncIterable<Fields>,
   ports: WritePorts,
 ): Promise<ImportReport> {
   const rows = { mapping: {}, ignored: [], batches: numberRecords(records) }
   return await importBatches(kind, prepareRows(kind, rows, ports.ids, keepAsIs), ports, {})
 }
 
-async function* numberRecords(
-  records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
-): AsyncGenerator<InputRow[]> {
+async function* numberRecords(records: Iterable<Fields> | AsyncIterable<Fields>): AsyncGenerator<InputRow[]> {
   let line = 0
   for await (const raw of records) yield [{ line: ++line, raw }]
 }

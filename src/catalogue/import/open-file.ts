@@ -1,18 +1,11 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { parseJson, toJson } from '../../api/values/json.js'
-import { isObject, resultOr } from '../../api/values/objects.js'
+import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
 import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, checkText, decode, detectDelimiter, sampleOf } from '../../csv/encoding.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
-import type {
-  ImportOptions,
-  InputRow,
-  InputRows,
-  OriginalFile,
-  RawRecord,
-  RecordKind,
-} from '../kinds/kind.js'
+import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
 import {
   ColumnSample,
   describeMisplaced,
@@ -244,16 +237,16 @@ async function* toObjectRows(
   }
 }
 
-function parseRecord(json: string): RawRecord | undefined {
+function parseRecord(json: string): Fields | undefined {
   const value = resultOr(undefined, () => parseJson(json))
   return isObject(value) ? value : undefined
 }
 
 function renameFields(
-  raw: RawRecord,
+  raw: Fields,
   toField: (key: string) => string | undefined,
   addSample: (field: string, value: unknown) => void,
-): RawRecord {
+): Fields {
   const record: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(raw)) {
     const field = toField(key)

@@ -1,11 +1,11 @@
+import type { Ids } from '../../api/ports/ports.js'
+import type { Fields } from '../../api/values/objects.js'
 import { type LeaveOut, LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
-import type { Ids } from '../../engine/ports/ports.js'
 import type {
   FileColumns,
   ImportOptions,
   InputRow,
   InputRows,
-  RawRecord,
   RecordKind,
   RejectedRecord,
 } from '../kinds/kind.js'
@@ -65,7 +65,7 @@ export type ReaderOptions = Omit<ImportOptions, keyof Listeners>
 
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers: {
-  readonly [K in RecordKind]: (ids: Ids) => (raw: RawRecord, leaveOut: LeaveOut) => PreparedByKind[K]
+  readonly [K in RecordKind]: (ids: Ids) => (raw: Fields, leaveOut: LeaveOut) => PreparedByKind[K]
 } = {
   companies: (ids) => (raw, leaveOut) => prepareCompany(raw, ids, leaveOut),
   people: (ids) => {
@@ -132,7 +132,7 @@ export async function* prepareRows<R>(
   yield takeBatch()
 }
 
-type Prepare = (raw: RawRecord, leaveOut: LeaveOut) => PreparedByKind[RecordKind]
+type Prepare = (raw: Fields, leaveOut: LeaveOut) => PreparedByKind[RecordKind]
 
 /** Prepares a row, and counts what its record is without. */
 function prepareRow(

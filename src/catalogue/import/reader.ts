@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { type Details, type LocalCode, Refusal } from '../../api/calls/errors.js'
-import type { Ids } from '../../engine/ports/ports.js'
+import type { Ids } from '../../api/ports/ports.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { readHead } from './open-file.js'
 import {

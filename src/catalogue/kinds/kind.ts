@@ -1,14 +1,11 @@
+import type { Awaitable, Fields } from '../../api/values/objects.js'
 import type { Encoding } from '../../csv/detect-encoding.js'
 import type { LeftOutValue } from '../../csv/names.js'
-import type { Awaitable } from '../../storage/driver/connection.js'
 
 /** The kinds of records in a catalogue. */
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
 export type RecordKind = (typeof kinds)[number]
-
-/** A record by field name, as a file or the sample has it; absent values are missing, null or blank. */
-export type RawRecord = Readonly<Record<string, unknown>>
 
 export interface ImportOptions {
   /** Column of each field; takes precedence over what the header suggests. */
@@ -56,7 +53,7 @@ export interface RejectedRecord {
 
 /** A record of a file, or why it is rejected. `line` is where it begins, counted from 1. */
 export type InputRow = { readonly line: number; readonly cells?: readonly string[] } & (
-  | { readonly raw: RawRecord; readonly leftOut?: readonly LeftOutValue[] }
+  | { readonly raw: Fields; readonly leftOut?: readonly LeftOutValue[] }
   | { readonly reason: string }
 )
 

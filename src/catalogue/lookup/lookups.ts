@@ -1,4 +1,4 @@
-import type { Headcount, JobFilters, JobPosting, PersonQuery } from '../../engine/ports/ports.js'
+import type { Headcount, JobFilters, JobPosting, PersonQuery } from '../../api/ports/ports.js'
 import {
   boundInteger,
   boundText,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { isCountry } from '../../api/values/dates.js'
-import type { RawRecord } from '../kinds/kind.js'
+import type { Fields } from '../../api/values/objects.js'
 import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
 
@@ -57,7 +57,7 @@ const maxRemembered = 10_000
  * Creates a function that replaces country names by codes. Lookups are slow and files repeat a few countries, so results are
  * cached. An unknown name stays as it is, and the reader of its field rejects it.
  */
-export function createCountryNormalizer(): (given: RawRecord) => RawRecord {
+export function createCountryNormalizer(): (given: Fields) => Fields {
   const read = new Map<string, string | undefined>()
   const codeOf = (text: string): string | undefined => {
     if (read.has(text)) return read.get(text)

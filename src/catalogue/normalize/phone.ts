@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { CountryCode, NumberType } from 'libphonenumber-js/max'
-import type { PhoneDetail } from '../../engine/ports/ports.js'
+import type { PhoneDetail } from '../../api/ports/ports.js'
 import { invalid, shorten, text } from './readers.js'
 
 /** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */

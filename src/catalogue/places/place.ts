@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Location } from '../../engine/ports/ports.js'
+import type { Location } from '../../api/ports/ports.js'
 import { boundText } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import countryIds from './country-ids.json' with { type: 'json' }

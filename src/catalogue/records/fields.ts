@@ -1,6 +1,7 @@
 import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
+import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import type { RawRecord, RecordKind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import {
   bool,
   country,
@@ -140,7 +141,7 @@ type Readers = Readonly<Record<string, FieldReader<unknown>>>
 /** Reads fields of a record, drops all others, and leaves out values that are not understood. */
 export function readFields<R extends Readers>(
   readers: R,
-  given: RawRecord,
+  given: Fields,
   leaveOut: LeaveOut,
 ): ParsedFields<R> {
   const record: Record<string, unknown> = {}

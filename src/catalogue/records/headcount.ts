@@ -1,8 +1,8 @@
+import type { Ids } from '../../api/ports/ports.js'
 import { companySizes } from '../../api/schemas/enumerations.js'
+import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import type { Ids } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { RawRecord } from '../kinds/kind.js'
 import { cleanName, foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { date, invalid, parseCompanySize, shorten, text, wholeNumber } from '../normalize/readers.js'
@@ -16,7 +16,7 @@ export interface HeadcountEntry extends DatedHeadcount {
   readonly department: string
 }
 
-function readHeadcountHistory(entries: readonly RawRecord[]): HeadcountEntry[] {
+function readHeadcountHistory(entries: readonly Fields[]): HeadcountEntry[] {
   return entries.map((entry) => {
     const [day, headcount] = [date(entry.date), wholeNumber(entry.headcount)]
     if (day === undefined || headcount === undefined) throw invalid('each entry needs a date and a headcount')
@@ -98,7 +98,7 @@ export interface PreparedCompany {
 }
 
 /** Reads a company. Throws when nothing identifies it: no domain, network id or profile url. */
-export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut): PreparedCompany {
+export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
     moveRangeToSize(raw),
@@ -138,7 +138,7 @@ export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>, leaveOut:
 }
 
 /** Many files have a range such as `51-200` as headcount: it becomes the employee range. */
-function moveRangeToSize(raw: RawRecord): RawRecord {
+function moveRangeToSize(raw: Fields): Fields {
   const range = typeof raw.headcount === 'string' ? parseCompanySize(raw.headcount) : undefined
   return range === undefined
     ? raw

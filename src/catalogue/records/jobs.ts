@@ -1,5 +1,5 @@
+import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, invalid, isInvalid, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
@@ -27,7 +27,7 @@ export interface PreparedJob {
 }
 
 /** Reads a job. Throws when it has no title or no company. */
-export function prepareJob(raw: RawRecord, leaveOut: LeaveOut): PreparedJob {
+export function prepareJob(raw: Fields, leaveOut: LeaveOut): PreparedJob {
   const job = readFields(jobFields, raw, leaveOut)
   const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
     jobEmployerFields,

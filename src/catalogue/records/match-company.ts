@@ -1,5 +1,5 @@
+import type { Account, CompanyQuery } from '../../api/ports/ports.js'
 import { companySizes, companyTypes, industries } from '../../api/schemas/enumerations.js'
-import type { Account, CompanyQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { foldName, foldText } from '../normalize/name.js'

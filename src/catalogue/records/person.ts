@@ -1,8 +1,8 @@
+import type { FoundLead, Lead, Person } from '../../api/ports/ports.js'
 import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
+import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
-import type { RawRecord } from '../kinds/kind.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
 import { invalid, text } from '../normalize/readers.js'
@@ -28,7 +28,7 @@ export type PersonFields = ParsedFields<typeof personFields>
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
 /** Reads a person. Throws when nothing identifies them: no profile url, email address, or name with company. */
-export function preparePerson(raw: RawRecord, leaveOut: LeaveOut): PreparedPerson {
+export function preparePerson(raw: Fields, leaveOut: LeaveOut): PreparedPerson {
   const fields: PersonFields = readFields(personFields, raw, leaveOut)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
     readFields(personEmployerFields, raw, leaveOut)
@@ -89,7 +89,7 @@ function completeName(fields: PersonFields): void {
 
 function readPhones(
   { phones, country }: PersonFields,
-  { phone }: RawRecord,
+  { phone }: Fields,
   leaveOut: LeaveOut,
 ): string[] | undefined {
   const read = (field: string) => (number: string) =>

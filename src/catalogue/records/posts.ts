@@ -1,6 +1,6 @@
+import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { invalid, shorten, text } from '../normalize/readers.js'
 import { checkEngagers } from '../write/bulk-load.js'
@@ -32,7 +32,7 @@ export interface PreparedPost {
 }
 
 /** Reads a post. Throws when it has no url. */
-export function preparePost(raw: RawRecord, leaveOut: LeaveOut): PreparedPost {
+export function preparePost(raw: Fields, leaveOut: LeaveOut): PreparedPost {
   const { engagers = [], ...post } = readFields(fields.posts, raw, leaveOut)
   const { post_url, author_profile_url: author } = post
   if (post_url === undefined) throw invalid('a post needs a post_url')
@@ -56,7 +56,7 @@ export function toPostIdentity(url: string): string {
   return host.toLowerCase() + bare.slice(host.length)
 }
 
-function readEngager(raw: RawRecord): Engager {
+function readEngager(raw: Fields): Engager {
   const url = text(raw.network_profile_url)
   if (url === undefined) throw invalid('each needs a network_profile_url')
   return { profile: toProfileName(url), engagement: readEngagement(text(raw.engagement)), url }

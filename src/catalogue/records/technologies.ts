@@ -1,6 +1,6 @@
-import type { Technology, TechnologyUse } from '../../engine/ports/ports.js'
+import type { Technology, TechnologyUse } from '../../api/ports/ports.js'
+import type { Fields } from '../../api/values/objects.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { RawRecord } from '../kinds/kind.js'
 import { decimal, invalid, text, wholeNumber } from '../normalize/readers.js'
 import type { CompanyMatch, StoredAccount } from './match-company.js'
 
@@ -17,7 +17,7 @@ export interface TechnologyDetails {
 /** Reads the technologies of a company, by slug or with details; `undefined` when there are neither. */
 export function readUses(
   slugs: readonly string[] | undefined,
-  details: readonly RawRecord[] | undefined,
+  details: readonly Fields[] | undefined,
 ): TechnologyDetails[] | undefined {
   if (!slugs && !details) return undefined
   const uses = new Map<string, TechnologyDetails>()
@@ -31,7 +31,7 @@ export function readUses(
 
 const levels: Readonly<Record<string, number>> = { low: 0.3, medium: 0.6, high: 1 }
 
-function readUse(detail: RawRecord): TechnologyDetails {
+function readUse(detail: Fields): TechnologyDetails {
   const name = text(detail.name)
   const slug = text(detail.slug) ?? name
   if (slug === undefined) throw invalid('each needs a slug')

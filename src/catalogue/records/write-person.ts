@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Refusal } from '../../api/calls/errors.js'
-import type { Ids } from '../../engine/ports/ports.js'
+import type { Ids } from '../../api/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
 import { invalid, isInvalid } from '../normalize/readers.js'

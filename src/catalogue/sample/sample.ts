@@ -1,6 +1,7 @@
+import type { Fields } from '../../api/values/objects.js'
 import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/report.js'
-import type { RawRecord, RecordKind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import list from './countries.json' with { type: 'json' }
 import fixedCompanies from './fixed-companies.json' with { type: 'json' }
@@ -18,7 +19,7 @@ interface SampleOptions {
 }
 
 /** Records of the sample by kind. Read each once, in this order. */
-type Sample = Readonly<Record<RecordKind, Iterable<RawRecord>>>
+type Sample = Readonly<Record<RecordKind, Iterable<Fields>>>
 
 /**
  * Invents companies, people, jobs and posts. Domains are reserved ones (`.example`), phone numbers come from ranges reserved
@@ -56,7 +57,7 @@ export async function loadSample(
 }
 
 /** Yields open jobs of the given companies: none at every third, a few at the others. */
-function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]): Generator<RawRecord> {
+function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]): Generator<Fields> {
   for (const [at, company] of companies.entries()) {
     if (at % 3 === 2) continue
     const count = random.integer(1, company.headcount > 1_000 ? 8 : 3)
@@ -64,7 +65,7 @@ function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]):
   }
 }
 
-function inventJob(random: SeededRandom, company: SampleCompany, number: number): RawRecord {
+function inventJob(random: SeededRandom, company: SampleCompany, number: number): Fields {
   const { title, french } = random.pick(words.positions)
   const inFrench = company.country === 'FR' && random.chance(0.5)
   const { name: technology } = random.pick(words.technologies)
@@ -116,7 +117,7 @@ const openings = [
 ]
 
 /** Yields posts of some of the given people, with the people who reacted to them. */
-function* samplePosts(random: SeededRandom, profiles: readonly string[]): Generator<RawRecord> {
+function* samplePosts(random: SeededRandom, profiles: readonly string[]): Generator<Fields> {
   const posts = Math.min(40, profiles.length)
   for (let number = 1; number <= posts; number++) {
     const { name: technology } = random.pick(words.technologies)
@@ -139,7 +140,7 @@ function* samplePeople(
   wanted: number,
   companies: readonly SampleCompany[],
   profiles: string[],
-): Generator<RawRecord> {
+): Generator<Fields> {
   const ladder = cumulateWeights(companies)
   for (let number = 0; number < wanted; number++) {
     // The hand-written companies come first, with three people each.
@@ -172,7 +173,7 @@ function drawIndex(random: SeededRandom, ladder: readonly number[]): number {
   return low
 }
 
-function inventPerson(random: SeededRandom, number: number, company: SampleCompany, at: number): RawRecord {
+function inventPerson(random: SeededRandom, number: number, company: SampleCompany, at: number): Fields {
   const country = getCountry(company.country)
   const names = random.namesIn(country.language)
   const [first, last] = [names.person.firstName(), names.person.lastName()]
@@ -217,13 +218,7 @@ const emailPatterns: readonly ((first: string, last: string) => string)[] = [
   (first) => first,
 ]
 
-function inventEmails(
-  random: SeededRandom,
-  first: string,
-  last: string,
-  domain: string,
-  at: number,
-): RawRecord {
+function inventEmails(random: SeededRandom, first: string, last: string, domain: string, at: number): Fields {
   const [given, family] = [foldText(first).replaceAll(' ', '-'), foldText(last).replaceAll(' ', '')]
   const local = emailPatterns[at % emailPatterns.length]?.(given, family) ?? given
   const known = random.chance(0.75) ? { email: `${local}@${domain}`, email_status: pickStatus(random) } : {}
@@ -239,7 +234,7 @@ function inventEmails(
 const pickStatus = (random: SeededRandom): string =>
   random.chance(0.8) ? 'valid' : random.chance(0.75) ? 'risky' : 'invalid'
 
-function inventPhones(random: SeededRandom, country: SampleCountry): RawRecord {
+function inventPhones(random: SeededRandom, country: SampleCountry): Fields {
   const number = random.chance(0.45) ? inventPhone(random, country) : undefined
   if (number === undefined) return {}
   return { phones: [number], ...(random.chance(0.3) ? { messenger: random.chance(0.7) } : {}) }
@@ -255,7 +250,7 @@ export function* sampleCompanies(
   random: SeededRandom,
   wanted: number,
   made: SampleCompany[],
-): Generator<RawRecord> {
+): Generator<Fields> {
   const taken = new Set<string>()
   for (const company of fixedCompanies.map(toFixedRecord)) {
     yield rememberCompany(addHistory(random, company, true), made, taken)
@@ -269,7 +264,7 @@ export function* sampleCompanies(
 }
 
 /** Returns one of the companies that every sample begins with, regardless of its size and seed. */
-function toFixedRecord({ founded, ...company }: (typeof fixedCompanies)[number], at: number): RawRecord {
+function toFixedRecord({ founded, ...company }: (typeof fixedCompanies)[number], at: number): Fields {
   const { name: country, currency } = getCountry(company.country)
   const place = `${company.city}, ${country}`
   return {
@@ -287,14 +282,14 @@ function toFixedRecord({ founded, ...company }: (typeof fixedCompanies)[number],
   }
 }
 
-function rememberCompany(company: RawRecord, made: SampleCompany[], taken: Set<string>): RawRecord {
-  const { name, domain, country, city, headcount } = company as RawRecord & SampleCompany
+function rememberCompany(company: Fields, made: SampleCompany[], taken: Set<string>): Fields {
+  const { name, domain, country, city, headcount } = company as Fields & SampleCompany
   taken.add(domain)
   made.push({ name, domain, country, city, headcount })
   return company
 }
 
-function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<string>): RawRecord {
+function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<string>): Fields {
   const country = random.pick(countries)
   const core = `${random.pick(nameBeginnings)} ${random.pick(nameEndings)}`
   const form = random.chance(0.8) ? random.pick(country.forms) : ''
@@ -341,7 +336,7 @@ function inventPhone(random: SeededRandom, country: SampleCountry): string | und
 }
 
 /** Adds details of the company's technologies, and its headcount history. */
-function addHistory(random: SeededRandom, company: RawRecord, withDepartments: boolean): RawRecord {
+function addHistory(random: SeededRandom, company: Fields, withDepartments: boolean): Fields {
   const slugs = company.technologies as readonly string[]
   return {
     ...company,
@@ -350,14 +345,14 @@ function addHistory(random: SeededRandom, company: RawRecord, withDepartments: b
   }
 }
 
-function inventTechnologyUse(random: SeededRandom, slug: string): RawRecord {
+function inventTechnologyUse(random: SeededRandom, slug: string): Fields {
   const known = technologies.find((technology) => technology.slug === slug)
   return { slug, ...known, confidence: random.integer(2, 10) / 10, job_mentions: random.integer(0, 40) }
 }
 
 const departments = { Engineering: 0.35, Sales: 0.2, Marketing: 0.1, Operations: 0.15 } as const
 
-function inventHistory(random: SeededRandom, headcount: number, withDepartments: boolean): RawRecord[] {
+function inventHistory(random: SeededRandom, headcount: number, withDepartments: boolean): Fields[] {
   const monthly = random.faker.number.float({ min: -0.015, max: 0.04 })
   const shares = Object.entries({ All: 1, ...(withDepartments ? departments : {}) })
   const months = withDepartments ? Array.from({ length: 14 }, (_, month) => month) : [0, 3, 6, 12]

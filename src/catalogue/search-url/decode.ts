@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ApiError, isRefusal } from '../../api/calls/errors.js'
+import type { DecodedSearch } from '../../api/ports/ports.js'
 import { bounds, isClean, wrongSearchUrl } from '../../api/schemas/fields.js'
 import { resultOr } from '../../api/values/objects.js'
 import { networkOrigin, premiumPathOf, type SearchPage, searchPageOf } from '../../api/values/url.js'
-import type { DecodedSearch } from '../../engine/ports/ports.js'
 import { parseProfile } from '../normalize/profile.js'
 import { shorten } from '../normalize/readers.js'
 import {

@@ -1,4 +1,4 @@
-import type { CompanyFilters, DecodedSearch } from '../../engine/ports/ports.js'
+import type { CompanyFilters, DecodedSearch } from '../../api/ports/ports.js'
 import type { FilterValueKind } from './grammar.js'
 
 type PeopleFilter = keyof Extract<DecodedSearch, { kind: 'people' }>['filters']

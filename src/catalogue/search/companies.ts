@@ -1,4 +1,4 @@
-import type { CompanyFilters, PageRequest } from '../../engine/ports/ports.js'
+import type { CompanyFilters, PageRequest } from '../../api/ports/ports.js'
 import { type Connection, readNumber } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, every, parseKeyword } from '../full-text/keyword.js'

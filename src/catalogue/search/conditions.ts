@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
+import type { GrowthFilters, PeopleFilters, UnknownCompanies } from '../../api/ports/ports.js'
 import { companySizes } from '../../api/schemas/enumerations.js'
 import { parseNetworkUrl } from '../../api/values/url.js'
-import type { GrowthFilters, PeopleFilters, UnknownCompanies } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import {

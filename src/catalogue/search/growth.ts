@@ -1,5 +1,5 @@
+import type { GrowthFilters } from '../../api/ports/ports.js'
 import { functions } from '../../api/schemas/enumerations.js'
-import type { GrowthFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/keyword.js'
 import { foldText } from '../normalize/name.js'

@@ -1,4 +1,4 @@
-import type { HiringFilters } from '../../engine/ports/ports.js'
+import type { HiringFilters } from '../../api/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import {

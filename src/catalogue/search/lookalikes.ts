@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
+import type { LookalikeFilters, Similarity } from '../../api/ports/ports.js'
 import { type Connection, fillSql } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import similaritySql from '../dialect/similarity.sql'

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
+import type { PeopleFilters, ProfileFilters } from '../../api/ports/ports.js'
 import { liveOnlyFilters, years } from '../../api/schemas/enumerations.js'
 import { isGiven } from '../../api/schemas/fields.js'
-import type { PeopleFilters, ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import {

@@ -1,5 +1,6 @@
-import type { PageRequest, RecordOf, ResultPage, Searches, SearchKind } from '../../engine/ports/ports.js'
-import type { Awaitable, Connection } from '../../storage/driver/connection.js'
+import type { PageRequest, RecordOf, ResultPage, Searches, SearchKind } from '../../api/ports/ports.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import type { Connection } from '../../storage/driver/connection.js'
 
 /** Answers one kind of search from the catalogue. 422 names an unsupported filter. */
 export interface Searcher<K extends SearchKind> {

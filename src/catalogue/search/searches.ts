@@ -6,7 +6,7 @@ import type {
   ResultPage,
   Search,
   SearchKind,
-} from '../../engine/ports/ports.js'
+} from '../../api/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, countRows, every, isOneOf } from '../full-text/keyword.js'

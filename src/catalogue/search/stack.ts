@@ -1,4 +1,4 @@
-import type { StackFilters, TechnologiesFound } from '../../engine/ports/ports.js'
+import type { StackFilters, TechnologiesFound } from '../../api/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, ifAny, isOneOf, not } from '../full-text/keyword.js'
 import { toAccount } from '../records/match-company.js'

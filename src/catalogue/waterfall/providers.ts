@@ -1,4 +1,4 @@
-import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
+import type { Contact, FoundEmail, Provider } from '../../api/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { matchPerson } from '../lookup/lookups.js'
 import { foldText } from '../normalize/name.js'

@@ -1,5 +1,5 @@
 import type { Refusal } from '../../api/calls/errors.js'
-import type { Ids } from '../../engine/ports/ports.js'
+import type { Ids } from '../../api/ports/ports.js'
 import { type Connection, insertInto, type Value } from '../../storage/driver/connection.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { isInvalid } from '../normalize/readers.js'

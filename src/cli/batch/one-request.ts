@@ -13,7 +13,7 @@ import {
   quoteItems,
   readItems,
 } from '../../runs/items.js'
-import { openKnownRows } from '../../runs/known-lists.js'
+import { openKnownRows } from '../../runs/lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'

@@ -1,5 +1,5 @@
 import { convertSheet } from '../../csv/workbook/convert.js'
-import type { ListPorts } from '../../runs/known-lists.js'
+import type { ListPorts } from '../../runs/lists.js'
 import type { RunHome, RunPorts } from '../../runs/ports.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'

@@ -1,5 +1,5 @@
+import type { Sender, Vendors } from '../../api/ports/ports.js'
 import { once } from '../../api/values/objects.js'
-import type { Sender, Vendors } from '../../engine/ports/ports.js'
 import type { Machine, TargetOptions } from '../context/context.js'
 import { providerKeyName, storedKey } from '../context/credentials.js'
 import type { openEngineStore } from '../context/open-databases.js'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
+import type { Clock, Contact } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
@@ -12,7 +13,6 @@ import {
   type SubjectMatcher,
 } from '../../storage/erasure/traversal.js'
 import { engineTime } from '../clock.js'
-import type { Clock, Contact } from '../ports/ports.js'
 import { dropRepliesOfRun } from '../settlement/settlement.js'
 import {
   type AsyncJob,

@@ -1,11 +1,11 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
+import type { Clock, Ids } from '../../api/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime, nextRenewal } from '../clock.js'
 import { addMovement, readBalances } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/payloads.js'
-import type { Clock, Ids } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/access.js'
 import {
   findWorkspace,

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
+import type { Awaitable } from '../../api/values/objects.js'
 import {
-  type Awaitable,
   addRow,
   boundText,
   type Connection,

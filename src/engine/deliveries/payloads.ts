@@ -1,10 +1,10 @@
 import { isRefusal, Refusal } from '../../api/calls/errors.js'
+import type { Account, Ids } from '../../api/ports/ports.js'
 import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { toJson } from '../../api/values/json.js'
 import type { EventName } from '../../api/webhooks/events.js'
 import { newSecret } from '../../api/webhooks/signature.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import type { Account, Ids } from '../ports/ports.js'
 import {
   type Delivery,
   listSigningSecrets,

@@ -8,10 +8,11 @@ import {
 import { ApiError, isRefusal, Refusal, toRefusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
+import type { Clock, Ids } from '../../api/ports/ports.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf } from '../clock.js'
 import { AutoResetEvent } from '../jobs/pool.js'
-import type { Clock, Ids } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
 import {
   type AnsweredChunk,

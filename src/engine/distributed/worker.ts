@@ -3,11 +3,11 @@ import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errorBody, failureOf, isRefusal } from '../../api/calls/errors.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
+import type { Clock, Ids } from '../../api/ports/ports.js'
 import { type Driver, dueWork } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import type { Clock, Ids } from '../ports/ports.js'
 import type { RowCaller } from '../settlement/settlement.js'
 import {
   answerChunk,

@@ -1,6 +1,6 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Account, CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
+import type { Account, CompanyQuery, Headcount, JobPosting } from '../../api/ports/ports.js'
 import { newNotes } from '../records/waterfall.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'

@@ -1,10 +1,10 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
+import type { Asking, Contact } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createFinishedJob, type NewJob } from '../credits/accept.js'
-import type { Asking, Contact } from '../ports/ports.js'
 import {
   type ContactResult,
   outsideOf,

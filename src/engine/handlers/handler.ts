@@ -1,9 +1,10 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
+import type { Asking, Ids, Source, Vendors } from '../../api/ports/ports.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { NewJob } from '../credits/accept.js'
 import type { Used } from '../credits/cost.js'
-import type { Asking, Ids, Source, Vendors } from '../ports/ports.js'
 import type { Principal } from '../tables/members.js'
 
 /** The input of a handler. Everything that can refuse the request has been checked. */

@@ -1,8 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Connection } from '../../storage/driver/connection.js'
-import type { NewJob } from '../credits/accept.js'
 import type {
   Account,
   DecodedSearch,
@@ -12,7 +10,9 @@ import type {
   SearchKind,
   Source,
   UnknownCompanies,
-} from '../ports/ports.js'
+} from '../../api/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import type { NewJob } from '../credits/accept.js'
 import { findList, findListByNumber, listMatchedAccounts } from '../tables/lists.js'
 import type { HandlerContext } from './handler.js'
 

@@ -1,7 +1,7 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
-import type { Account, TechnologiesFound } from '../ports/source.js'
+import type { Account, TechnologiesFound } from '../../api/ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import {
   filtersOf,

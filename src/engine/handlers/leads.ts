@@ -1,7 +1,7 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
+import type { PeopleFilters, Person, PersonQuery, Search } from '../../api/ports/ports.js'
 import { tenureAt } from '../../api/values/dates.js'
-import type { PeopleFilters, Person, PersonQuery, Search } from '../ports/ports.js'
 import { newNotes } from '../records/waterfall.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {

@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
-import type { Ids } from '../ports/ports.js'
+import type { Ids } from '../../api/ports/ports.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { ListPosition, Slice } from '../tables/record-table.js'
 import type { HandlerContext } from './handler.js'
 

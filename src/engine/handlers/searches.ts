@@ -1,8 +1,8 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
+import type { Lead } from '../../api/ports/ports.js'
 import { releaseHold } from '../credits/ledger.js'
 import { toFoundCompany } from '../deliveries/payloads.js'
-import type { Lead } from '../ports/ports.js'
 import {
   type AsyncJob,
   countJobs,

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../ports/ports.js'
+import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../../api/ports/ports.js'
 import { newNotes, notAsked, type VendorNotes } from '../records/waterfall.js'
 import type { HandlerContext } from './handler.js'
 

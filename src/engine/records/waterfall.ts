@@ -1,8 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
-import type { Awaitable } from '../../storage/driver/connection.js'
-import { costOf, type Used } from '../credits/cost.js'
 import type {
   Asking,
   Contact,
@@ -13,7 +11,9 @@ import type {
   Source,
   VendorKind,
   Vendors,
-} from '../ports/ports.js'
+} from '../../api/ports/ports.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import { costOf, type Used } from '../credits/cost.js'
 import type { Enrichment, WaterfallAsk } from '../tables/jobs.js'
 
 /** A contact's result, as it is stored and delivered. */

@@ -1,11 +1,11 @@
 import sha256 from 'fast-sha256'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
+import type { Clock, Ids } from '../../api/ports/ports.js'
 import type { Fields } from '../../api/values/objects.js'
 import { searchPageOf } from '../../api/values/url.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import type { Clock, Ids } from '../ports/ports.js'
 import { findPrincipal, findPrincipalOfKey, type Principal, type Workspace } from '../tables/members.js'
 
 /** Real time, in which refusals are slowed down. */

@@ -1,8 +1,8 @@
 import type { Caller, Layer } from '../../api/calls/caller.js'
 import { ApiError, Refusal, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
+import type { Clock } from '../../api/ports/ports.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import type { Clock } from '../ports/ports.js'
 import type { Principal } from '../tables/members.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 

@@ -2,9 +2,10 @@ import type { Caller, RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
+import type { Ids } from '../../api/ports/ports.js'
 import { toJson } from '../../api/values/json.js'
+import type { Awaitable } from '../../api/values/objects.js'
 import {
-  type Awaitable,
   addRow,
   type Connection,
   type Driver,
@@ -18,7 +19,6 @@ import {
 import { startHeartbeat } from '../clock.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
-import type { Ids } from '../ports/ports.js'
 import type { Principal } from '../tables/members.js'
 import {
   dropClaim,

@@ -1,10 +1,5 @@
-import {
-  type Awaitable,
-  type Connection,
-  mapResult,
-  perDialect,
-  readNumber,
-} from '../../storage/driver/connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import { type Connection, mapResult, perDialect, readNumber } from '../../storage/driver/connection.js'
 import { freeSql, freeValues, type Lease } from './lease.js'
 
 /** A distributed run, as its command stores it. */

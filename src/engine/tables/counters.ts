@@ -1,4 +1,5 @@
-import { type Awaitable, type Connection, send } from '../../storage/driver/connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import { type Connection, send } from '../../storage/driver/connection.js'
 
 /** A counted window, day, week or month of an owner. */
 export interface Counter {

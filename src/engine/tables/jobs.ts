@@ -1,5 +1,6 @@
 import type { VendorSpending } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
+import type { Contact, ContactType, Search } from '../../api/ports/ports.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import {
   type Connection,
@@ -11,7 +12,6 @@ import {
   send,
   type Value,
 } from '../../storage/driver/connection.js'
-import type { Contact, ContactType, Search } from '../ports/source.js'
 import { freeSql, freeValues, type Lease } from './lease.js'
 import { booleans, json, plain, RecordTable, type Slice } from './record-table.js'
 

@@ -1,10 +1,10 @@
+import type { CompanyQuery } from '../../api/ports/ports.js'
 import {
   type Connection,
   insertList as insertRows,
   readNumber,
   type Value,
 } from '../../storage/driver/connection.js'
-import type { CompanyQuery } from '../ports/ports.js'
 import { plain, RecordTable } from './record-table.js'
 
 /** A list of companies; its import is the job with its id. */

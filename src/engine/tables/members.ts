@@ -1,5 +1,5 @@
+import type { Awaitable } from '../../api/values/objects.js'
 import {
-  type Awaitable,
   boundText,
   type Connection,
   type Driver,

@@ -1,4 +1,5 @@
-import { type Awaitable, type Connection, perDialect } from '../../storage/driver/connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import { type Connection, perDialect } from '../../storage/driver/connection.js'
 
 export interface StoredReply {
   readonly fingerprint: string

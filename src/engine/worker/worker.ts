@@ -1,6 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { isUnreachable } from '../../api/calls/retry.js'
 import { operation } from '../../api/operations/table.js'
+import type { FoundLead, Lead } from '../../api/ports/ports.js'
 import { networkOrigin } from '../../api/values/url.js'
 import { dueWork } from '../../storage/driver/connection.js'
 import { engineTime, leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
@@ -8,7 +9,6 @@ import type { Used } from '../credits/cost.js'
 import { runChunkWorker } from '../distributed/worker.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import type { FoundLead, Lead } from '../ports/ports.js'
 import { outsideOf, runWaterfall, toContactRecord } from '../records/waterfall.js'
 import {
   claimDelivery,

@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { Awaitable, Connection, Driver } from '../driver/connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import type { Connection, Driver } from '../driver/connection.js'
 
 /** Statements that bring a database to a version of its schema. They never change after a release. */
 export interface Migration {

@@ -1,7 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-
-/** A value or a promise of it: SQLite returns at once, PostgreSQL later, and the rules work with both. */
-export type Awaitable<T> = T | Promise<T>
+import type { Awaitable } from '../../api/values/objects.js'
 
 /**
  * Thrown by a transaction that inserts a row which exists already, as another process did the same; or by one that may have

@@ -1,12 +1,6 @@
 import { parseExact, toJson } from '../../api/values/json.js'
-import {
-  type Awaitable,
-  type Connection,
-  type Driver,
-  readBehind,
-  type StoredRow,
-  type Value,
-} from '../driver/connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import { type Connection, type Driver, readBehind, type StoredRow, type Value } from '../driver/connection.js'
 
 /** Recognises the person who is to be erased in values and texts. */
 export interface SubjectMatcher {

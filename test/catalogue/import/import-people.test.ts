@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import words from '../../fixtures/exports/status-words.json' with { type: 'json' }
 import { perTest } from '../../support/each.js'
 import { bytesOf, exported, openWith } from '../open.js'
@@ -19,7 +19,7 @@ const catalogue = perTest(() =>
 const people = () => exported(catalogue, 'people')
 
 describe('people that are imported', () => {
-  const take = (...given: RawRecord[]) => catalogue.importRecords('people', given)
+  const take = (...given: Fields[]) => catalogue.importRecords('people', given)
 
   it('are the same by profile url, else by email, else by name with company', async () => {
     await take({
@@ -120,7 +120,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it.each<[string, RawRecord]>([
+  it.each<[string, Fields]>([
     ['domain', { company_domain: 'https://www.acme.example/team' }],
     ['profile url', { company_network_url: 'https://fr.network.example/company/ACME/' }],
     ['name', { company_name: 'Acme Robotics' }],
@@ -156,7 +156,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it.each<[string, RawRecord, string]>([
+  it.each<[string, Fields, string]>([
     ['a name without a company', { full_name: 'Jane Doe' }, 'a person needs'],
     ['an address that is none', { email: 'jane' }, 'email: '],
     [
@@ -189,7 +189,7 @@ describe('people that are imported', () => {
 })
 
 describe('jobs that are imported', () => {
-  const take = (...given: RawRecord[]) => catalogue.importRecords('jobs', given)
+  const take = (...given: Fields[]) => catalogue.importRecords('jobs', given)
 
   it('are the same by url, else by company, title, location and date', async () => {
     const job = {
@@ -222,7 +222,7 @@ describe('jobs that are imported', () => {
     ])
   })
 
-  it.each<[string, RawRecord, string]>([
+  it.each<[string, Fields, string]>([
     ['no title', { company_domain: 'acme.example' }, 'job_title'],
     ['no company', { job_title: 'Welder' }, 'company_domain'],
     ['a company that nobody knows', { job_title: 'Welder', company_name: 'Ghost' }, "'Ghost'"],
@@ -232,7 +232,7 @@ describe('jobs that are imported', () => {
 })
 
 describe('posts that are imported', () => {
-  const take = (...given: RawRecord[]) => catalogue.importRecords('posts', given)
+  const take = (...given: Fields[]) => catalogue.importRecords('posts', given)
   const post = {
     post_url: 'https://www.network.example/posts/1/',
     author_profile_url: profile('jane'),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Connection, Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
@@ -10,7 +10,7 @@ const profile = (slug: string) => `https://www.network.example/company/${slug}`
 
 describe('companies that are imported', () => {
   const catalogue = perTest(openEmpty)
-  const take = (...companies: RawRecord[]) => catalogue.importRecords('companies', companies)
+  const take = (...companies: Fields[]) => catalogue.importRecords('companies', companies)
 
   it('are added once, then updated with the new values', async () => {
     expect(await take({ domain: 'acme.example', name: 'Acme', city: 'Lyon' })).toMatchObject({
@@ -73,7 +73,7 @@ describe('companies that are imported', () => {
     })
   })
 
-  it.each<[string, RawRecord, string]>([
+  it.each<[string, Fields, string]>([
     ['nothing that identifies it', { name: 'Acme' }, 'needs a domain'],
     ['text for a domain', { domain: 'not a domain' }, 'domain: no website domain'],
     ['a mailbox at a host of many', { domain: 'ada@gmail.com' }, 'domain: no website domain'],
@@ -101,7 +101,7 @@ describe('companies that are imported', () => {
     ])
   })
 
-  it.each(casesOf<[string, RawRecord, string]>('catalogue/import/import/are-read-without-which'))(
+  it.each(casesOf<[string, Fields, string]>('catalogue/import/import/are-read-without-which'))(
     'are read without %s, which is counted and named',
     async (_, company, field) => {
       const report = await take({ domain: 'x.example' }, { ...company, city: 'Paris' })

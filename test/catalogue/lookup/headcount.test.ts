@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Account } from '../../../src/api/ports/ports.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
-import type { Account } from '../../../src/engine/ports/ports.js'
 import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { exported, openEmpty, openWith, stillClock } from '../open.js'

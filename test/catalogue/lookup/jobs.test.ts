@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Account, JobFilters } from '../../../src/api/ports/ports.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
-import type { Account, JobFilters } from '../../../src/engine/ports/ports.js'
 import { casesOf } from '../../support/fixtures.js'
 import { exported, openEmpty, openWith, stillClock } from '../open.js'
 

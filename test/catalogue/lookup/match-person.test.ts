@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { PersonQuery } from '../../../src/api/ports/ports.js'
 import { personRecord } from '../../../src/api/schemas/records.js'
-import type { PersonQuery } from '../../../src/engine/ports/ports.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'

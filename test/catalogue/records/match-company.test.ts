@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CompanyQuery } from '../../../src/engine/ports/ports.js'
+import type { CompanyQuery } from '../../../src/api/ports/ports.js'
 import { perFile } from '../../support/each.js'
 import { openWith } from '../open.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { storedNumber } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
@@ -61,8 +61,8 @@ const freelancer = { ...jane, company_domain: undefined }
 interface Held {
   readonly what: string
   readonly hasSample?: boolean
-  readonly own?: readonly RawRecord[]
-  readonly people?: readonly RawRecord[]
+  readonly own?: readonly Fields[]
+  readonly people?: readonly Fields[]
   readonly found: object | undefined
 }
 

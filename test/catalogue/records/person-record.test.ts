@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
+import type { Lead } from '../../../src/api/ports/ports.js'
 import { leadAndCompany } from '../../../src/api/schemas/records.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import type { Lead } from '../../../src/engine/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import { openWith, stillClock } from '../open.js'
 
-async function leadOf(person: RawRecord): Promise<Lead> {
+async function leadOf(person: Fields): Promise<Lead> {
   const catalogue = await openWith([{ domain: 'acme.example', name: 'Acme' }])
   const { rejected } = await catalogue.importRecords('people', [{ first_name: 'Ada', ...person }])
   expect(rejected).toEqual([])

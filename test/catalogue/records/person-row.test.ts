@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
+import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import { casesOf } from '../../support/fixtures.js'
 import { openEmpty, stillClock } from '../open.js'
 

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { kinds, type RawRecord } from '../../../src/catalogue/kinds/kind.js'
+import type { Fields } from '../../../src/api/values/objects.js'
+import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample, sampleData } from '../../../src/catalogue/sample/sample.js'
 import { perFile } from '../../support/each.js'
 import { openEmpty, stillClock } from '../open.js'
@@ -26,7 +27,7 @@ describe('the sample', () => {
   })
 
   it('begins with the same companies whatever the seed', async () => {
-    const known = ({ name, domain, headcount }: RawRecord) => ({ name, domain, headcount })
+    const known = ({ name, domain, headcount }: Fields) => ({ name, domain, headcount })
     expect((await made(1)).companies.slice(0, 25).map(known)).toEqual(
       (await made(2)).companies.slice(0, 25).map(known),
     )
@@ -61,7 +62,7 @@ describe('the sample', () => {
   it('has a year of headcounts that end with the current headcount', async () => {
     const { companies } = await made(1)
     for (const { headcount, headcount_history } of companies) {
-      const all = (headcount_history as RawRecord[]).filter(({ department }) => department === 'All')
+      const all = (headcount_history as Fields[]).filter(({ department }) => department === 'All')
       expect(all.length).toBeGreaterThan(12)
       expect(all[0]).toEqual({ date: '2026-03-10', department: 'All', headcount })
     }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
+import type { DecodedSearch } from '../../../src/api/ports/ports.js'
 import {
   companySizes,
   companyTypes,
@@ -9,7 +10,6 @@ import {
   years,
 } from '../../../src/api/schemas/enumerations.js'
 import { decodeSearchUrl, encodeSearchUrl } from '../../../src/catalogue/search-url/decode.js'
-import type { DecodedSearch } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 
 const seed = Number(process.env.SEED ?? 20_260_311)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { CompanyFilters } from '../../../src/engine/ports/ports.js'
+import type { CompanyFilters } from '../../../src/api/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches, largestFirst } from '../naive.js'
 import { openWith, stillClock } from '../open.js'

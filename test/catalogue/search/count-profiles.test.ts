@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
-import type { ProfileFilters } from '../../../src/engine/ports/ports.js'
+import type { ProfileFilters } from '../../../src/api/ports/ports.js'
 import { perFile } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 import { openWith } from '../open.js'

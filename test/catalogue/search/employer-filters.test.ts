@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
+import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import { perFile } from '../../support/each.js'
 import { openWith, stillClock } from '../open.js'
 

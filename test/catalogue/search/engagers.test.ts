@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EngagerFilters } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import type { EngagerFilters } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { openEmpty, openWith, stillClock } from '../open.js'
 import { limits, seed } from '../signals.js'
@@ -16,7 +16,7 @@ const search = (engagement: EngagerFilters['engagement'], url = post_url) =>
 const profile = (name: string) => `https://www.network.example/in/${name}`
 
 /** A person whom posts may know by name and by id. */
-const person = (number: number): RawRecord => ({
+const person = (number: number): Fields => ({
   full_name: `Ada Byron ${number}`,
   network_id: `ACoAAB${number}`,
   network_profile_url: profile(`p${number}`),

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { GrowthFilters } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import type { GrowthFilters } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
@@ -49,7 +49,7 @@ interface Figures {
 /** What the catalogue answers of a company's departments, by their names in small letters. */
 async function figuresOf(
   catalogue: Catalogue,
-  { domain }: RawRecord,
+  { domain }: Fields,
 ): Promise<Readonly<Record<string, Figures>>> {
   const departments = Object.entries((await catalogue.headcount({ domain: String(domain) }, [])) ?? {})
   const figures = departments.map(([name, now]) => [
@@ -70,7 +70,7 @@ const departmentOf = ({ department }: GrowthFilters): string =>
   department === '25' ? 'sales' : (department ?? 'all').toLowerCase()
 
 function matches(
-  company: RawRecord,
+  company: Fields,
   figures: Readonly<Record<string, Figures>>,
   filters: GrowthFilters,
 ): boolean {
@@ -119,7 +119,7 @@ describe('a search by growth', () => {
     )
   })
 
-  const grown = (number: number, before: number, after: number, sales?: number): RawRecord => ({
+  const grown = (number: number, before: number, after: number, sales?: number): Fields => ({
     domain: `c${number}.example`,
     headcount_history: [
       { date: '2025-03-01', headcount: before },

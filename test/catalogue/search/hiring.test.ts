@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { HiringFilters } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import type { HiringFilters } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
@@ -64,7 +64,7 @@ const holdsAny = (text: string | undefined, some: readonly string[]): boolean =>
     ` ${(text ?? '').toLowerCase().replaceAll(',', '')} `.includes(` ${phrase.toLowerCase()} `),
   )
 
-type GivenJob = RawRecord & {
+type GivenJob = Fields & {
   job_title: string
   description?: string
   date_posted?: string
@@ -72,7 +72,7 @@ type GivenJob = RawRecord & {
 }
 
 /** Whether a job matches, one filter after the other. */
-function matches(job: GivenJob, company: RawRecord, filters: Partial<HiringFilters>): boolean {
+function matches(job: GivenJob, company: Fields, filters: Partial<HiringFilters>): boolean {
   const place = job.country_code
     ? { country: job.country_code, city: String(job.job_location ?? '').split(',')[0] }
     : { country: company.country, city: company.city }
@@ -160,7 +160,7 @@ describe('a search by jobs', () => {
       'Working Student Sales',
     ]
     beforeAll(async () => {
-      const firms: readonly RawRecord[] = [
+      const firms: readonly Fields[] = [
         { name: 'Lumen Conseil', industry: 'Utilities' },
         { name: 'Birch', industry: 'Staffing and Recruiting' },
         { name: 'Cedar', industry_id: '11' },

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { LookalikeFilters, Similarity } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { similarityScale, weights } from '../../../src/catalogue/search/lookalikes.js'
-import type { LookalikeFilters, Similarity } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
@@ -30,7 +30,7 @@ const withAdded = ({
 }: {
   technologies: string[]
   before: number | undefined
-}): RawRecord => ({
+}): Fields => ({
   technologies,
   headcount_history:
     before === undefined
@@ -49,7 +49,7 @@ interface Traits {
   readonly growth: number | undefined
 }
 
-function traitsOf(company: RawRecord): Traits {
+function traitsOf(company: Fields): Traits {
   const usual: Readonly<Record<string, number>> = { 'Self-employed': 1, '1-10': 5, '11-50': 25 }
   const [after, before] = company.headcount_history as { headcount: number }[]
   return {
@@ -62,7 +62,7 @@ function traitsOf(company: RawRecord): Traits {
 }
 
 /** How much a company resembles another one; the weights are those of the documentation. */
-function similarity(companies: readonly RawRecord[], example: RawRecord, other: RawRecord): Similarity {
+function similarity(companies: readonly Fields[], example: Fields, other: Fields): Similarity {
   const [one, two] = [traitsOf(example), traitsOf(other)]
   const users = (slug: string) =>
     companies.filter(({ technologies }) => (technologies as string[]).includes(slug)).length
@@ -138,7 +138,7 @@ describe('a search for lookalikes', () => {
 
   describe('of several companies', () => {
     let catalogue: Catalogue
-    const company = (number: number, more: RawRecord): RawRecord => ({
+    const company = (number: number, more: Fields): Fields => ({
       domain: `c${number}.example`,
       network_id: String(number),
       ...more,

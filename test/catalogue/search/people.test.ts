@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { personMatches } from '../naive.js'
 import { openEmpty, stillClock } from '../open.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Search } from '../../../src/engine/ports/ports.js'
+import type { Search } from '../../../src/api/ports/ports.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { openEmpty, stillClock } from '../open.js'
 

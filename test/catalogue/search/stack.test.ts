@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { StackFilters } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import type { StackFilters } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches, largestFirst } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
@@ -34,7 +34,7 @@ const shared = ({ included_industries, excluded_industries, company_size }: Part
   ...(company_size && { company_size }),
 })
 
-function matches(company: RawRecord, filters: Partial<StackFilters>): boolean {
+function matches(company: Fields, filters: Partial<StackFilters>): boolean {
   const { stacks = [], stack_match, excluded_stacks = [], ...rest } = filters
   const used = company.technologies as readonly string[]
   const uses = (slug: string) => used.includes(slug.toLowerCase())

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import type { Contact, ContactType } from '../../../src/engine/ports/ports.js'
+import type { Contact, ContactType } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import { runWaterfall } from '../../../src/engine/records/waterfall.js'
 import { perFile } from '../../support/each.js'
 import { openWith } from '../open.js'
@@ -11,8 +11,8 @@ const at = (slug: string) => `https://www.network.example/in/${slug}`
 const staff = (
   domain: string,
   address: (first: string, last: string) => string,
-  more: RawRecord = {},
-): RawRecord[] =>
+  more: Fields = {},
+): Fields[] =>
   [
     ['Grace', 'Hopper'],
     ['Alan', 'Turing'],
@@ -31,7 +31,7 @@ const companies = [
   })),
 ]
 
-const people: RawRecord[] = [
+const people: Fields[] = [
   ...staff('acme.example', (first, last) => `${first}.${last}@acme.example`),
   {
     first_name: 'Ada',

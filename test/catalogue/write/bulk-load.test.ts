@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite.js'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
-import type { RawRecord, RecordKind } from '../../../src/catalogue/kinds/kind.js'
+import type { RecordKind } from '../../../src/catalogue/kinds/kind.js'
 import { isGeneratedId } from '../../../src/catalogue/records/write-person.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
@@ -38,10 +39,10 @@ const indexes = (driver: Driver) =>
   )
 const isUnbuilt = (driver: Driver) => driver.read((connection) => sqliteLoad.hasDeferredIndexes(connection))
 
-const people = (from: number, to: number): RawRecord[] =>
+const people = (from: number, to: number): Fields[] =>
   Array.from({ length: to - from }, (_, at) => ({ email: `p${from + at}@c.example` }))
 
-const companies = (from: number, to: number): RawRecord[] =>
+const companies = (from: number, to: number): Fields[] =>
   Array.from({ length: to - from }, (_, at) => ({
     domain: `c${from + at}.example`,
     name: `Company ${from + at}`,
@@ -202,7 +203,7 @@ describe('during an import into an empty table', () => {
 
 describe('an import into an empty table', () => {
   /** Whatever is made at random: its form is compared, not its value. */
-  const comparable = ({ id: _, network_id, ...record }: RawRecord): RawRecord => ({
+  const comparable = ({ id: _, network_id, ...record }: Fields): Fields => ({
     ...record,
     ...(typeof network_id === 'string'
       ? { network_id: isGeneratedId(network_id) ? 'made' : network_id }
@@ -210,7 +211,7 @@ describe('an import into an empty table', () => {
   })
 
   /** Imports records into a catalogue with another record, or into an empty one; answers all that can be asked. */
-  async function resultOf(kind: RecordKind, records: readonly RawRecord[], first: readonly RawRecord[]) {
+  async function resultOf(kind: RecordKind, records: readonly Fields[], first: readonly Fields[]) {
     const driver = openSqlite(':memory:')
     const catalogue = await openEmpty(driver, hurried())
     if (kind === 'people') await catalogue.importRecords('companies', companies(0, 3))
@@ -249,12 +250,12 @@ describe('an import into an empty table', () => {
     title: maybe('CTO', 'CFO'),
     phones: maybe(['+33612345678'], ['+33612345679', '+33612345678']),
   })
-  const filler: Record<'companies' | 'people', (at: number) => RawRecord> = {
+  const filler: Record<'companies' | 'people', (at: number) => Fields> = {
     companies: (at) => ({ domain: `filler${at}.example`, network_id: `9${at}`, name: 'Filler' }),
     people: (at) => ({ network_profile_url: `https://network.example/in/filler${at}`, full_name: 'Fil Ler' }),
   }
 
-  it.each<['companies' | 'people', fc.Arbitrary<RawRecord>]>([
+  it.each<['companies' | 'people', fc.Arbitrary<Fields>]>([
     ['companies', company],
     ['people', person],
   ])('has the same result for %s as one into a table that is not empty', async (kind, record) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { Provider } from '../../../src/api/ports/ports.js'
 import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
-import type { Provider } from '../../../src/engine/ports/ports.js'
 import { claimJob, listRecords } from '../../../src/engine/tables/jobs.js'
 import { runJob } from '../../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Account } from '../../../src/api/ports/ports.js'
 import { blurCompany } from '../../../src/engine/handlers/intents.js'
-import type { Account } from '../../../src/engine/ports/ports.js'
 import { isLong } from '../../support/effort.js'
 
 const nothing: Account = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Sender } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
-import type { Sender } from '../../../src/engine/ports/ports.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { machine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'

@@ -3,9 +3,16 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../../api/values/json.js'
 import type { CsvRow } from '../../../csv/parse.js'
 import type { Match } from '../../../lists/list-index.js'
-import { checkPairs, mapList, pairsFor } from '../../../lists/lists.js'
 import { describeMapping, rowInput } from '../../../runs/input/mapping.js'
-import { type OpenList, openKnown, openListFile, openLists } from '../../../runs/known-lists.js'
+import {
+  checkPairs,
+  mapList,
+  type OpenList,
+  openKnown,
+  openListFile,
+  openLists,
+  pairsFor,
+} from '../../../runs/lists.js'
 import { type Layout, rowFormats } from '../../../runs/output/columns.js'
 import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
 import type { Suppressor } from '../../../suppression/suppressor.js'

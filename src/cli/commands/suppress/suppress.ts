@@ -2,10 +2,9 @@ import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { hasKnownSuffix } from '../../../catalogue/normalize/value-kinds.js'
-import { mapList } from '../../../lists/lists.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
-import { openListFile } from '../../../runs/known-lists.js'
+import { mapList, openListFile } from '../../../runs/lists.js'
 import {
   asRecord,
   keysOf,
