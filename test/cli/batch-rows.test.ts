@@ -75,6 +75,35 @@ describe('--only-missing', () => {
     expect([ended.code, ended.stderr.includes('1 skipped')]).toEqual([0, true])
   })
 
+  it('fills the status of a value with the value, in its column of the file', async () => {
+    const caller = target((_, { first_name: name }) => ({
+      status: 200,
+      body: {
+        full_name: `${name} King`,
+        most_probable_email: name === 'Eve' ? null : 'ada@a.example',
+        most_probable_email_status: 'risky',
+      },
+      credits: 1,
+    }))
+    const people = [
+      'Ada,King,a.example,,old',
+      'Eve,King,a.example,,old',
+      'Ida,King,a.example,i@a.example,valid',
+    ]
+    const csv = `first_name,last_name,company_domain,email,Email Status\n${people.join('\n')}\n`
+    const only = ['--only-missing', 'most_probable_email=email', '--fields', 'most_probable_email']
+    await batch('leads enrich', csv, [...only, '-o', 'out.csv'], { caller })
+    expect(await read('out.csv')).toBe(
+      [
+        'first_name,last_name,company_domain,email,Email Status,_status,_error,_credits,_source',
+        'Ada,King,a.example,ada@a.example,risky,found,,1,lookup',
+        'Eve,King,a.example,,old,found,,1,lookup',
+        'Ida,King,a.example,i@a.example,valid,skipped,,0,',
+        '',
+      ].join('\n'),
+    )
+  })
+
   it('starts a separate run with --only-missing, so a run without it looks the skipped rows up', async () => {
     const caller = target(company)
     await batch('accounts enrich', csv, ['--only-missing', 'phone', '-o', 'out.csv'], { caller })

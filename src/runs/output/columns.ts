@@ -302,11 +302,13 @@ interface OnlyMissing {
   /** Position of the column. */
   readonly at: number
   readonly column: ResultColumn
+  /** The column of the input that says what the value is worth, which changes with it. */
+  readonly status?: { readonly at: number; readonly column: ResultColumn } | undefined
 }
 
 /**
  * Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. The
- * result of `onlyMissing` has no separate column.
+ * result of `onlyMissing` has no separate column, nor has its status.
  */
 export function createLayout(
   input: readonly string[],
@@ -314,7 +316,15 @@ export function createLayout(
   onlyMissing?: OnlyMissing,
 ): Layout<OutputRow> {
   const taken = new Set([...input, ...statusColumns])
-  const shown = results.filter(({ name }) => name !== onlyMissing?.column.name)
+  const inPlace = [onlyMissing?.column.name, onlyMissing?.status?.column.name]
+  const shown = results.filter(({ name }) => !inPlace.includes(name))
+  const completedIn = ({ cells, body }: OutputRow): readonly Pick<OnlyMissing, 'at' | 'column'>[] => {
+    if (!onlyMissing || !isBlank(cells[onlyMissing.at])) return []
+    const { column, status } = onlyMissing
+    return status && !isBlank(displayedCell(valueAt(body, column.path), column))
+      ? [onlyMissing, status]
+      : [onlyMissing]
+  }
   const named = shown.map((column) => ({ ...column, name: freeName(column.name, taken) }))
   const paths = named.map(({ path }) => path)
   const fields = topLevel(shown, taken)
@@ -327,8 +337,8 @@ export function createLayout(
     cells(row) {
       const cells: string[] = []
       for (let at = 0; at < input.length; at++) cells.push(row.cells[at] ?? '')
-      if (onlyMissing && isBlank(cells[onlyMissing.at]))
-        cells[onlyMissing.at] = displayedCell(valueAt(row.body, onlyMissing.column.path), onlyMissing.column)
+      for (const { at, column } of completedIn(row))
+        cells[at] = displayedCell(valueAt(row.body, column.path), column)
       const values = valuesAt(row.body, paths)
       for (const [at, column] of named.entries()) cells.push(displayedCell(values[at], column))
       for (const [name, at] of places) cells[at] = toCell(statusValue(row, name))
@@ -338,8 +348,8 @@ export function createLayout(
       const record: Record<string, unknown> = Object.fromEntries(
         input.map((name, at) => [name, row.cells[at] ?? '']),
       )
-      if (onlyMissing && isBlank(row.cells[onlyMissing.at]))
-        record[input[onlyMissing.at] ?? ''] = valueAt(row.body, onlyMissing.column.path) ?? null
+      for (const { at, column } of completedIn(row))
+        record[input[at] ?? ''] = valueAt(row.body, column.path) ?? null
       for (const { path, name } of fields) record[name] = valueAt(row.body, path) ?? null
       for (const name of written) record[name] = statusValue(row, name)
       return record
@@ -403,7 +413,9 @@ export function findOnlyMissing(
   const wanted = rest.join('=') || field
   const at = columnNamed(header, wanted)
   if (at < 0) throw new Refusal('map.no_column', { field, wanted, near: nearest(wanted, header), header })
-  return { at, column }
+  const status = columns.find(({ name }) => name === `${field}_status`)
+  const statusAt = columnNamed(header, `${wanted}_status`)
+  return { at, column, status: status && statusAt >= 0 ? { at: statusAt, column: status } : undefined }
 }
 
 /** Returns the column that rows may have filled already; `undefined` where all rows are looked up. */
