@@ -17,19 +17,6 @@ const readingForeign = [
 const readBack =
   /\b[mM]essage\)?\s*(?:[!=]==|\.(?:replace|replaceAll|includes|startsWith|endsWith|match|matchAll|search|split|slice|at)\b)|\.(?:test|exec|match)\((?:[\w.?]*\.)?message\)/
 
-/** Files below the command line that name options or commands yet. None may be added. */
-const namingOptions = [
-  'src/api/calls/errors.ts',
-  'src/api/calls/exit-codes.ts',
-  'src/catalogue/search/conditions.ts',
-  'src/runs/bulk.ts',
-  'src/runs/input/mapping.ts',
-  'src/runs/input/table.ts',
-  'src/runs/lists.ts',
-  'src/runs/open-output.ts',
-  'src/runs/run-batch.ts',
-]
-
 /** An option, or a command of ours with what follows, in a text. */
 const optionName =
   /['"`\s]--(?!max-old-space|max-semi-space|encoding=|template=)[a-z][a-z-]+|['"`][^'"`]*\bprospect (?!key|engine')[a-z]+/
@@ -48,7 +35,7 @@ export function messageProblems() {
       .flatMap((line, at) => {
         if (isComment(line)) return []
         const reads = readBack.test(line) && !readingForeign.includes(file)
-        const names = optionName.test(line) && !isUpper(file) && !namingOptions.includes(file)
+        const names = optionName.test(line) && !isUpper(file)
         return [
           ...(reads ? [`${file}:${at + 1} reads a message back; its code and details say the same`] : []),
           ...(names ? [`${file}:${at + 1} names an option or command; src/cli/messages.ts may`] : []),

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { errors } from '../../src/api/calls/errors.js'
+import { type ErrorCode, errors } from '../../src/api/calls/errors.js'
 import { exitCodes } from '../../src/api/calls/exit-codes.js'
 import exitMeanings from '../../src/api/calls/exit-meanings.json' with { type: 'json' }
 import { isPriced, observedNote } from '../../src/api/operations/facts.js'
@@ -13,6 +13,7 @@ import {
   eventNames,
   events,
 } from '../../src/api/webhooks/events.js'
+import { hintOf } from '../../src/cli/context/errors.js'
 import {
   bodyWords,
   eventExamples,
@@ -143,7 +144,7 @@ function errorTable(): string {
     'code' in row ? `\`${row.code}\`` : '',
     row.text,
     row.exit,
-    row.hint,
+    hintOf(name as ErrorCode),
   ])
   return formatTable(['Status', 'Error', '`code` in the body', 'Text', 'Exit', 'What to do'], rows)
 }

@@ -1,8 +1,9 @@
 import { ConnectionLost } from '../api/calls/caller.js'
-import { ApiError, type Details, errors, Refusal } from '../api/calls/errors.js'
+import { ApiError, type Details, errors, type Note, Refusal } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import type { Reading } from '../csv/detect-encoding.js'
 import {
+  hintOf,
   isExitPrompt,
   openQuestion,
   type Report,
@@ -142,6 +143,25 @@ function hintForFile(details: Details): string {
   return meant === undefined ? '' : `Did you mean ${meant}?`
 }
 
+/** What a budget is for, and what to do when it is used up. */
+const budgets: Readonly<Record<string, readonly [of: string, hint: string]>> = {
+  run: ['for this run', 'Raise --max-credits, then resume.'],
+  profiles: ['for this run', 'Raise --max-profiles, then resume.'],
+  day: ['a day', 'Resume tomorrow (UTC), or raise --max-credits-per-day.'],
+  flow: ['for this flow', 'Raise budget: credits: in its file, then run it again.'],
+}
+
+const fileNames: Readonly<Record<string, string>> = {
+  csv: '--csv',
+  out: '-o',
+  rejects: '--rejects',
+  rejectsBeside: '--rejects (by default OUT.rejects.csv)',
+  skipKnown: '--skip-known',
+}
+
+/** Returns the option that names a file of a run; otherwise what it is called where it was given. */
+export const fileNameOf = (name: unknown): string => fileNames[String(name)] ?? String(name)
+
 /** Everything that is refused below the command line, by code. What the API refuses has its texts in `api/calls/errors.ts`. */
 // biome-ignore format: one row, one line
 const messages: Readonly<Record<string, Message>> = {
@@ -151,6 +171,8 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.encoding_uncertain': { text: ({ readings }) => `the encoding is not certain: this is ${(readings as Reading[]).map(({ label, sample }) => `"${sample}" in ${label}`).join(', and ')}. Name the right one with --encoding.` },
   'csv.encoding_unknown': { text: 'The encoding "{label}" is not known. Use a name such as utf-8, utf-16le, windows-1252 or shift_jis.' },
   'csv.encoding_wrong': { text: `this is not valid {label}. ${encodingHint}` },
+  'csv.encoding_recognised': { text: 'Encoding: {label}, such as "{sample}". If that looks wrong, name the right one with --encoding.' },
+  'csv.first_row_is_data': { text: 'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.' },
   'csv.folder': { text: '{path} is a folder. Name a CSV or .xlsx file in it.' },
   'csv.no_header_left': { text: '--skip-lines {count} leaves no header in the beginning of the file.' },
   'csv.no_names': { text: 'this should name the columns, but all its cells are empty.' },
@@ -260,8 +282,8 @@ const messages: Readonly<Record<string, Message>> = {
   'expression.too_long': { text: '{option} is longer than {max,} bytes.', hint: 'Write a shorter condition.' },
   'expression.type': { text: '{option}: {summary} (character {at}).' },
   'list.no_column': { text: '--take names the column "{column}", which no --with file has.', hint: (details) => fill(details.near === undefined ? 'They have: {known"}.' : 'Did you mean "{near}"?', details) },
-  'list.of_companies': { text: '{option} {source} is a list of companies, and the rows are people.', hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
-  'list.of_numbers': { text: '{option} knows companies and people, and these rows are phone numbers.', hint: 'Leave out {option}.' },
+  'list.of_companies': { text: ({ option, source }) => `${fileNameOf(option)} ${source} is a list of companies, and the rows are people.`, hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
+  'list.of_numbers': { text: '--skip-known knows companies and people, and these rows are phone numbers.', hint: 'Leave out --skip-known.' },
   'list.unidentified': { text: (details) => fill(`{name}: no column is recognised as ${details.kind === 'people' ? 'an email address' : 'a domain'}, a profile URL or a name. The file has: {header"}. Choose one, for example: --map ${details.kind === 'people' ? 'email' : 'domain'}="${firstName(details)}"`, details) },
   'listen.failed': { text: 'Cannot listen on {host}, port {port}: {cause}.' },
   'listen.no_address': { text: '{host} is no address of this machine: choose another with --host.' },
@@ -270,8 +292,10 @@ const messages: Readonly<Record<string, Message>> = {
   'listen.port_used': { text: ({ port, receives }) => `Port ${port} is in use: choose another with ${receives ? '--receive-port' : '--port, or 0 for a free one'}.`, hint: receiverHint },
   'listen.unknown_host': { text: '{host} is not a known name: choose another with --host.' },
   'map.filled_twice': { text: ({ field, flag, column, value }) => `--${flag} and the column "${column}" both fill ${field}. Leave out --${flag}, or replace the column in every row with --override ${field}=${quoteWord(String(value))}` },
+  'map.first_row': { text: '"{name}" is read as the name of a column. If it is data, add --no-header.' },
   'map.no_column': { text: (details) => fill(`--only-missing {field}: the file has no column "{wanted}". ${details.near === undefined ? 'It has: {header"}.' : 'Did you mean "{near}"?'} Choose one, for example: --only-missing {field}="{example}"`, { ...details, example: details.near ?? firstName(details) }) },
   'map.not_pair': { text: ({ option, pair }) => `--${option} takes ${pairs[String(option)]}, not "${pair}".` },
+  'map.others': { text: '{columns"} could be {name} too; "{column}" is used. To change that: --map {name}="{other}"' },
   'map.profiles': { text: (details) => fill(`${namedBy(details)} fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
   'map.unidentified': { text: ({ isNamed, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? 'Choose one' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. If it names the columns, choose one'}, for example: --map {field}="{column}"`, details) },
   'map.unknown_name': { text: (details) => fill(`${namedBy(details)} names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
@@ -290,16 +314,19 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
   'provider.none': { text: 'There is no provider {name}.', hint: nearProvider, exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
+  'run.budget_reached': { text: ({ budget, max }) => `Budget reached: ${count(max)} ${budget === 'profiles' ? 'profile' : 'credit'}${max === 1 ? '' : 's'} ${budgets[String(budget)]?.[0]}`, hint: ({ budget }) => budgets[String(budget)]?.[1] ?? '', exit: exitCodes.budget, code: 'budget' },
   'run.file_changed': { text: ({ read, run, place }) => `${read} is not what run ${run} read: it has changed${place ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
   'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
   'run.in_the_way': { text: (details) => fill(`{file} has changed since run {run} read it${elsewhere(details)}, which has {done,} of {total,} rows and is not finished.`, details), hint: (details) => fill(`${details.place ? 'To resume it with the file that it read: prospect runs resume {run}{place} --csv FILE' : 'Put the file back to resume it'}; to start a new run instead, add --fresh, or forget it: prospect runs forget {run}{place}`, details) },
   'run.known_changed': { text: 'A list of --skip-known is not what run {run} read: it has changed.', hint: 'Put it back, or give the whole command again: answers that were paid for are reused.' },
+  'run.known_changed_since': { text: 'A list of --skip-known has changed, so that no row is left out as known.' },
   'run.lock_name': { text: '--lock takes a name of letters, digits, dots, - and _.', hint: 'For example: --lock nightly' },
   'run.locked': { text: ({ of, name, holder }) => `${locked[String(of)]?.(name)} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`, hint: ({ freedAfterMs: ms }) => `Wait until it ends, or stop it.${ms === undefined ? '' : ` One that was killed frees it after ${Number(ms) / 1_000} seconds.`}`, exit: exitCodes.locked, code: 'locked' },
   'run.no_baseline': { text: '--since: {run} is no finished run of this operation with the same options.', hint: 'See: prospect runs list' },
   'run.other_content': { text: ({ file = 'The input from stdin', read, run }) => `${file} has other content than ${read}, as run ${run} read it.`, hint: 'Give the same file with --csv, or start a new run with this one.' },
   'run.other_target': { text: 'Run {run} is for another target: {target}.', hint: 'Choose that target with --profile, --base-url or --local.' },
   'run.request_too_large': { text: ({ file, bytes, max, rows }) => `${file} makes a list of ${formatSize(bytes)}; a list holds ${formatSize(max)}, which is ${count(rows)} rows of this file.`, hint: 'Split the file.' },
+  'run.results_lost': { text: 'The target accepted a bulk request, but answers 404 when asked for its results. Its rows have an unknown outcome and may be charged: --retry-unknown sends them again.' },
   'run.rows_together': { text: 'Run {run} has sent rows up to {last} together, and waits for their answers.', hint: 'Leave --rows out, or raise it to {last}.' },
   'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{place}' },
   'run.taken_over': { text: 'Another command has taken over this run: nothing was heard from this one for a while.', hint: 'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.', exit: exitCodes.locked },
@@ -432,9 +459,11 @@ function fill(text: Text, details: Details): string {
   })
 }
 
-export function describe({ code, details, message }: Refusal): string {
+/** Returns the sentence of a refusal, or of a note. */
+export function describe(what: Refusal | Note): string {
+  const { code, details } = what
   const known = messages[code]
-  if (!known) return message
+  if (!known) return what instanceof Refusal ? what.message : code
   const { option } = details
   const isOption = code.startsWith('expression.') && option !== 'keep' && !String(option).includes('.')
   const text = fill(known.text, isOption ? { ...details, option: `--${option}` } : details)
@@ -451,8 +480,8 @@ export function reasonOf(error: unknown): string {
 export function reportOf(error: unknown): Report | undefined {
   if (error instanceof Stop) return report(error.message, error.code, null, error.exit, error.hint)
   if (error instanceof ApiError) {
-    const row: { readonly exit: number; readonly hint: string; readonly code?: string } = errors[error.code]
-    return report(error.message, row.code ?? error.code, error.status, row.exit, row.hint)
+    const row: { readonly exit: number; readonly code?: string } = errors[error.code]
+    return report(error.message, row.code ?? error.code, error.status, row.exit, hintOf(error.code))
   }
   if (error instanceof Refusal) return reportOfRefusal(error)
   // A prompt throws this at Ctrl-C.

@@ -160,7 +160,7 @@ export async function openStage(
         sleep: (ms, aborted) => context.sleep(ms, aborted).catch(() => {}),
       },
       othersUnderWay: () => underWay.calls > 0,
-      notify: (text) => ports.notify(text),
+      notify: ports.notify,
     },
   }
 }

@@ -75,7 +75,7 @@ export async function openOutputs(
     const sink =
       path === undefined
         ? streamSink(ports.streams.stdout)
-        : await openHeld(ports, path, look ? '-o' : 'output', isOnRecord, signal)
+        : await openHeld(ports, path, look ? 'out' : 'output', isOnRecord, signal)
     // Where the flow is refused before its first row.
     ports.onClose(() => sink.abandon().catch(() => {}))
     opened.push({ path, writer: createWriter(sink, rowFormats[format].create(layout)) })

@@ -1,5 +1,5 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
-import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
+import { ApiError, codesOf, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
 import { hasBody, isLimited, isPriced, observedNote, type Rate, usualBody } from '../api/operations/facts.js'
 import {
   aliasesOf,
@@ -303,9 +303,6 @@ function errorResponses(): Record<string, JsonSchema> {
     ),
   )
 }
-
-const codesOf = (status: number): ErrorCode[] =>
-  (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].status === status)
 
 const hasOwnShape = (status: number): boolean => codesOf(status).some((code) => 'own' in errors[code])
 

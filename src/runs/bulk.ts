@@ -263,10 +263,7 @@ class BulkCalls {
   #reportLoss(): void {
     if (this.#isLossReported) return
     this.#isLossReported = true
-    this.ports.batch.notify?.(
-      'The target accepted a bulk request, but answers 404 when asked for its results. Its rows have an unknown outcome ' +
-        'and may be charged: --retry-unknown sends them again.',
-    )
+    this.ports.batch.notify?.({ code: 'run.results_lost', details: {} })
   }
 
   #answerOf(result: Fields | undefined, isDone: boolean): RowAnswer {
@@ -374,7 +371,7 @@ async function askParts({ parts }: Accepted, { into }: Together, ask: Ask): Prom
 
 const failureIn = (reply: Reply | ConnectionLost): Failure =>
   reply instanceof ConnectionLost
-    ? { text: `No answer: ${reply.message}`, exit: 10, hint: '', stops: false }
+    ? { text: `No answer: ${reply.message}`, exit: 10, means: undefined, stops: false }
     : failureOf(reply.status, reply.body)
 
 /** Rows, and the request that an earlier part sent for them. */

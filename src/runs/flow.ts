@@ -1,12 +1,12 @@
 import { type Failure, Refusal } from '../api/calls/errors.js'
-import { describeBudgetReached, exitCodes } from '../api/calls/exit-codes.js'
+import { exitCodes } from '../api/calls/exit-codes.js'
 import type { BudgetShortage } from './journal/journal.js'
 import type { RunStop } from './output/report.js'
 
 type Cause = Omit<RunStop, 'rows_left'>
 
-/** Returns the sentences and the exit code of a refusal that ends a run. */
-export type Explain = (refusal: Refusal) => Pick<RunStop, 'reason' | 'hint' | 'exit_code'>
+/** Returns the sentences and the exit code of what ends a run. */
+export type Explain = (why: Refusal | Failure) => Pick<RunStop, 'reason' | 'hint' | 'exit_code'>
 
 /** Whether and why a run ends before its last row. The first cause counts. */
 export class StopReason {
@@ -33,22 +33,24 @@ export class StopReason {
   }
 
   /** Ends the run because of a refusal that would meet all further rows. */
-  refuse({ text, hint, exit }: Failure, ordinal: number): void {
+  refuse(failure: Failure, ordinal: number): void {
     const row = ordinal + 1
     if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
-    this.#end({ reason: text, hint, exit_code: exit, at_row: row })
+    this.#end({ ...this.explain(failure), at_row: row })
   }
 
   /** Ends the run because results of rows that were accepted cannot be read. */
-  refuseAll({ text, hint, exit }: Failure): void {
-    const reason = `The results of accepted rows cannot be read: ${text}`
+  refuseAll(failure: Failure): void {
+    const { reason, ...why } = this.explain(failure)
     // Unless the key is wrong, the server does not know what it accepted.
-    this.#end({ reason, hint, exit_code: exit === exitCodes.key ? exit : exitCodes.unreachable })
+    const exit_code = failure.exit === exitCodes.key ? failure.exit : exitCodes.unreachable
+    this.#end({ ...why, reason: `The results of accepted rows cannot be read: ${reason}`, exit_code })
   }
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
-  exhaust(shortage: BudgetShortage, ordinal: number): void {
-    this.#end({ ...describeBudgetReached(shortage.budget, shortage.credits), at_row: ordinal + 1 })
+  exhaust({ budget, credits: max }: BudgetShortage, ordinal: number): void {
+    const why = this.explain(new Refusal('run.budget_reached', { budget, max }))
+    this.#end({ ...why, budget, at_row: ordinal + 1 })
   }
 
   /** Ends the run because of Ctrl-C or SIGTERM. */

@@ -229,7 +229,7 @@ export interface OpenList {
   readonly mapped?: MappedList
 }
 
-/** Opens a table by its path; `-` is stdin. `option` is what names it. */
+/** Opens a table by its path; `-` is stdin. `option` says what it is. */
 export async function openListFile(
   ports: ListPorts,
   file: string,
@@ -318,7 +318,7 @@ export async function openKnownRows(
   onRow?: (rows: number) => void,
 ): Promise<KnownRows | undefined> {
   if (sources.length === 0) return undefined
-  const option = '--skip-known'
+  const option = 'skipKnown'
   const kind = typeof of === 'string' ? of : kinds[of.batch?.identity ?? 'company']
   if (kind === undefined) throw new Refusal('list.of_numbers', { option })
   const opened = await openLists(ports, sources, kind, option)

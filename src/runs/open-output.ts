@@ -72,9 +72,9 @@ export async function openOutput(
   const { cwd } = ports.streams
   const { stdout } = screen ?? ports.streams
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
-  ports.claimFile(table.path, '--csv', 'read')
-  if (path !== null) ports.claimFile(path, '-o')
-  if (aside !== undefined) ports.claimFile(aside, rejectsOption(choices))
+  ports.claimFile(table.path, 'csv', 'read')
+  if (path !== null) ports.claimFile(path, 'out')
+  if (aside !== undefined) ports.claimFile(aside, rejectsName(choices))
   const files: string[] = []
   for (const one of [path, aside]) if (one && (await holdFile(ports, one))) files.push(resolve(cwd, one))
   if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
@@ -82,7 +82,7 @@ export async function openOutput(
   const open = () => openRejects(ports, aside, table, choices, signal)
   const named = choices.rejects === undefined ? undefined : await open()
   const sink =
-    path === null ? streamSink(stdout) : await ports.openFile(path, '-o', signal).catch(refusedBy(named))
+    path === null ? streamSink(stdout) : await ports.openFile(path, 'out', signal).catch(refusedBy(named))
   // Nothing can be put beside a device.
   const rejects = named ?? (sink.partial === undefined ? undefined : await open())
   let abandoned = false
@@ -138,14 +138,14 @@ async function holdFile(ports: RunPorts, path: string): Promise<boolean> {
 export async function openHeld(
   ports: RunPorts,
   path: string,
-  option: string,
+  name: string,
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<Sink> {
-  ports.claimFile(path, option)
+  ports.claimFile(path, name)
   await holdFile(ports, path)
   if (!(await isOnRecord(path))) await keepPartial(path, ports.notify)
-  return ports.openFile(path, option, signal)
+  return ports.openFile(path, name, signal)
 }
 
 /** A path without links; of a file that is not there, its folder's. */
@@ -166,7 +166,7 @@ export async function openRejectsOf(
 ): Promise<Rejects | undefined> {
   const isDevice = output !== null && (await nodeFiles.kind(output).catch(() => undefined)) === 'device'
   const aside = choices.rejects ?? besideOf(isDevice ? null : output)
-  ports.claimFile(table.path, '--csv', 'read')
+  ports.claimFile(table.path, 'csv', 'read')
   return openRejects(ports, aside, table, choices)
 }
 
@@ -182,12 +182,12 @@ async function openRejects(
   signal?: AbortSignal,
 ): Promise<Rejects | undefined> {
   if (path === undefined) return undefined
-  const sink = await ports.openFile(path, rejectsOption(choices), signal)
+  const sink = await ports.openFile(path, rejectsName(choices), signal)
   return createRejects(sink, () => csvRejects(table, choices.raw))
 }
 
-const rejectsOption = ({ rejects }: RejectsChoices): string =>
-  rejects === undefined ? '--rejects (by default OUT.rejects.csv)' : '--rejects'
+const rejectsName = ({ rejects }: RejectsChoices): string =>
+  rejects === undefined ? 'rejectsBeside' : 'rejects'
 
 async function rowFormat(
   request: BatchRequest,

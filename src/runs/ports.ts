@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Caller, CallOptions, Input, Reply } from '../api/calls/caller.js'
-import type { Refusal } from '../api/calls/errors.js'
+import type { Note, Refusal } from '../api/calls/errors.js'
 import type { Operation, OperationId } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
@@ -132,12 +132,12 @@ export interface RunPorts extends RunHome {
     /** Returns a format that draws a table. `shown` are the columns that were asked for, or else may be left out. */
     tableFormat(layout: Layout<OutputRow>, shown: ShownColumns): Promise<Format<OutputRow>>
   }
-  notify(text: string): void
+  notify(note: string | Note): void
   readonly sentences: RunSentences
-  /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
-  openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>
-  /** Throws where an option may not write to a path, or read it. */
-  claimFile(path: string, option: string, use?: 'read' | 'write'): void
+  /** Opens a file for writing; `name` says what it is. Throws where it is one that must not be replaced. */
+  openFile(path: string, name: string, signal?: AbortSignal): Promise<Sink>
+  /** Throws where a command may not write to a path, or read it. */
+  claimFile(path: string, name: string, use?: 'read' | 'write'): void
 }
 
 /** A target that refuses the free questions of a quote, such as one that does not accept the key. */
@@ -227,7 +227,7 @@ export interface Batch extends Lookup {
   readonly onProgress?: (progress: RunProgress) => void
   readonly explainStop: Explain
   /** Tells a person about something that happened on the way. */
-  readonly notify?: (text: string) => void
+  readonly notify?: (note: string | Note) => void
   /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
   readonly onSafe?: (before: number) => Promise<void>
 }

@@ -262,7 +262,7 @@ async function executeBatch(
     hasMore: count < total,
     signal,
     onProgress: (step) => progress.update(step),
-    notify: (text) => ports.notify(text),
+    notify: ports.notify,
     explainStop: ports.sentences.explainStop,
   }).finally(() => progress.stop())
   return {
@@ -284,7 +284,7 @@ export async function exportRun(
   const { skipKnown, knownPrint } = request.choices
   const others = await openKnownRows(ports, request.operation, skipKnown)
   const isSame = others?.fingerprint === knownPrint
-  if (!isSame) ports.notify('A list of --skip-known has changed, so that no row is left out as known.')
+  if (!isSame) ports.notify({ code: 'run.known_changed_since', details: {} })
   const lookup = createLookup(
     request,
     mapping,

@@ -8,7 +8,7 @@ import {
   type Input,
   type Reply,
 } from '../../src/api/calls/caller.js'
-import { ApiError, errorBody } from '../../src/api/calls/errors.js'
+import { ApiError, errorBody, type Note } from '../../src/api/calls/errors.js'
 import { acceptedIn } from '../../src/runs/bulk.js'
 import { execute } from '../../src/runs/execute.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
@@ -383,11 +383,11 @@ describe.each(states())('%s', (name, open) => {
       async (supportsIdempotency) => {
         const target = bulkTarget(1_000, { supportsIdempotency })
         const { part, run: now } = await machine(names(14))
-        const notes: string[] = []
-        const notify = (text: string) => void notes.push(text)
+        const notes: (string | Note)[] = []
+        const notify = (note: string | Note) => void notes.push(note)
         const first = await part(target, {}, (one) => ({ ...forgets(/^work-0/)(one), notify }))
         expect(await first.ended).toMatchObject({ found: 4, failed: 10, credits: 12 })
-        expect(notes).toEqual([expect.stringMatching(/404.*--retry-unknown/)])
+        expect(notes).toEqual([{ code: 'run.results_lost', details: {} }])
         expect(first.rows().filter(({ _error }) => _error === 'outcome_unknown')).toHaveLength(10)
         expect(await now()).toMatchObject({ credits: 12, reserved: 30, status: 'finished' })
         const same = await part(target, {}, forgets(/^work-0/))

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
 import { ApiError, failureOf, Refusal } from '../../src/api/calls/errors.js'
+import { hintOf } from '../../src/cli/context/errors.js'
 import { execute } from '../../src/runs/execute.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
@@ -495,7 +496,11 @@ describe('a refusal that applies to every row', () => {
         },
         { concurrency: 1 },
       )
-      expect(report.stopped).toMatchObject({ exit_code: exit, reason: failure.text, hint: failure.hint })
+      expect(report.stopped).toMatchObject({
+        exit_code: exit,
+        reason: failure.text,
+        hint: hintOf(failure.means),
+      })
     },
   )
 

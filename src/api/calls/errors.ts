@@ -26,11 +26,11 @@ export const errors = {
   malformed_json: { status: 400, text: 'The request body is not valid JSON', exit: 7, own: true, hint: 'Send a JSON object.' },
   invalid_cursor: { status: 400, text: 'Invalid pagination cursor', exit: 7, own: true, hint: 'Pass next_cursor back unchanged, or start again without a cursor.' },
   invalid_idempotency_key: { status: 400, text: 'Idempotency-Key must be 1 to 255 visible ASCII characters', exit: 7, own: true, hint: 'Use a uuid.' },
-  invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, stops: true, hint: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.' },
-  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits from your vendor (on this machine: prospect engine credits add N), then run it again.' },
+  invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, stops: true, hint: 'Give a valid key.' },
+  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits from your vendor, then send it again.' },
   workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
   forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, stops: true, hint: 'Use a key whose scopes include this area.' },
-  forbidden_host: { status: 403, text: 'This host name is not served here', exit: 3, hint: 'Use the address the server printed, or start it with --allow-host NAME.' },
+  forbidden_host: { status: 403, text: 'This host name is not served here', exit: 3, hint: 'Use the address that the server printed.' },
   forbidden_origin: { status: 403, text: 'Requests from browsers are not served here', exit: 3, hint: 'Call the API from a program, not from a page.' },
   not_found: { status: 404, text: 'Not found', exit: 9, own: true, hint: 'Check the id.' },
   no_company_found: { status: 404, text: 'No company found', exit: 9, own: true, hint: 'Nothing was charged. Give another identifier: profile url, domain or name with country.' },
@@ -44,21 +44,21 @@ export const errors = {
   unsupported_media_type: { status: 415, text: 'Content-Type must be application/json', exit: 7, hint: 'Send JSON.' },
   unsupported_encoding: { status: 415, text: 'Compressed request bodies are not accepted', exit: 7, hint: 'Send the body without Content-Encoding.' },
   invalid: { status: 422, text: '{reason}', exit: 7, own: true, hint: 'Correct the field.' },
-  plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.' },
-  network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or add --no-live.' },
-  consent_required: { status: 422, text: 'Personal email enrichment requires consent', exit: 7, own: true, stops: true, hint: 'Record the consent of the member (on the local engine: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.' },
-  rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After, or raise --max-wait.' },
+  plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset: daily at 00:00 UTC, monthly on the 1st.' },
+  network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or send live: false.' },
+  consent_required: { status: 422, text: 'Personal email enrichment requires consent', exit: 7, own: true, stops: true, hint: 'Record the consent of the member, or leave personal_email out.' },
+  rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After.' },
   network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
   internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it to whoever runs the server.' },
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
-  vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked about this again. prospect providers stats shows what that may have cost.' },
+  vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked about this again.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   too_many_bodies: { status: 503, text: 'Too many large requests at once', exit: 10, hint: 'Send large requests one after the other.' },
   storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; nothing was charged.' },
   database_read_only: { status: 503, text: 'The database is read-only: {reason}', exit: 10, stops: true, hint: 'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written; nothing was charged.' },
   database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; nothing was charged.' },
-  outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.' },
+  outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once.' },
 } as const satisfies Record<string, ErrorRow>
 
 /** The name of an error in the table. */
@@ -70,6 +70,12 @@ export type Details = Readonly<Record<string, unknown>>
 /** The code of a refusal that is no error of the API: the area it comes from, and what is wrong. */
 export type LocalCode =
   `${'csv' | 'dashboard' | 'database' | 'doctor' | 'engine' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'provider' | 'proxy' | 'record' | 'run' | 'tools' | 'usage' | 'workbook'}.${string}`
+
+/** What a person should know: a refusal without the end. */
+export interface Note {
+  readonly code: LocalCode
+  readonly details: Details
+}
 
 /**
  * What is refused on purpose. It has a code and details, and no sentence: `cli/messages.ts` has those for people, and
@@ -147,7 +153,8 @@ export interface Failure {
   readonly text: string
   readonly code?: string
   readonly exit: number
-  readonly hint: string
+  /** Its row; `undefined` where the table has none. */
+  readonly means: ErrorCode | undefined
   /** Whether every further request would get it too. */
   readonly stops: boolean
 }
@@ -171,11 +178,9 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
   [[503], /^The database could not be written: /, 'storage_failed'],
 ]
 
-/** Returns the row that the text of a refusal stands for, for use when its code says nothing. */
-function findHabit(status: number, text: string): ErrorRow | undefined {
-  const habit = habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))
-  return habit && errors[habit[2]]
-}
+/** Returns the error that the text of a refusal stands for, for use when its code says nothing. */
+const findHabit = (status: number, text: string): ErrorCode | undefined =>
+  habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))?.[2]
 
 /** Reads the failure from a status and body of any server of this API. */
 export function failureOf(status: number, body: unknown): Failure {
@@ -185,32 +190,34 @@ export function failureOf(status: number, body: unknown): Failure {
     .filter((value) => typeof value === 'string')
   const [text] = texts
   const said = typeof fields.code === 'string' ? fields.code : undefined
-  const coded = said === undefined ? undefined : rowsOf(status).find((row) => row.code === said)
+  const coded = said === undefined ? undefined : codesOf(status).find((code) => rowOf(code).code === said)
   const meant = coded ? undefined : findHabit(status, [...texts, said].join('. ').replaceAll('_', ' '))
-  const row = coded ?? meant ?? findRow(status, text ?? '')
-  const code = said ?? meant?.code
+  const means = coded ?? meant ?? findCode(status, text ?? '')
+  const row = means && rowOf(means)
+  const code = said ?? (meant && rowOf(meant).code)
   return {
     text: text ?? (row && !row.text.includes('{') ? row.text : `The server answered ${status}`),
     ...(code === undefined ? {} : { code }),
     exit: row?.exit ?? (status >= 500 ? exitCodes.unreachable : exitCodes.refused),
-    hint: row?.hint ?? '',
+    means,
     stops: row?.stops ?? false,
   }
 }
 
-const rowsOf = (status: number): ErrorRow[] =>
-  Object.values(errors).filter((row: ErrorRow) => row.status === status)
+const rowOf = (code: ErrorCode): ErrorRow => errors[code]
 
-/**
- * Returns the row of a status without a code. Servers may omit the code, so the only row of a status matches as well.
- */
-function findRow(status: number, text: string): ErrorRow | undefined {
-  const rows = rowsOf(status)
-  if (rows.length === 1) return rows[0]
-  const plain = rows.filter((row) => !row.code)
+/** Returns the errors with a status. */
+export const codesOf = (status: number): ErrorCode[] =>
+  (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].status === status)
+
+/** Returns the error of a status without a code. Servers may omit the code, so the only one of a status matches as well. */
+function findCode(status: number, text: string): ErrorCode | undefined {
+  const codes = codesOf(status)
+  if (codes.length === 1) return codes[0]
+  const plain = codes.filter((code) => !rowOf(code).code)
   return (
-    plain.find((row) => matchesTemplate(text, row.text)) ??
-    plain.find((row) => row.text.startsWith('{')) ??
+    plain.find((code) => matchesTemplate(text, rowOf(code).text)) ??
+    plain.find((code) => rowOf(code).text.startsWith('{')) ??
     plain[0]
   )
 }

@@ -12,7 +12,7 @@ export const exitCodes = {
   notFound: 9,
   unreachable: 10,
   someFailed: 11,
-  /** A budget (`--max-credits`) is reached. */
+  /** A budget is reached. */
   budget: 12,
   checkFailed: 13,
   stillRunning: 14,
@@ -23,19 +23,4 @@ export const exitCodes = {
   terminated: 143,
   /** The reader of stdout left during a run that spends. */
   stdoutClosed: 141,
-} as const
-
-/** Returns what a person is told when a run ends with exit code 12: a budget leaves too little for its next row. */
-export function describeBudgetReached(budget: keyof typeof budgetTexts, most: number) {
-  const unit = budget === 'profiles' ? 'profile' : 'credit'
-  const amount = `${most.toLocaleString('en-US')} ${unit}${most === 1 ? '' : 's'}`
-  const [time, hint] = budgetTexts[budget]
-  return { budget, reason: `Budget reached: ${amount} ${time}`, hint, exit_code: exitCodes.budget }
-}
-
-const budgetTexts = {
-  run: ['for this run', 'Raise --max-credits, then resume.'],
-  profiles: ['for this run', 'Raise --max-profiles, then resume.'],
-  day: ['a day', 'Resume tomorrow (UTC), or raise --max-credits-per-day.'],
-  flow: ['for this flow', 'Raise budget: credits: in its file, then run it again.'],
 } as const

@@ -284,7 +284,7 @@ function requirePlace(field: string, id: string): Place {
   const place = findPlace(id)
   if (place) return place
   throw new ApiError('invalid', {
-    reason: `${field}: '${shorten(id)}' is not a known place; find its id with prospect locations find`,
+    reason: `${field}: '${shorten(id)}' is not a known place; locations.find returns the ids of places`,
   })
 }
 

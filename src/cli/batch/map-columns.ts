@@ -8,17 +8,17 @@ import { nameFields } from '../../api/values/field-names.js'
 import { nearest } from '../../api/values/nearest.js'
 import { isObject } from '../../api/values/objects.js'
 import {
-  describeMapping,
   type Mapping,
   type MappingRequest,
   mapColumns,
   type SavedMap,
+  spell,
   toPins,
 } from '../../runs/input/mapping.js'
 import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
-import { reportOfAnswer, UsageError } from '../context/errors.js'
+import { hintOf, reportOfAnswer, UsageError } from '../context/errors.js'
 import { prepareHome, readPrivateJson, writePrivate } from '../context/home.js'
 import { describe, reportOf } from '../messages.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
@@ -43,15 +43,48 @@ export async function chooseMapping(
   return chosen
 }
 
+/** Columns named one by one; of a wide file the others are counted. */
+const columnsNamed = 12
+
+/** A mapping in lines for a person to read, with a value of each column, at most `columns` wide. */
+export function describeMapping(
+  mapping: Pick<Mapping, 'unused' | 'notes'> & {
+    readonly columns: readonly Pick<Mapping['columns'][number], 'field' | 'column' | 'sample'>[]
+  },
+  columns = 80,
+  fate = 'kept in the output',
+): string[] {
+  const width = Math.max(0, ...mapping.columns.map(({ field }) => spell(field).length))
+  const lines = mapping.columns.map(({ field, column, sample }) => {
+    const line = `${spell(field).padEnd(width)}  <-  "${column}"`
+    return sample === undefined ? line : cutSample(`${line}, such as `, sample.replace(/\s+/g, ' '), columns)
+  })
+  const unused = mapping.unused.filter((name) => name !== '')
+  const named = unused.slice(0, columnsNamed).map((name) => `"${name}"`)
+  const more = unused.length > named.length ? ` and ${unused.length - named.length} more` : ''
+  if (named.length > 0) lines.push(`Unmapped columns (${fate}): ${named.join(', ')}${more}`)
+  return [...lines, ...mapping.notes.map(describe)]
+}
+
+/** Returns a line that ends with a value, cut where it would be too long. */
+function cutSample(line: string, sample: string, columns: number): string {
+  const room = Math.max(columns - line.length, 12)
+  return `${line}${sample.length > room ? `${sample.slice(0, room - 1)}…` : sample}`
+}
+
 /** Prints which column fills which field; returns the exit code. */
 export async function printMapping(context: Context, mapping: Mapping): Promise<number> {
-  await print(context, mapping, {
-    layout: (body, { width }) =>
-      describeMapping(body as Mapping, width)
-        .flatMap((line) => wrapText(oneLine(line), width))
-        .map((line) => `${line}\n`)
-        .join(''),
-  })
+  await print(
+    context,
+    { ...mapping, notes: mapping.notes.map(describe) },
+    {
+      layout: (_, { width }) =>
+        describeMapping(mapping, width)
+          .flatMap((line) => wrapText(oneLine(line), width))
+          .map((line) => `${line}\n`)
+          .join(''),
+    },
+  )
   return exitCodes.ok
 }
 
@@ -164,14 +197,15 @@ const isMaps = (value: unknown): value is Maps =>
   )
 
 export const runSentences: RunSentences = {
-  explainStop: (refusal) => {
+  explainStop: (why) => {
+    if (!(why instanceof Error)) return { reason: why.text, hint: hintOf(why.means), exit_code: why.exit }
     // The report names the file that holds the rows so far.
-    const { reply, partial: _, ...details } = refusal.details
+    const { reply, partial: _, ...details } = why.details
     const report = isAnswer(reply)
       ? reportOfAnswer(reply.status, reply.body)
-      : reportOf(refusal instanceof ApiError ? refusal : new Refusal(refusal.code, details))
-    if (!report) throw refusal
-    const hint = refusal.code === 'storage_failed' ? notLost : report.hint
+      : reportOf(why instanceof ApiError ? why : new Refusal(why.code, details))
+    if (!report) throw why
+    const hint = why.code === 'storage_failed' ? notLost : report.hint
     return { reason: report.error, hint, exit_code: report.exit_code }
   },
   explainRows,

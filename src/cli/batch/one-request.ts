@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { openInput } from '../../runs/find-run.js'
-import { describeMapping } from '../../runs/input/mapping.js'
 import { checkTable, selectRows } from '../../runs/input/table.js'
 import {
   checkSize,
@@ -25,7 +24,7 @@ import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
 import { targetIn } from '../target/resolve-target.js'
 import { runAsync } from '../wait/run-async.js'
-import { chooseMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
+import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
 import { type EndedBatch, withSummary } from './report.js'
 import { readOverrides } from './request.js'
@@ -125,11 +124,7 @@ async function gatherRows(
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
-  const known = await openKnownRows(
-    { ...listPorts(context), notify: (text) => context.notify(text) },
-    operation,
-    choices.skipKnown,
-  )
+  const known = await openKnownRows(listPorts(context), operation, choices.skipKnown)
   const isKnown = known && ((input: Input) => known.has(input))
   const explain = runSentences.explainRows(mapping, choices.overrides)
   const rows = await readItems(

@@ -4,7 +4,6 @@ import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
-import { describeMapping } from '../../runs/input/mapping.js'
 import { exitCodeOf } from '../../runs/output/report.js'
 import type { BatchDialog, BatchPorts, BatchTarget, KnownRun, RunPorts, Together } from '../../runs/ports.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../runs/run-batch.js'
@@ -22,11 +21,11 @@ import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../ou
 import { answersFrom } from '../target/local-target.js'
 import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
 import { readerOf } from '../wait/watch.js'
-import { chooseMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
+import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
 import { screenOf, showEnd, showReport, withSummary } from './report.js'
 import { type BatchCommand, readOverrides, rowCaller, toRequest, toRowRequest } from './request.js'
-import { filePorts, listPorts } from './run-home.js'
+import { listPorts } from './run-home.js'
 
 /** Imports that are awaited at the same time by default. */
 const importsAtOnce = 16
@@ -249,8 +248,6 @@ function createPorts(context: Context, command: BatchCommand, dialog: BatchDialo
 export function createRunPorts(context: Context, command: TargetCommand): RunPorts {
   return {
     ...listPorts(context),
-    ...filePorts(context),
-    notify: (text) => context.notify(text),
     sentences: runSentences,
     target: {
       profile: profileName(context),

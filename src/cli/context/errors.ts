@@ -1,5 +1,5 @@
 import type { Reply } from '../../api/calls/caller.js'
-import { failureOf } from '../../api/calls/errors.js'
+import { type ErrorCode, errors, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { systemCode } from '../../csv/encoding.js'
 
@@ -49,6 +49,28 @@ export const unknownHint =
   'Run the same command again: it sends the same idempotency key, and a server that supports idempotency keys charges once. ' +
   'prospect credits shows the balance.'
 
+/** What to do about an error of the API at a command line, where that is more than its row says. */
+const hints: Partial<Record<ErrorCode, string>> = {
+  invalid_api_key: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.',
+  insufficient_credits:
+    'Buy credits from your vendor (on this machine: prospect engine credits add N), then run it again.',
+  forbidden_host: 'Use the address the server printed, or start it with --allow-host NAME.',
+  plan_limit_reached:
+    'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.',
+  network_session_required: 'Reconnect the session, or add --no-live.',
+  consent_required:
+    'Record the consent of the member (on the local engine: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
+  rate_limited: 'Wait for the time in Retry-After, or raise --max-wait.',
+  vendor_answer_lost:
+    'It is not asked about this again. prospect providers stats shows what that may have cost.',
+  outcome_unknown:
+    'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.',
+}
+
+/** Returns what to do about an error of the API; nothing for an answer that is none. */
+export const hintOf = (code: ErrorCode | undefined): string =>
+  code === undefined ? '' : (hints[code] ?? errors[code].hint)
+
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
 export function reportOfReply({ status, body, unknown, headers }: Reply): Report {
   const answer = reportOfAnswer(status, body)
@@ -64,7 +86,7 @@ export function reportOfReply({ status, body, unknown, headers }: Reply): Report
 
 export function reportOfAnswer(status: number, body: unknown): Report {
   const failure = failureOf(status, body)
-  return report(failure.text, failure.code ?? null, status, failure.exit, failure.hint)
+  return report(failure.text, failure.code ?? null, status, failure.exit, hintOf(failure.means))
 }
 
 export function report(

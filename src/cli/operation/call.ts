@@ -8,7 +8,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { ApiError, errors } from '../../api/calls/errors.js'
+import { ApiError, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
@@ -201,11 +201,12 @@ export async function reportRefusal(context: Context, operation: Operation, repl
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
   const hint = (isMissing && (await explainMissing(context))) || report.hint
-  return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply, report.hint) })
+  return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply) })
 }
 
-function rateLimitReport(context: Context, { headers }: Reply, usual: string) {
-  const isOurs = usual === errors.rate_limited.hint
+function rateLimitReport(context: Context, { status, body, headers }: Reply) {
+  // The report of a fault says which one it is.
+  const isOurs = failureOf(status, body).means === 'rate_limited' && headers['x-prospect-fault'] === undefined
   const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
   if (waitMs === undefined) return {}
   const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`

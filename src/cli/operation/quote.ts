@@ -13,6 +13,7 @@ import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
 import type { Remaining, TargetRefusal } from '../../runs/ports.js'
 import type { Context, DataSource, TargetContext } from '../context/context.js'
+import { hintOf, report } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
@@ -164,15 +165,18 @@ export async function confirmQuote(
 }
 
 const refusals = {
-  credits: errors.insufficient_credits,
-  weekly_limit: errors.workspace_limit_exceeded,
-  quota: errors.plan_limit_reached,
+  credits: 'insufficient_credits',
+  weekly_limit: 'workspace_limit_exceeded',
+  quota: 'plan_limit_reached',
 } as const
 
 function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
-  const { exit, hint, ...row }: { exit: number; hint: string; code?: string } = refusals[shortage]
-  const report = { error: shortageText(quote, shortage), code: row.code ?? null, status: null }
-  return reportError(context, { ...report, exit_code: exit, hint })
+  const refusal = refusals[shortage]
+  const row: { readonly exit: number; readonly code?: string } = errors[refusal]
+  return reportError(
+    context,
+    report(shortageText(quote, shortage), row.code ?? null, null, row.exit, hintOf(refusal)),
+  )
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import { type Input, isOk } from '../../api/calls/caller.js'
-import { ApiError, failureOf, refusalOf } from '../../api/calls/errors.js'
+import { ApiError, errors, failureOf, refusalOf } from '../../api/calls/errors.js'
 import { isPriced, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, flagOf, type Operation, operations } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
@@ -100,7 +100,8 @@ async function call(
       reply.replayed === undefined ? '' : ' The same request was answered before and is not charged again.'
     return { message: `${reply.status}: ${count(reply.credits, 'credit')} charged.${again}`, detail }
   }
-  const { text, hint } = failureOf(reply.status, reply.body)
+  const { text, means } = failureOf(reply.status, reply.body)
+  const hint = means === undefined ? '' : errors[means].hint
   return { message: `Refused with ${reply.status}: ${text.replace(/\.$/, '')}. ${hint}`, detail }
 }
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { ApiError, Refusal } from '../../api/calls/errors.js'
+import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
@@ -40,8 +40,8 @@ export interface MappingRequest {
   readonly header: readonly string[]
   /** The first non-empty cells of each column, in the order of the header. */
   readonly samples?: readonly (readonly string[])[]
-  /** Sentences about how the file was read, for the notes of the mapping. */
-  readonly notes?: readonly string[]
+  /** How the file was read, for the notes of the mapping. */
+  readonly notes?: readonly Note[]
   /** Input fields that a column may fill. */
   readonly fields: readonly string[]
   /** What a row is about. */
@@ -80,8 +80,8 @@ export interface Mapping {
   readonly columns: readonly MappedColumn[]
   /** Columns that are carried along and not sent. */
   readonly unused: readonly string[]
-  /** Sentences about choices that the user may want to change. */
-  readonly notes: readonly string[]
+  /** Choices that the user may want to change. */
+  readonly notes: readonly Note[]
 }
 
 /** Reads `field=Column` pairs of `--map`. */
@@ -146,8 +146,8 @@ export function mapColumns(asked: MappingRequest): Mapping {
     unused: request.header.filter((name, at) => !taken.has(at) && !isOwnColumn(name)),
     notes: [
       ...(request.notes ?? []),
-      ...describeFirstRow(request),
-      ...[...others].map(([winner, columns]) => describeOthers(columns, winner)),
+      ...firstRowNotes(request),
+      ...[...others].map(([winner, columns]) => othersNote(columns, winner)),
     ],
   }
 }
@@ -175,37 +175,8 @@ function checkConstants(
   }
 }
 
-/** Columns named one by one; of a wide file the others are counted. */
-const columnsNamed = 12
-
-/** A mapping in lines for a person to read, with a value of each column, at most `columns` wide. */
-export function describeMapping(
-  mapping: Pick<Mapping, 'unused' | 'notes'> & {
-    readonly columns: readonly Pick<MappedColumn, 'field' | 'column' | 'sample'>[]
-  },
-  columns = 80,
-  fate = 'kept in the output',
-): string[] {
-  const width = Math.max(0, ...mapping.columns.map(({ field }) => spell(field).length))
-  const lines = mapping.columns.map(({ field, column, sample }) => {
-    const line = `${spell(field).padEnd(width)}  <-  "${column}"`
-    return sample === undefined ? line : cutSample(`${line}, such as `, sample.replace(/\s+/g, ' '), columns)
-  })
-  const unused = mapping.unused.filter((name) => name !== '')
-  const named = unused.slice(0, columnsNamed).map((name) => `"${name}"`)
-  const more = unused.length > named.length ? ` and ${unused.length - named.length} more` : ''
-  if (named.length > 0) lines.push(`Unmapped columns (${fate}): ${named.join(', ')}${more}`)
-  return [...lines, ...mapping.notes]
-}
-
 /** Returns the name of a field for people, spelt like its option. */
-const spell = (field: string): string => flagOf(field).replaceAll('-', '_')
-
-/** Returns a line that ends with a value, cut where it would be too long. */
-function cutSample(line: string, sample: string, columns: number): string {
-  const room = Math.max(columns - line.length, 12)
-  return `${line}${sample.length > room ? `${sample.slice(0, room - 1)}…` : sample}`
-}
+export const spell = (field: string): string => flagOf(field).replaceAll('-', '_')
 
 /** Makes the input of a row from its cells, with the constants in place of empty ones. */
 export function rowInput(
@@ -374,16 +345,14 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
   })
 }
 
-/** Returns a sentence about a header that looks like the rows below it. */
-function describeFirstRow({ header, samples }: MappingRequest): string[] {
+/** Returns a note on a header that looks like the rows below it. */
+function firstRowNotes({ header, samples }: MappingRequest): Note[] {
   if (header.some(isRecognised)) return []
   const alike = header.find((name, at) => {
     const kind = toValueKind(name)
     return kind !== undefined && kind === toColumnKind(samples?.[at])
   })
-  return alike === undefined
-    ? []
-    : [`"${alike}" is read as the name of a column. If it is data, add --no-header.`]
+  return alike === undefined ? [] : [{ code: 'map.first_row', details: { name: alike } }]
 }
 
 /** Names of columns with which a file is about people: its plain name and country are theirs, not their company's. */
@@ -408,11 +377,10 @@ function namesOfField(about: 'companies' | 'people', field: string): readonly Re
 const isMeant = (about: 'companies' | 'people', field: string, kind: ValueKind | undefined): boolean =>
   kind !== undefined && kind !== 'person name' && kindsOfField(about, field)?.includes(kind) === true
 
-function describeOthers(columns: readonly string[], { field, column }: MappedColumn): string {
-  const named = columns.map((name) => `"${name}"`).join(', ')
-  const name = spell(field)
-  return `${named} could be ${name} too; "${column}" is used. To change that: --map ${name}="${columns[0]}"`
-}
+const othersNote = (columns: readonly string[], { field, column }: MappedColumn): Note => ({
+  code: 'map.others',
+  details: { columns, name: spell(field), column, other: columns[0] },
+})
 
 const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =>
   anyOf ?? identifying[subject].filter((field) => fields.includes(field))

@@ -1,7 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { ApiError, Refusal } from '../../api/calls/errors.js'
+import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import { ColumnSample, isData, withFirstRow } from '../../catalogue/normalize/value-kinds.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
@@ -30,8 +30,8 @@ export interface Table {
   readonly header: readonly string[]
   readonly hasHeader: boolean
   readonly headerLine: number
-  /** Sentences about how it was read that a person should know. */
-  readonly notes: readonly string[]
+  /** What a person should know about how it was read. */
+  readonly notes: readonly Note[]
   /** The first non-empty cells of each column. */
   readonly samples: readonly (readonly string[])[]
   readonly encoding: string
@@ -65,7 +65,12 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
     header: hasHeader ? first.cells : first.cells.map(toUnnamed),
     hasHeader,
     headerLine: first.line,
-    notes: [...describeEncoding(encoding), ...(hasHeader || options.header === false ? [] : [noHeader])],
+    notes: [
+      ...encodingNotes(encoding),
+      ...(hasHeader || options.header === false
+        ? []
+        : [{ code: 'csv.first_row_is_data', details: {} } as const]),
+    ],
     samples: hasHeader ? samples : withFirstRow(first.cells, samples),
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
@@ -76,14 +81,9 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
   }
 }
 
-const noHeader =
-  'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.'
-
 /** Returns the note about an encoding that was recognised by its letters, if it was. */
-export const describeEncoding = ({ label, sample }: Pick<Encoding, 'label' | 'sample'>): string[] =>
-  sample === undefined
-    ? []
-    : [`Encoding: ${label}, such as "${sample}". If that looks wrong, name the right one with --encoding.`]
+export const encodingNotes = ({ label, sample }: Pick<Encoding, 'label' | 'sample'>): Note[] =>
+  sample === undefined ? [] : [{ code: 'csv.encoding_recognised', details: { label, sample } }]
 
 /** Copies a stream to a new file with mode 0600, so that it can be read twice. */
 export async function spool(stream: NodeJS.ReadableStream, file: string): Promise<void> {

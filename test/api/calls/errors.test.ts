@@ -16,8 +16,7 @@ describe('the failure in a reply', () => {
     const error = new ApiError(code, details)
     for (const shape of ['text', 'coded'] as const) {
       const failure = failureOf(error.status, errorBody(error, { errors: shape }))
-      expect(failure).toMatchObject({ text: error.message, exit: errors[code].exit })
-      expect(failure.hint).toBe(errors[code].hint)
+      expect(failure).toMatchObject({ text: error.message, exit: errors[code].exit, means: code })
     }
   })
 
@@ -52,6 +51,6 @@ describe('the failure in a reply', () => {
 
   it('distinguishes a full disk from a busy database', () => {
     const { message } = new ApiError('storage_failed', { reason: 'the disk is full' })
-    expect(failureOf(503, { error: message }).hint).toBe(errors.storage_failed.hint)
+    expect(failureOf(503, { error: message }).means).toBe('storage_failed')
   })
 })

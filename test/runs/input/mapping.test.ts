@@ -1,13 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../src/api/calls/errors.js'
+import { describeMapping } from '../../../src/cli/batch/map-columns.js'
 import { describe as sentenceOf } from '../../../src/cli/messages.js'
-import {
-  describeMapping,
-  type MappingRequest,
-  mapColumns,
-  parsePins,
-  rowInput,
-} from '../../../src/runs/input/mapping.js'
+import { type MappingRequest, mapColumns, parsePins, rowInput } from '../../../src/runs/input/mapping.js'
 import { casesOf } from '../../support/fixtures.js'
 
 const companyFields = ['company_network_url', 'name', 'domain', 'country', 'live']
@@ -97,7 +92,9 @@ describe('the choice between columns', () => {
   test('uses the first of two columns for one field, and adds a note', () => {
     const mapping = map(['Website', 'Homepage'])
     expect(pairs(mapping)).toEqual({ domain: 'Website' })
-    expect(mapping.notes).toEqual([expect.stringMatching(/"Homepage".*"Website".*--map domain="Homepage"/)])
+    expect(mapping.notes.map(sentenceOf)).toEqual([
+      '"Homepage" could be domain too; "Website" is used. To change that: --map domain="Homepage"',
+    ])
     expect(mapping.unused).toEqual(['Homepage'])
   })
 
@@ -310,7 +307,7 @@ describe('columns without a name', () => {
     )
     expect(said).toContain('--map name="Acme Inc."')
     const pinned = map(['Acme Inc.'], { samples: [['Bolt GmbH']], pins: { name: 'Acme Inc.' } })
-    expect(pinned.notes).toEqual([
+    expect(pinned.notes.map(sentenceOf)).toEqual([
       '"Acme Inc." is read as the name of a column. If it is data, add --no-header.',
     ])
   })

@@ -15,8 +15,8 @@ import {
   type RejectedRecord,
 } from '../../../catalogue/kinds/kind.js'
 import { readChunks } from '../../../csv/encoding.js'
-import { describeMapping, parsePins } from '../../../runs/input/mapping.js'
-import { describeEncoding } from '../../../runs/input/table.js'
+import { parsePins } from '../../../runs/input/mapping.js'
+import { encodingNotes } from '../../../runs/input/table.js'
 import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
 import {
   createRejects,
@@ -27,6 +27,7 @@ import {
   type Sink,
 } from '../../../runs/output/writer.js'
 import type { Driver } from '../../../storage/driver/connection.js'
+import { describeMapping } from '../../batch/map-columns.js'
 import { filePorts, toRunHome } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, systemReason, UsageError } from '../../context/errors.js'
@@ -275,7 +276,7 @@ function showColumns(
   })
   const width = context.streams.stderr.columns
   for (const line of describeMapping(
-    { columns, unused: ignored, notes: encoding ? describeEncoding(encoding) : [] },
+    { columns, unused: ignored, notes: encoding ? encodingNotes(encoding) : [] },
     width,
     'not imported',
   ))

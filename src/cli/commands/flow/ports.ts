@@ -1,5 +1,4 @@
 import { type Input, isOk } from '../../../api/calls/caller.js'
-import { failureOf } from '../../../api/calls/errors.js'
 import { wantsWebhook, withOwnWebhook } from '../../../api/validation/own-webhook.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { Poster } from '../../../client/exchange.js'
@@ -11,7 +10,7 @@ import type { Flow, LookupStep } from '../../../flows/read.js'
 import type { FlowPorts } from '../../../flows/run.js'
 import { finishHere } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { reportOfAnswer, Stop, UsageError } from '../../context/errors.js'
 import { resolveFilterNames } from '../../operation/filter-names.js'
 import { jobIdOf } from '../../wait/result.js'
 
@@ -50,8 +49,8 @@ async function createList(
   const options = { apiKey: await context.apiKey(), idempotencyKey: `${key}-list` }
   const reply = await caller.call('lists.create', { name, companies }, options)
   if (!isOk(reply)) {
-    const { text, exit, hint } = failureOf(reply.status, reply.body)
-    throw new Stop(`The list ${name} was not created: ${text}`, exit, hint)
+    const { error, exit_code, hint } = reportOfAnswer(reply.status, reply.body)
+    throw new Stop(`The list ${name} was not created: ${error}`, exit_code, hint)
   }
   const id = jobIdOf(reply.body)
   if (id !== undefined && context.isLocal()) await finishHere(context, key)(id, new AbortController().signal)

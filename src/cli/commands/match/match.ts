@@ -3,7 +3,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../../api/values/json.js'
 import type { CsvRow } from '../../../csv/parse.js'
 import type { Match } from '../../../lists/list-index.js'
-import { describeMapping, rowInput } from '../../../runs/input/mapping.js'
+import { rowInput } from '../../../runs/input/mapping.js'
 import {
   checkPairs,
   mapList,
@@ -16,6 +16,7 @@ import {
 import { type Layout, rowFormats } from '../../../runs/output/columns.js'
 import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
 import type { Suppressor } from '../../../suppression/suppressor.js'
+import { describeMapping } from '../../batch/map-columns.js'
 import { rowFormat } from '../../batch/options.js'
 import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
