@@ -251,12 +251,13 @@ interface Opened {
   readonly connect: Connector
 }
 
-function exchange(
+/** Sends one request once. Throws `Lost` when no status arrived. */
+export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  settings: ConnectionSettings,
-  signal: AbortSignal | undefined,
-  onWire: ((wire: Wire) => void) | undefined,
+  settings: ReadingSettings,
+  signal?: AbortSignal,
+  onWire?: (wire: Wire) => void,
 ): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
     const reading: WireReading = new WireReading(settings, { resolve, reject })

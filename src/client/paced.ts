@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Input, type Layer, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
+import { fails, isLimited } from '../api/calls/retry.js'
 import { countingOf } from '../api/operations/facts.js'
 import { type Window, windowsOf } from '../api/operations/plans.js'
 import { type Operation, operation } from '../api/operations/table.js'
@@ -235,7 +236,7 @@ function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: num
   )
   if (limit === undefined || remaining === undefined) return undefined
   const resetMs = reset === undefined ? undefined : reset * 1_000
-  if (status === 429) {
+  if (isLimited({ status })) {
     const endMs = Math.max(waitMs ?? 0, resetMs ?? 0)
     return { limit, remaining: 0, endsAt: now + endMs, isExact: false }
   }
@@ -275,7 +276,7 @@ export function corrected(
   return known.map((one, at) => {
     const window = windows[at] as WindowKept
     if (said && at === reported) return correct(window, current(window, one, now), said)
-    const begun = one && begunBy(window, one, now, reply.status < 500)
+    const begun = one && begunBy(window, one, now, !fails(reply))
     return begun && isUnknown(window, begun) ? { ...begun, most: untold } : begun
   })
 }

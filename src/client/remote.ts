@@ -7,6 +7,7 @@ import {
   type Reply,
 } from '../api/calls/caller.js'
 import { ApiError, toRefusal } from '../api/calls/errors.js'
+import { fails } from '../api/calls/retry.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody, largeBytes } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
@@ -162,7 +163,7 @@ async function probeOnce(
   try {
     const request = { method: 'GET', path } as const
     const { status, body } = await connection.exchange(request, { accept: 'application/json' }, signal)
-    if (status >= 500) return undefined
+    if (fails({ status })) return undefined
     if (body.length > largeBytes) return false
     const said = JSON.parse(Buffer.from(body).toString()) as { readonly idempotency?: unknown } | null
     return String(said?.idempotency).toLowerCase() === usualHeader

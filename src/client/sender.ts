@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { retryAfterMs } from '../api/calls/caller.js'
+import { isLimited, isUnavailable } from '../api/calls/retry.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
 import type { Clock, DeliveryAttempt, DeliveryResult, Sender } from '../api/ports/ports.js'
 import { parseExact, toJson } from '../api/values/json.js'
@@ -199,7 +200,8 @@ export function outcomeOf({ statusCode: status, headers }: DeliveryAnswer, now: 
   if (status >= 200 && status < 300) return { status, error: null }
   const redirected = status >= 300 && status < 400
   const error = `The receiver answered ${status}${redirected ? '; redirects are not followed' : ''}`
-  const waitMs = status === 429 || status === 503 ? waitOf(headers['retry-after'], now) : undefined
+  const waitMs =
+    isLimited({ status }) || isUnavailable({ status }) ? waitOf(headers['retry-after'], now) : undefined
   return waitMs === undefined ? { status, error } : { status, error, retryAfterMs: waitMs }
 }
 

@@ -1,5 +1,6 @@
 import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
+import { isLimited, isUnavailable, passes } from '../api/calls/retry.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
 import { toCell } from '../runs/output/columns.js'
 import { type FlowRow, fieldOf } from './fields.js'
@@ -80,7 +81,7 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       })
       if (status === 401 || status === 403)
         throw new Refusal('flow.http_refused', { url, reason: `It answered ${status}` })
-      if (status === 429 || (status === 503 && retryAfter !== undefined))
+      if (isLimited(answer) || (isUnavailable(answer) && retryAfter !== undefined))
         return reply(429, { error: 'Too many requests' })
       if (status < 200 || status > 299) return reply(status, { error: `The address answered ${status}` })
       const found = Object.entries(result).map(([name, path]) => [
@@ -117,7 +118,7 @@ export function httpOutput(
       )
       if (!('error' in answer) && answer.status >= 200 && answer.status < 300) return
       const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
-      const isFinal = 'error' in answer ? answer.isRefused : answer.status < 500 && answer.status !== 429
+      const isFinal = 'error' in answer ? answer.isRefused : !passes(answer)
       if (isFinal || tries === mostTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
       const seconds = 'error' in answer ? Number.NaN : Number(answer.retryAfter)
       await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries)

@@ -1,5 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
+import { fails } from '../api/calls/retry.js'
 import { largeBytes } from '../api/operations/facts.js'
 import type { Inbox, ReceivedDelivery } from '../api/webhooks/inbox.js'
 import { verify } from '../api/webhooks/signature.js'
@@ -46,7 +47,7 @@ export function receiver(options: ReceiverOptions): (request: Request) => Promis
       return await take(request, options)
     } catch (thrown) {
       const error = asApiError(thrown)
-      if (error.status >= 500) options.report?.(thrown)
+      if (fails(error)) options.report?.(thrown)
       return refuse(error)
     }
   }

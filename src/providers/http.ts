@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici'
 import { parseBody } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
-import { createExchange, NoAnswer } from '../client/exchange.js'
+import { createExchange } from '../client/exchange.js'
+import { Lost } from '../client/reading.js'
 import type { Resolve } from '../client/ssrf-guard.js'
 import type { VendorAnswer, VendorRequest } from './compile.js'
 import type { ProviderFile } from './definition.js'
@@ -35,7 +36,7 @@ export function createVendorHttp(resolve?: Resolve) {
     const body = text.trim() === '' ? null : resultOr(undefined, () => parseBody(text))
     // Garbage for a success may be half an answer that was charged.
     if (body === undefined && status >= 200 && status < 300)
-      throw new NoAnswer(`${new URL(url).host} answered with something that is not JSON`, true)
+      throw new Lost(`${new URL(url).host} answered with something that is not JSON`, true, 'broken')
     return { ...answer, body: body ?? null }
   }
 
@@ -58,12 +59,12 @@ export function createVendorHttp(resolve?: Resolve) {
         timeoutMs,
       ).catch((error: unknown) => {
         // The vendor has no request yet.
-        throw error instanceof NoAnswer ? new NoAnswer(error.message, false) : error
+        throw error instanceof Lost ? new Lost(error.message, false, error.code) : error
       })
       const { access_token, expires_in } = isObject(said) ? said : {}
       if (status === 400 || status === 401 || status === 403) return { refused: status, until: 0 }
       if (status !== 200 || typeof access_token !== 'string')
-        throw new NoAnswer(`${new URL(url).host} gave no token (status ${status})`, false)
+        throw new Lost(`${new URL(url).host} gave no token (status ${status})`, false, 'broken')
       const seconds = typeof expires_in === 'number' ? expires_in : 300
       return { token: access_token, until: performance.now() + Math.max(0, seconds - 30) * 1_000 }
     }
@@ -74,7 +75,7 @@ export function createVendorHttp(resolve?: Resolve) {
     return next
   }
 
-  /** Sends a request with the key of the provider. Rejects with a `NoAnswer` where no usable answer came. */
+  /** Sends a request with the key of the provider. Rejects with a `Lost` where no usable answer came. */
   async function send(
     target: VendorTarget,
     request: VendorRequest,

@@ -1,8 +1,9 @@
 import pLimit, { type LimitFunction } from 'p-limit'
+import { fails, passes } from '../api/calls/retry.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, once } from '../api/values/objects.js'
-import { NoAnswer } from '../client/exchange.js'
+import { Lost } from '../client/reading.js'
 import { createResolver } from '../client/resolver.js'
 import {
   type CallKey,
@@ -408,8 +409,8 @@ class VendorDesk implements Vendors {
     const { kind } = first
     const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
     const answer = await this.#exchange(first, request)
-    if (answer instanceof NoAnswer)
-      return this.#settle(first, calls, answer.isSent ? 'unknown' : 'failed', answer.message)
+    if (answer instanceof Lost)
+      return this.#settle(first, calls, answer.sent ? 'unknown' : 'failed', answer.message)
     if (!kind.file.submit || !kind.isAccepted(answer)) return this.#judge(questions, calls, answer)
     const vendorId = kind.idOf(answer)
     if (vendorId === undefined) return this.#settle(first, calls, 'unknown', 'The answer has no id')
@@ -453,7 +454,7 @@ class VendorDesk implements Vendors {
     }
     const isOfRow = !batch && isResult && (is === 'found' || is === 'not_found')
     if (!isItems && !isOfRow) {
-      const isLost = is === 'unknown' || (is !== 'failed' && answer.status >= 500)
+      const isLost = is === 'unknown' || (is !== 'failed' && fails(answer))
       return this.#settle(first, calls, isLost ? 'unknown' : 'failed', `Status ${answer.status}`)
     }
     const results: Ended[] = []
@@ -557,12 +558,12 @@ class VendorDesk implements Vendors {
     )
   }
 
-  async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | NoAnswer> {
+  async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | Lost> {
     const { stored, compiled, apiKey = '' } = question.loaded
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
-    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(withNoAnswer)
+    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(withLost)
     const breaker = await this.#breaker(question)
-    await (answer instanceof NoAnswer || answer.status >= 500 ? breaker.fail() : breaker.succeed())
+    await (answer instanceof Lost || fails(answer) ? breaker.fail() : breaker.succeed())
     return answer
   }
 
@@ -590,7 +591,7 @@ export async function pollWork(
   { clock, sleep }: Pick<VendorPorts, 'clock' | 'sleep'>,
   kind: CompiledKind,
   since: number,
-  poll: () => Promise<VendorAnswer | NoAnswer>,
+  poll: () => Promise<VendorAnswer | Lost>,
 ): Promise<PolledWork> {
   const { every = '5s', give_up = '10m' } = kind.file.poll ?? {}
   for (;;) {
@@ -599,7 +600,7 @@ export async function pollWork(
     if (!isLast) await sleep(toMs(every))
     const answer = await poll()
     // Asking is free: what failed is asked again.
-    if (answer instanceof NoAnswer || answer.status >= 500 || answer.status === 429) {
+    if (answer instanceof Lost || passes(answer)) {
       if (isLast) return 'unreachable'
       continue
     }
@@ -612,8 +613,8 @@ export async function pollWork(
 }
 
 /** Returns an answer of a request rather than rejecting without one. */
-export const withNoAnswer = (error: unknown): NoAnswer => {
-  if (error instanceof NoAnswer) return error
+export const withLost = (error: unknown): Lost => {
+  if (error instanceof Lost) return error
   throw error
 }
 

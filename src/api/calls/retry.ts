@@ -7,11 +7,17 @@ import { ApiError, failureOf } from './errors.js'
  */
 type Answer = Pick<Reply, 'status' | 'body'>
 
-/** Whether the work may have been done all the same. A 501 says that it was not. */
-export const leavesOpen = ({ status }: Pick<Reply, 'status'>): boolean => status >= 500 && status !== 501
+/** Whether a limit is reached. */
+export const isLimited = ({ status }: Pick<Reply, 'status'>): boolean => status === 429
 
-/** Whether the same request can be answered later: a limit is reached, or the server fails. */
-export const passes = ({ status }: Pick<Reply, 'status'>): boolean => status === 429 || status >= 500
+/** Whether the server fails. */
+export const fails = ({ status }: Pick<Reply, 'status'>): boolean => status >= 500
+
+/** Whether the work may have been done all the same. A 501 says that it was not. */
+export const leavesOpen = (answer: Pick<Reply, 'status'>): boolean => fails(answer) && answer.status !== 501
+
+/** Whether the same request can be answered later. */
+export const passes = (answer: Pick<Reply, 'status'>): boolean => isLimited(answer) || fails(answer)
 
 /** Whether an earlier attempt under the same key is still in progress. */
 export const isInProgress = ({ status, body }: Answer): boolean =>
@@ -19,18 +25,18 @@ export const isInProgress = ({ status, body }: Answer): boolean =>
 
 /** Whether only waiting is asked for. The caller does so, because it knows how much time there is. */
 export const asksToWait = ({ status, body }: Answer): boolean =>
-  status === 429 || failureOf(status, body).code === 'idempotency_in_progress'
+  isLimited({ status }) || failureOf(status, body).code === 'idempotency_in_progress'
 
 /** Whether a limit ends soon: one of the service does, one of the network behind it lasts for hours. */
 export const isShortLimit = ({ status, body, unknown }: Reply): boolean =>
-  status === 429 && !unknown && !failureOf(status, body).stops
+  isLimited({ status }) && !unknown && !failureOf(status, body).stops
 
 /** Refusals that come before the server looks at the key of a request. */
 const undecided: readonly number[] = [401, 403, 408, 413, 429]
 
 /** Whether a reply settles the outcome of earlier attempts under the same key. */
 export const settlesEarlier = (answer: Answer): boolean =>
-  answer.status < 500 && !undecided.includes(answer.status) && !isInProgress(answer)
+  !fails(answer) && !undecided.includes(answer.status) && !isInProgress(answer)
 
 /** Codes of failures before anything was sent. Of these, a wrong name or certificate does not pass. */
 const unreached: readonly string[] = [
@@ -42,5 +48,8 @@ const unreached: readonly string[] = [
 export const lossPasses = ({ sent, code }: { readonly sent: boolean; readonly code: string }): boolean =>
   sent ? code !== 'aborted' : unreached.includes(code)
 
-/** Whether a store or source of this machine cannot be reached for now. */
-export const isUnreachable = (error: unknown): boolean => error instanceof ApiError && error.status === 503
+/** Whether a store or source cannot be reached for now. */
+export const isUnavailable = ({ status }: Pick<Reply, 'status'>): boolean => status === 503
+
+/** Whether an error says so of one of this machine. */
+export const isUnreachable = (error: unknown): boolean => error instanceof ApiError && isUnavailable(error)

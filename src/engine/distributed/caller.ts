@@ -6,6 +6,7 @@ import {
   retryAfterMs,
 } from '../../api/calls/caller.js'
 import { ApiError, isRefusal, Refusal, toRefusal } from '../../api/calls/errors.js'
+import { fails, isLimited } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../api/ports/ports.js'
@@ -296,7 +297,7 @@ function decideRows(
   results: readonly CallResult[],
   chunk: ChunkFacts,
 ): readonly RowDecision[] {
-  const refusal = results.find((one) => isAnswer(one) && one.status === 429)
+  const refusal = results.find((one) => isAnswer(one) && isLimited(one))
   return rows.map((row, at) => decideRow(row, results[at] ?? null, refusal ?? null, chunk))
 }
 
@@ -316,8 +317,7 @@ function decideRow(
   if (result === null && refusal && !isDoubted) return { kind: 'reply', result: refusal }
   if (result === null || isInDoubt(result)) return resend(refusal)
   if (!isDoubted) return { kind: 'reply', result }
-  if (!isAnswer(result) || result.status >= 500)
-    return { kind: 'reply', result: { ...result, unknown: true } }
+  if (!isAnswer(result) || fails(result)) return { kind: 'reply', result: { ...result, unknown: true } }
   if (!isHeldBack(result)) return { kind: 'reply', result }
   return endsRun(result)
     ? { kind: 'unknown', error: new ApiError('outcome_unknown', { reply: result }) }

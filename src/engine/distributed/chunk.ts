@@ -1,5 +1,6 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { ApiError, failureOf } from '../../api/calls/errors.js'
+import { isLimited } from '../../api/calls/retry.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 
 /** The call of a row, as the worker of its chunk makes it. */
@@ -55,7 +56,7 @@ export function toReply(results: Exclude<CallResult, null>): Reply {
 /** Returns whether later calls would be refused like this one, now or for good. */
 export function isHeldBack(results: CallResult): boolean {
   if (!isAnswer(results) || isOk(results) || results.unknown) return false
-  return results.status === 429 || endsRun(results)
+  return isLimited(results) || endsRun(results)
 }
 
 export const endsRun = (reply: Omit<Reply, 'text'>): boolean =>

@@ -1,6 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errorBody, failureOf, isRefusal } from '../../api/calls/errors.js'
+import { isUnavailable } from '../../api/calls/retry.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../api/ports/ports.js'
@@ -182,7 +183,7 @@ function createCall(
     const options = { idempotencyKey: key, row: { run, ordinal, fresh: fresh && taken === 1 } }
     try {
       const { text: _, ...reply } = await caller.call(row.id, input, options)
-      if (rowCaller.source !== '' || reply.status !== 503) return reply
+      if (rowCaller.source !== '' || !isUnavailable(reply)) return reply
       // A 503 of the engine is our own trouble with the database; that of a server is its answer.
       onTrouble(new Error(failureOf(reply.status, reply.body).text))
       return inDoubt

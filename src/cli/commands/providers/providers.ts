@@ -251,11 +251,11 @@ const testCommand: CommandFactory = ({ command }) =>
       const accepted = kind.file.submit ? kind.isAccepted(answer) : null
       let isEnded = accepted !== false
       if (accepted) {
-        const { pollWork, withNoAnswer } = await import('../../../providers/vendors.js')
+        const { pollWork, withLost } = await import('../../../providers/vendors.js')
         const id = kind.idOf(answer)
         context.notify(`Accepted. Waiting for the result, up to ${kind.file.poll?.give_up ?? '10m'}.`)
         const poll = async () => {
-          const said = await send(kind.poll(id ?? '')).catch(withNoAnswer)
+          const said = await send(kind.poll(id ?? '')).catch(withLost)
           if (!(said instanceof Error)) answer = said
           return said
         }
