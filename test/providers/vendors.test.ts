@@ -616,6 +616,38 @@ describe('data forget', () => {
   })
 })
 
+describe('the rate of a vendor', () => {
+  it('is kept by two processes together', async () => {
+    const arrivals: number[] = []
+    const vendor = await fakeVendor(byName, (when) => when === 'before' && arrivals.push(Date.now()))
+    const [perSecond, rows] = [20, 30]
+    await withVendors(
+      [vendor],
+      async () => {
+        // Both are ready before the first request may leave.
+        const opensAt = Date.now() + 3_000
+        const store = await openEngineDatabase(join(here.home, 'engine.db'))
+        await store.transaction((tx) => tx.run('UPDATE providers SET next_at = ?', opensAt * 1_000))
+        await store.close()
+        const batches = ['King', 'Queen'].map((name) => {
+          const names = numbered(rows, name).map((one) => `Ada,${one},acme.example`)
+          writeFileSync(join(here.home, `${name}.csv`), `first_name,last_name,domain\n${names.join('\n')}\n`)
+          const argv = ['contacts', 'waterfall', '--csv', `${name}.csv`, '--enrichment-type', 'email']
+          const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
+          return launch(prospect, [...argv, '-o', `${name}-out.csv`, '--yes'], here.home, env)
+        })
+        for (const { exitCode, stderr } of await Promise.all(batches))
+          expect([exitCode, stderr]).toEqual([0, expect.anything()])
+        expect(vendor.charged()).toBe(2 * rows)
+        const sinceOpen = arrivals.map((at) => at - opensAt)
+        const early = sinceOpen.filter((ms, n) => n >= Math.max(0, (ms / 1_000) * perSecond + 1))
+        expect(early).toEqual([])
+      },
+      (file) => file.replace('limits: { ', `limits: { rates: [${perSecond}/s], `),
+    )
+  })
+})
+
 /** What a vendor is asked about: each behaviour of the fakes, the faulty ones seldom. */
 const mixed = (rows: number): string[] =>
   Array.from({ length: rows }, (_, at) => {
@@ -636,7 +668,7 @@ const databases = {
 describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof databases)[])(
   'vendors over %s',
   (database) => {
-    it.each(tries(['a batch'], ['a batch', 'a server']))(
+    it.each(tries(['a batch', 'a lookup'], ['a batch', 'a batch row by row', 'a lookup', 'a server']))(
       'are asked once, and their costs are recorded, however often %s is killed',
       async (where) => {
         const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
@@ -653,7 +685,8 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
         }
         const vendors = [await fakeVendor(byName, onRequest), await fakeVendor(byName, onRequest)]
         const { env, drop } = await databases[database]()
-        const rows = mixed(tries(60, where === 'a server' ? 120 : 1_000))
+        const isLookup = where === 'a lookup'
+        const rows = mixed(isLookup ? tries(4, 32) : where === 'a server' ? 120 : tries(300, 5_000))
         const edit = (file: string) =>
           file.replace('timeout: 60s', 'timeout: 2s').replace('size: 250', 'size: 20')
         await withVendors(
@@ -665,8 +698,14 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
             )
             const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address, ...env }
             const types = ['--enrichment-type', 'email', '--enrichment-type', 'phone']
-            const argv = ['contacts', 'waterfall', '--csv', 'people.csv', ...types, '-o', 'out.csv', '--yes']
-            const kills = tries(2, where === 'a server' ? 3 : 8)
+            const file = ['--csv', 'people.csv', '-o', 'out.csv', '--yes']
+            const argv = (row: number) => [
+              ...['contacts', 'waterfall', ...types],
+              ...(isLookup ? [...ofRow(rows[row]), row % 2 ? '--wait' : '--sync', '--json'] : file),
+              ...(where === 'a batch row by row' ? ['--sync'] : []),
+            ]
+            const kills = tries(isLookup ? 1 : 2, { 'a lookup': 6, 'a server': 3 }[where] ?? 12)
+            const outcomes: Outcome[] = []
             const [apiKey = ''] =
               /pk_\w+/.exec(readFileSync(join(here.home, 'credentials.json'), 'utf8')) ?? []
             const port = String(await freePort())
@@ -679,10 +718,10 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
               where === 'a server' ? await launchServer(prospect, serve, here.home, own) : undefined
             let server = await start()
             let killed = 0
-            for (let parts = 0; ; parts++) {
+            for (let parts = 0, row = 0; ; parts++) {
               const next = () => requests + 1 + pick(Math.ceil(rows.length / kills))
               killAt = next()
-              const batch = launch(prospect, argv, here.home, server ? far : own)
+              const batch = launch(prospect, argv(row), here.home, server ? far : own)
               kill = async () => {
                 killed++
                 const victim = server?.server ?? batch
@@ -695,12 +734,18 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
               }
               if (killed >= kills) killAt = Number.POSITIVE_INFINITY
               const { exitCode, signal, stderr } = await batch
-              if (signal === undefined && (exitCode === 0 || exitCode === 11)) break
-              if (parts > 3 * kills) throw new Error(`it does not end: ${stderr}`)
+              const isEnded = signal === undefined && outcomeOf(exitCode) !== undefined
+              if (isEnded && isLookup) outcomes.push(toOutcome(rows[row], outcomeOf(exitCode)))
+              if (isEnded && (!isLookup || ++row === rows.length)) break
+              if (parts > rows.length + 3 * kills) throw new Error(`it does not end: ${stderr}`)
             }
             await server?.stop()
             expect(killed).toBe(kills)
-            await expectExact(vendors, here.home, env, `PROSPECT_TEST_SEED=${seed}`)
+            if (!isLookup)
+              for (const { last_name = '', linkedin_url = '', _status = '', _error } of outputOf('out.csv'))
+                outcomes.push({ last_name, linkedin_url, outcome: _status === 'failed' ? _error : _status })
+            expect(outcomes).toHaveLength(rows.length)
+            await expectExact(vendors, outcomes, here.home, env, `PROSPECT_TEST_SEED=${seed}`)
           },
           edit,
           env,
@@ -710,6 +755,27 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
     )
   },
 )
+
+/** What became of a row or a lookup. */
+interface Outcome {
+  readonly last_name: string
+  readonly linkedin_url: string
+  readonly outcome: string | undefined
+}
+
+const toOutcome = (row = '', outcome?: string): Outcome => {
+  const [, last_name = '', , linkedin_url = ''] = row.split(',')
+  return { last_name, linkedin_url, outcome }
+}
+
+const ofRow = (row: string | undefined): string[] => {
+  const { last_name, linkedin_url } = toOutcome(row)
+  return [...person(last_name), '--network-url', linkedin_url]
+}
+
+/** What the exit code of a lookup, or of a batch, says; `undefined` where it did not end as one does. */
+const outcomeOf = (code: number | undefined): string | undefined =>
+  ({ 0: 'found', 9: 'not_found', 10: 'outcome_unknown', 11: 'failed' })[code ?? -1]
 
 /** Returns a port of this machine that nobody listens on. */
 async function freePort(): Promise<number> {
@@ -723,6 +789,7 @@ async function freePort(): Promise<number> {
 /** Expects that no vendor was asked twice, that recorded costs are what it charged, and that the output says the rest. */
 async function expectExact(
   vendors: readonly FakeVendor[],
+  outcomes: readonly Outcome[],
   home: string,
   { PROSPECT_DATABASE_URL: url = join(home, 'engine.db') }: { PROSPECT_DATABASE_URL?: string },
   note: string,
@@ -731,15 +798,15 @@ async function expectExact(
   const sql = 'SELECT provider, kind, state, cost, subject FROM provider_calls'
   const calls = await store.read((tx) => tx.all<Record<string, string | number>>(sql))
   await store.close()
+  const rowOf = ({ kind, subject }: (typeof calls)[number]) => {
+    const { last_name, network_url } = JSON.parse(String(subject)) as Record<string, string>
+    return String(kind === 'phone' ? network_url : last_name)
+  }
   const unknown = new Set<string>()
   for (const [at, vendor] of vendors.entries()) {
     const twice = [...vendor.asked].filter(([row, times]) => times > (row.startsWith('Limited') ? 2 : 1))
     expect([twice, note]).toEqual([[], note])
     const own = calls.filter(({ provider }) => provider === `vendor${at + 1}`)
-    const rowOf = ({ kind, subject }: (typeof own)[number]) => {
-      const { last_name, network_url } = JSON.parse(String(subject)) as Record<string, string>
-      return String(kind === 'phone' ? network_url : last_name)
-    }
     const known = own.filter(({ state }) => state === 'found' || state === 'not_found')
     const recorded = known.map((call) => [rowOf(call), Number(call.cost) / 1_000_000])
     expect([recorded, note]).toEqual([
@@ -751,13 +818,22 @@ async function expectExact(
     const rest = [...vendor.charges.keys()].filter((row) => !own.some((call) => rowOf(call) === row))
     expect([rest, note]).toEqual([[], note])
   }
-  for (const row of outputOf('out.csv')) {
-    const isLost = unknown.has(`email ${row.last_name}`) || unknown.has(`phone ${row.linkedin_url}`)
-    const outcome = row._status === 'found' ? 'found' : isLost ? 'outcome_unknown' : 'not_found'
-    expect([row._status === 'failed' ? row._error : row._status, row.last_name, note]).toEqual([
-      outcome,
-      row.last_name,
-      note,
-    ])
+  const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: url }
+  const ledger = JSON.parse((await command(['ledger', '--by', 'provider', '--json'], { env })).stdout) as {
+    provider: string
+    cost: number
+  }[]
+  for (const [at, vendor] of vendors.entries()) {
+    const name = `vendor${at + 1}`
+    const lost = calls
+      .filter(({ provider, state }) => provider === name && state === 'unknown')
+      .reduce((sum, call) => sum + (vendor.charges.get(rowOf(call)) ?? 0), 0)
+    const { cost = 0 } = ledger.find(({ provider }) => provider === name) ?? {}
+    expect([cost, note]).toEqual([vendor.charged() - lost, note])
+  }
+  for (const { last_name, linkedin_url, outcome } of outcomes) {
+    const isLost = unknown.has(`email ${last_name}`) || unknown.has(`phone ${linkedin_url}`)
+    const expected = outcome === 'found' ? 'found' : isLost ? 'outcome_unknown' : 'not_found'
+    expect([outcome, last_name, note]).toEqual([expected, last_name, note])
   }
 }
