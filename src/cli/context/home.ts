@@ -114,19 +114,26 @@ function checkNotEmptied({ engine, credentials }: Home): void {
 export const localPrefix = 'local:'
 
 function privateFolder(folder: string): void {
-  const stats = statsOf(folder) ?? create(folder)
+  if (!statsOf(folder)) create(folder)
+  if (checkFolder(folder)) chmodSync(folder, 0o700)
+}
+
+/** Throws Stop for a folder that is none, or that others can read. Returns whether it is to be made private: an empty one. */
+export function checkFolder(folder: string): boolean {
+  const stats = statsOf(folder)
+  if (!stats) return false
   if (stats.isSymbolicLink())
     refuse(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')
   if (!stats.isDirectory()) refuse(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')
   checkOwner(folder, stats)
-  if (!isWide(stats)) return
-  // An empty folder has nothing to hide: it is made private instead of refused.
-  if (readdirSync(folder).length === 0) chmodSync(folder, 0o700)
-  else refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoteForShell(folder)}`)
+  if (!isWide(stats)) return false
+  // An empty folder has nothing to hide.
+  if (readdirSync(folder).length === 0) return true
+  return refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoteForShell(folder)}`)
 }
 
 // Not with `recursive`: where the system denies that a folder exists (/proc), that never ends.
-function create(folder: string): Stats {
+function create(folder: string): void {
   const above = dirname(folder)
   if (above !== folder && !statsOf(above)) create(above)
   try {
@@ -138,7 +145,6 @@ function create(folder: string): Stats {
         'Set PROSPECT_HOME to a folder you may write to.',
       )
   }
-  return lstatSync(folder)
 }
 
 /** Throws Stop for a file with a secret that others can read. A pipe is fine. */
@@ -148,7 +154,7 @@ export function checkSecret(file: string): void {
 }
 
 /** Throws Stop for a file that is a symbolic link, belongs to another user or can be read by others. */
-function checkFile(file: string): void {
+export function checkFile(file: string): void {
   const stats = statsOf(file)
   if (!stats) return
   if (stats.isSymbolicLink())
@@ -180,7 +186,7 @@ function checkOwner(path: string, stats: Stats): void {
 // Windows has no such bits: its folders are private to the account by inheritance.
 const isWide = (stats: Stats): boolean => process.platform !== 'win32' && (stats.mode & 0o077) !== 0
 
-function statsOf(path: string): Stats | undefined {
+export function statsOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch (error) {

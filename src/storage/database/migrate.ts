@@ -92,19 +92,19 @@ export async function migrate(driver: Driver, schema: Schema): Promise<void> {
 }
 
 /** Returns the state of a database that this program can use. Throws for any other. */
-function requireUsable(state: SchemaState): SchemaState {
+export function requireUsable(state: SchemaState): SchemaState {
   const { is, version, newest } = state
   if (is === 'newer')
     throw new ApiError('storage_failed', {
       reason: `it has schema version ${version}, newer than this program's ${newest}; upgrade prospect`,
     })
-  if (is === 'unfinished') throw new ApiError('storage_failed', { reason: unfinishedReason })
+  if (is === 'unfinished')
+    throw new ApiError('storage_failed', {
+      reason:
+        'an early build made it, before schema version 1; use it once with the last build before this version, then again with this one',
+    })
   return state
 }
-
-/** Why a database of an unfinished build is refused, and what to do about it. */
-export const unfinishedReason =
-  'an early build made it, before schema version 1; use it once with the last build before this version, then again with this one'
 
 /** Returns the number that a database stores; 0 for an empty one. */
 export const readStoredNumber = (connection: Connection): Promise<number> =>

@@ -1,11 +1,6 @@
-import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
-import type { Reply } from '../../../api/calls/caller.js'
+import { accessSync, constants, statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
-import type { OperationId } from '../../../api/operations/table.js'
-import { isObject, resultOr } from '../../../api/values/objects.js'
-import { systemCode } from '../../../csv/encoding.js'
-import type { Run } from '../../../runs/journal/runs.js'
+import { resultOr } from '../../../api/values/objects.js'
 import type { ReadOnlyDatabase } from '../../../storage/database/database-file.js'
 import {
   readStoredNumber,
@@ -14,57 +9,53 @@ import {
   toSchemaState,
 } from '../../../storage/database/migrate.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
-import type { Context, Home, Settings } from '../../context/context.js'
-import { givenKey } from '../../context/credentials.js'
-import { reasonOf as describeReason } from '../../messages.js'
-import { type RemoteTarget, targetOf } from '../../target/resolve-target.js'
-import { deliveriesPort } from '../../wait/run-remote.js'
+import type { Context, Home } from '../../context/context.js'
+import { statsOf } from '../../context/home.js'
+import { reasonOf as describeReason, reportOf } from '../../messages.js'
+import { type Target, targetIn } from '../../target/resolve-target.js'
 
-/** Everything that the checks read. Tests replace parts of it with something broken. */
-export type DoctorContext = ReturnType<typeof createDoctorContext>
+/** What the checks share. */
+export interface Doctor {
+  readonly databases: ReturnType<typeof databasesOf>
+  /** Whether large databases are read through, too. */
+  readonly thorough: boolean
+  readonly disk: Disk
+}
 
 export interface Check {
   readonly name: string
-  run(context: DoctorContext): Promise<Findings> | Findings
+  run(context: Context, doctor: Doctor): Promise<Findings> | Findings
 }
 
-/** Creates the context of this machine. It creates and changes nothing. `thorough`: large databases are read through, too. */
-export function createDoctorContext(context: Context, thorough: boolean) {
-  const { streams, home, clock } = context
-  const databases = databasesOf(home, realFiles)
+/** Creates what the checks share. It creates and changes nothing on this machine. */
+export function createDoctor(context: Context, thorough: boolean): Doctor {
+  const databases = databasesOf(context.home)
   context.onClose(() => databases.close())
-  const settings = () => settingsIn(realFiles, home.config)
-  return {
-    node: process.versions.node,
-    platform: process.platform,
-    /** Id of the user; `undefined` on platforms without one. */
-    user: process.getuid?.(),
-    env: streams.env,
-    ...{ home, options: context.globals, clock, databases, thorough },
-    files: realFiles,
-    /** Returns the version of SQLite. Throws when it cannot be loaded. */
-    sqlite: async () => (await import('../../../storage/database/database-file.js')).sqliteVersion(),
-    settings,
-    /** Returns the chosen target. Throws a `UsageError` with the reason when there is none. */
-    target: () => targetOf(context.globals, streams.env, settings() ?? {}),
-    /** Returns the key given with the command or in the environment. Throws when its file cannot be used. */
-    givenKey: async () => {
-      const key = await givenKey(streams, context.globals)
-      if (key !== undefined) context.conceal(key)
-      return key
-    },
-    isRunning: async (run: Run) => (await import('../../../runs/records.js')).isRunning(context, run),
-    server: (target: RemoteTarget) => openServer(context, target),
-    askPublicUrl: (url: string) => askPublicUrl(context, url),
-  }
+  return { databases, thorough, disk }
 }
 
-/** Returns the settings in a file: empty when it is missing, `undefined` when it cannot be read. */
-function settingsIn(files: Files, config: string): Settings | undefined {
-  if (!files.entry(config)) return {}
-  const value: unknown = resultOr(undefined, () => JSON.parse(files.text(config)))
-  return isObject(value) ? value : undefined
+/** What a test cannot bring about. */
+interface Disk {
+  isWritable(folder: string): boolean
+  /** Returns the kind of a file system, as `statfs` numbers it, and the bytes that may still be written to it. */
+  space(folder: string): { readonly type: number; readonly free: number }
 }
+
+const disk: Disk = {
+  isWritable: (folder) =>
+    resultOr(false, () => {
+      accessSync(folder, constants.W_OK | constants.X_OK)
+      return true
+    }),
+  space: (folder) => {
+    const { type, bavail, bsize } = statfsSync(folder)
+    return { type: type >>> 0, free: bavail * bsize }
+  },
+}
+
+/** Returns the chosen target; `undefined` where settings or options name none, which their checks report. */
+export const chosenTarget = (context: Context): Target | undefined =>
+  resultOr(undefined, () => targetIn(context))
 
 /** A warning can wait. A problem makes commands fail or costs money. */
 type Status = 'ok' | 'warning' | 'problem'
@@ -94,151 +85,28 @@ export const problem = verdict('problem')
 export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>
   troubles.length > 0 ? troubles : [ok(fine)]
 
-/** `home`: it leads to the port for deliveries. `busy`: that port is in use. A number: the status of another server. */
-export type PublicUrlAnswer = 'home' | 'busy' | number
-
-/** A server. Requests to it are free and take a few seconds at most. */
-export interface CheckedServer {
-  /** Requests `/health` without a key. Throws an error with the reason when the server cannot be reached. */
-  health(): Promise<ServerAnswer>
-  /** Calls a free operation with the key. Throws when there is no key or no answer. */
-  call(id: OperationId): Promise<Reply>
+/** Returns what a command would say where it throws this error. */
+export function problemOf(error: unknown): Verdict {
+  const report = reportOf(error)
+  if (!report) return problem(`This could not be checked: ${reasonOf(error)}.`)
+  return problem(report.error.replace(/\.?$/, '.'), report.hint || null)
 }
 
-/** An HTTP response, with header names in lower case. */
-export interface ServerAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly text: string
-}
-
-const timeoutMs = 5_000
-
-function openServer(context: Context, target: RemoteTarget): CheckedServer {
-  // Direct, so that the check leaves no trace in the state of this machine.
-  const direct = context.withGlobals({ direct: true })
-  return {
-    health: () => fetchOnce(context, new URL(`${target.baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)),
-    call: async (id: OperationId): Promise<Reply> => {
-      const apiKey = await direct.apiKey()
-      const caller = await direct.caller()
-      return await caller.call(id, {}, { apiKey, signal: AbortSignal.timeout(timeoutMs) })
-    },
-  }
-}
-
-/** Requests an address once, without a key. */
-async function fetchOnce({ streams, clock, onClose }: Context, url: URL): Promise<ServerAnswer> {
-  const { createConnection } = await import('../../../client/connection.js')
-  const { proxyOf } = await import('../../../client/connection.js')
-  const connection = createConnection({
-    base: url,
-    proxy: proxyOf(url, streams.env),
-    ca: undefined,
-    connectMs: timeoutMs,
-    answerMs: timeoutMs,
-    bodyBytes: 65_536,
-    connections: 1,
-    now: () => clock.now(),
-  })
-  onClose(() => connection.close())
-  const request = { method: 'GET', path: url.pathname } as const
-  const answer = await connection.exchange(
-    request,
-    { accept: 'application/json' },
-    AbortSignal.timeout(timeoutMs),
-  )
-  return { status: answer.status, headers: answer.headers, text: Buffer.from(answer.body).toString() }
-}
-
-export async function askPublicUrl(context: Context, url: string): Promise<PublicUrlAnswer> {
-  const { listen } = await import('../../../http/listen.js')
-  const { origin, host, pathname } = new URL(url)
-  const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
-  let came = false
-  const handler = async (request: Request) => {
-    came ||= path.endsWith(new URL(request.url).pathname)
-    return new Response('{}', { headers: { 'content-type': 'application/json' } })
-  }
+/** Returns what commands refuse, as they say it. */
+export function refusedBy(check: () => unknown): readonly Verdict[] {
   try {
-    const place = { host: '127.0.0.1', port: deliveriesPort, allowHosts: [host] }
-    const listening = await listen({ handler, ...place })
-    try {
-      const { status } = await fetchOnce(context, new URL(path, origin))
-      return came ? 'home' : status
-    } finally {
-      await listening.close()
-    }
+    check()
+    return []
   } catch (error) {
-    if (error instanceof Refusal) return 'busy'
-    throw error
+    return [problemOf(error)]
   }
 }
 
-/** A directory entry. A link is not followed. */
-export interface DirectoryEntry {
-  readonly kind: 'file' | 'folder' | 'link' | 'other'
-  /** Permission bits. */
-  readonly mode: number
-  /** User id of the owner. */
-  readonly owner: number
-  /** Bytes. */
-  readonly size: number
-  /** When it was last written to, in milliseconds since 1970. */
-  readonly writtenAt: number
-}
-
-/** Reads the disk; it never writes. */
-export interface Files {
-  /** Returns `undefined` when there is no such entry. */
-  entry(path: string): DirectoryEntry | undefined
-  /** Returns the names in a folder; none when it is missing or not readable by this user. */
-  names(folder: string): readonly string[]
-  /** Throws the system's error when the file cannot be read. */
-  text(file: string): string
-  isWritable(folder: string): boolean
-  /** Returns the kind of a file system, as `statfs` numbers it, and the bytes that may still be written to it. */
-  space(folder: string): { readonly type: number; readonly free: number }
-}
-
-export const realFiles: Files = {
-  entry: (path) => {
-    const stats = unlessMissing(() => lstatSync(path))
-    if (!stats) return undefined
-    const kinds = [
-      stats.isFile() && 'file',
-      stats.isDirectory() && 'folder',
-      stats.isSymbolicLink() && 'link',
-    ]
-    const kind = (kinds.find(Boolean) || 'other') as DirectoryEntry['kind']
-    const { mode, uid: owner, size, mtimeMs: writtenAt } = stats
-    return { kind, mode: mode & 0o777, owner, size, writtenAt }
-  },
-  names: (folder) => unlessMissing(() => readdirSync(folder).sort(), ['EACCES']) ?? [],
-  text: (file) => readFileSync(file, 'utf8'),
-  isWritable: (folder) =>
-    resultOr(false, () => {
-      accessSync(folder, constants.W_OK | constants.X_OK)
-      return true
-    }),
-  space: (folder) => {
-    const { type, bavail, bsize } = statfsSync(folder)
-    return { type: type >>> 0, free: bavail * bsize }
-  },
-}
-
-function unlessMissing<T>(ask: () => T, others: readonly string[] = []): T | undefined {
-  try {
-    return ask()
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', ...others].includes(systemCode(error) ?? '')) return undefined
-    throw error
-  }
-}
-
-export function nearestFolder(files: Files, path: string): string {
-  const above = dirname(path)
-  return above === path || files.entry(above) ? above : nearestFolder(files, above)
+/** Returns the reason of a failure as one line without a final full stop. */
+export function reasonOf(error: unknown): string {
+  const { reason } = error instanceof Refusal ? error.details : {}
+  const [line = ''] = (typeof reason === 'string' ? reason : describeReason(error)).split('\n')
+  return line.trim().replace(/\.$/, '')
 }
 
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
@@ -251,30 +119,27 @@ export function formatSize(bytes: number): string {
 
 export type Name = 'engine' | 'catalogue' | 'state'
 
+/** A database that can be read; only one of this program's version can be asked more than its schema. */
 type Database =
   | { readonly is: 'missing' | 'elsewhere' }
-  | { readonly is: 'unreadable'; readonly reason: string }
-  | Served
+  | { readonly is: 'unusable'; readonly error: unknown }
+  | { readonly is: 'served'; readonly driver: Driver; readonly schema: SchemaState }
   | Readable
 
-export type Served =
-  | { readonly is: 'unreachable'; readonly reason: string }
-  | { readonly is: 'served'; readonly driver: Driver; readonly schema: SchemaState }
-
-/** A database that can be read; only one of this program's version can be asked more than its schema. */
 export interface Readable {
   readonly is: 'readable'
   readonly look: ReadOnlyDatabase
+  readonly driver: Driver
   readonly schema: SchemaState
   /** Size in bytes. */
   readonly size: number
 }
 
 /** Creates the databases of a home, each opened read-only on first use. */
-export function databasesOf(home: Home, files: Files) {
+function databasesOf(home: Home) {
   const found = new Map<Name, Promise<Database>>()
   const find = (name: Name): Promise<Database> => {
-    const known = found.get(name) ?? openDatabase(name, home[name], files)
+    const known = found.get(name) ?? openDatabase(name, home[name])
     found.set(name, known)
     return known
   }
@@ -283,46 +148,38 @@ export function databasesOf(home: Home, files: Files) {
     /** Returns a database that has the schema of this program; `undefined` otherwise. */
     current: async (name: Name): Promise<Driver | undefined> => {
       const database = await find(name)
-      if (!('schema' in database) || database.schema.version !== database.schema.newest) return undefined
-      return database.is === 'served' ? database.driver : database.look.driver
+      return 'driver' in database && database.schema.is === 'current' ? database.driver : undefined
     },
     close: async () => {
       for (const database of await Promise.all(found.values()))
-        if ('look' in database) await database.look.driver.close()
-        else if ('driver' in database) await database.driver.close()
+        if ('driver' in database) await database.driver.close()
     },
   }
 }
 
 export const isFile = (location: string): boolean => location !== ':memory:' && !isPostgres(location)
 
-async function openDatabase(name: Name, location: string, files: Files): Promise<Database> {
-  if (isPostgres(location)) return openServed(location)
-  if (!isFile(location)) return { is: 'elsewhere' }
-  const entry = files.entry(location)
-  if (!entry) return { is: 'missing' }
-  if (entry.kind !== 'file') return { is: 'unreadable', reason: 'it is not a file' }
-  const { openReadOnly } = await import('../../../storage/database/database-file.js')
-  let look: ReadOnlyDatabase | undefined
+async function openDatabase(name: Name, location: string): Promise<Database> {
+  let driver: Driver | undefined
   try {
-    look = openReadOnly(location)
+    if (isPostgres(location)) {
+      const { openPostgres } = await import('../../../storage/driver/postgres/driver.js')
+      driver = await openPostgres(location)
+      const stored = await driver.read(readStoredNumber)
+      return { is: 'served', driver, schema: toSchemaState(stored, await schemaOf.engine()) }
+    }
+    if (!isFile(location)) return { is: 'elsewhere' }
+    const stats = statsOf(location)
+    if (!stats) return { is: 'missing' }
+    if (!stats.isFile()) return { is: 'unusable', error: new Error('it is not a file') }
+    const { openReadOnly } = await import('../../../storage/database/database-file.js')
+    const look = openReadOnly(location)
+    driver = look.driver
     const schema = toSchemaState(await look.schema(), await schemaOf[name]())
-    return { is: 'readable', look, schema, size: entry.size }
+    return { is: 'readable', look, driver, schema, size: stats.size }
   } catch (error) {
-    await look?.driver.close()
-    return { is: 'unreadable', reason: reasonOf(error) }
-  }
-}
-
-/** Opens a database on a server, which is not changed. */
-async function openServed(location: string): Promise<Served> {
-  const { openPostgres } = await import('../../../storage/driver/postgres/driver.js')
-  try {
-    const driver = await openPostgres(location)
-    const stored = await driver.read((connection) => readStoredNumber(connection))
-    return { is: 'served', driver, schema: toSchemaState(stored, await schemaOf.engine()) }
-  } catch (error) {
-    return { is: 'unreachable', reason: error instanceof Error ? error.message : String(error) }
+    await driver?.close()
+    return { is: 'unusable', error }
   }
 }
 
@@ -330,11 +187,4 @@ const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
   engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,
   state: async () => (await import('../../../storage/state/open.js')).stateSchema,
-}
-
-/** Returns the reason of a failure as one line without a final full stop. */
-export function reasonOf(error: unknown): string {
-  const { reason } = error instanceof Refusal ? error.details : {}
-  const [line = ''] = (typeof reason === 'string' ? reason : describeReason(error)).split('\n')
-  return line.trim().replace(/\.$/, '')
 }

@@ -1,33 +1,36 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Context } from '../../context/context.js'
-import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
 import { countOf, type Look, oneLine, widthOf } from '../../output/text.js'
+import { type Check, createDoctor, type Doctor, problemOf, type Verdict } from './context.js'
 import {
-  type Check,
-  createDoctorContext,
-  type DoctorContext,
-  problem,
-  reasonOf,
-  type Verdict,
-} from './context.js'
-import { clocks, database, leftovers, localData, localKey, sessions, workspace } from './data.js'
-import {
+  clocks,
+  database,
   deliveries,
+  jobs,
+  ledger,
+  leftovers,
+  localData,
+  localKey,
+  sessions,
+  signingSecret,
+  workspace,
+} from './engine.js'
+import {
   environment,
   fileSystem,
   folders,
   freeSpace,
-  jobs,
-  ledger,
   nodeVersion,
   privateFiles,
-  signingSecret,
+  server,
+  settingsFile,
   sqliteVersion,
+  target,
+  webhooks,
 } from './machine.js'
-import { server, settingsFile, target, webhooks } from './target.js'
 
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
@@ -35,22 +38,12 @@ export const doctorCommand: CommandFactory = ({ command }) =>
     .run(examine)
 
 async function examine(context: Context, { options }: Invocation): Promise<number> {
-  const found = await runChecks(checks, createDoctorContext(context, options.thorough === true))
-  const examination = withoutSecrets(found, context.redact)
+  const examination = await runChecks(checks, context, createDoctor(context, options.thorough === true))
   await print(context, examination, { layout: doctorView, columns: ['name', 'status', 'text', 'hint'] })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
   if (names.size === 0) return exitCodes.ok
   throw new Refusal('doctor.problems', { names: [...names] })
 }
-
-const withoutSecrets = ({ ok, checks }: Examination, redact: (text: string) => string): Examination => ({
-  ok,
-  checks: checks.map((finding) => ({
-    ...finding,
-    text: redact(finding.text),
-    hint: finding.hint === null ? null : redact(finding.hint),
-  })),
-})
 
 export const checks: readonly Check[] = [
   { name: 'node', run: nodeVersion },
@@ -62,9 +55,9 @@ export const checks: readonly Check[] = [
   { name: 'file system', run: fileSystem },
   { name: 'settings', run: settingsFile },
   { name: 'target', run: target },
-  { name: 'engine database', run: (context) => database(context, 'engine') },
-  { name: 'catalogue database', run: (context) => database(context, 'catalogue') },
-  { name: 'state database', run: (context) => database(context, 'state') },
+  { name: 'engine database', run: (...of) => database(...of, 'engine') },
+  { name: 'catalogue database', run: (...of) => database(...of, 'catalogue') },
+  { name: 'state database', run: (...of) => database(...of, 'state') },
   { name: 'clock', run: clocks },
   { name: 'workspace', run: workspace },
   { name: 'key', run: localKey },
@@ -91,21 +84,18 @@ interface Examination {
 }
 
 /** Runs the checks one after the other. A check that throws is a problem, and the others still run. */
-export async function runChecks(checks: readonly Check[], context: DoctorContext): Promise<Examination> {
+export async function runChecks(
+  checks: readonly Check[],
+  context: Context,
+  doctor: Doctor,
+): Promise<Examination> {
   const findings: Finding[] = []
-  for (const { name, run } of checks)
-    for (const { status, text, hint } of await runCheck(run, context))
-      findings.push({ name, status, text, hint })
-  return { ok: findings.every(({ status }) => status !== 'problem'), checks: findings }
-}
-
-async function runCheck(run: Check['run'], context: DoctorContext): Promise<readonly Verdict[]> {
-  try {
-    return [await run(context)].flat()
-  } catch (error) {
-    if (error instanceof Stop) return [problem(error.message, error.hint)]
-    return [problem(`This could not be checked: ${reasonOf(error)}.`)]
+  for (const { name, run } of checks) {
+    const found = await (async () => run(context, doctor))().catch(problemOf)
+    for (const { status, text, hint } of [found].flat())
+      findings.push({ name, status, text: context.redact(text), hint: hint && context.redact(hint) })
   }
+  return { ok: findings.every(({ status }) => status !== 'problem'), checks: findings }
 }
 
 /** Formats the report: one line for each result, and below it what to do. */

@@ -1,54 +1,51 @@
+import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseUrl } from '../../../api/values/url.js'
+import { isOk } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
+import type { OperationId } from '../../../api/operations/table.js'
+import { isObject, resultOr } from '../../../api/values/objects.js'
+import { isOwnMachine } from '../../../api/values/url.js'
 import { addressOf } from '../../../client/connection.js'
-import { listMovements, readBalances, verifyLedger } from '../../../engine/credits/ledger.js'
+import type { Context, Settings } from '../../context/context.js'
+import { reportOfReply, UsageError } from '../../context/errors.js'
+import { checkFile, checkFolder, foldersOf, quoteForShell, statsOf } from '../../context/home.js'
+import { numberAt, stringAt, valueAt } from '../../output/records.js'
+import { countOf, formatNumber } from '../../output/text.js'
+import { describeSource } from '../../target/local-target.js'
+import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
+import { deliveriesPort } from '../../wait/run-remote.js'
+import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
 import {
-  countDeliveries,
-  type Delivery,
-  listDeliveries,
-  listSigningSecrets,
-} from '../../../engine/tables/deliveries.js'
-import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/tables/jobs.js'
-import type { Connection } from '../../../storage/driver/connection.js'
-import { foldersOf, quoteForShell } from '../../context/home.js'
-import { isoTime } from '../../options/values.js'
-import { countOf } from '../../output/text.js'
-import {
-  type DirectoryEntry,
-  type DoctorContext,
+  chosenTarget,
+  type Doctor,
   type Findings,
   formatSize,
   isFile,
-  nearestFolder,
   ok,
   orElse,
   problem,
+  problemOf,
   reasonOf,
+  refusedBy,
   type Verdict,
   warning,
 } from './context.js'
-import { askEngine, type EngineState, engineState } from './data.js'
+import { sessionVerdicts, toleratedMs } from './engine.js'
 
-/** The oldest Node that this program runs on. */
-const oldest = [22, 22] as const
-
-export function nodeVersion({ node }: DoctorContext): Findings {
-  const [major = 0, minor = 0] = node.split('.').map(Number)
-  const isEnough = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
-  if (isEnough) return ok(`Node ${node} is new enough.`)
-  return problem(`Node ${node} is too old: ${oldest.join('.')} or newer is needed.`, 'Install a newer Node.')
-}
+/** The program does not start on a Node that is too old. */
+export const nodeVersion = (): Findings => ok(`Node ${process.versions.node} is new enough.`)
 
 /** Checks that SQLite loads, in a version that several processes can write with safely. */
-export async function sqliteVersion(context: DoctorContext): Promise<Findings> {
-  const hint = 'Install the packages again: npm rebuild better-sqlite3'
+export async function sqliteVersion(): Promise<Findings> {
   try {
     // Loaded here, so that the other checks run without it.
+    const { sqliteVersion: read } = await import('../../../storage/database/database-file.js')
     const { checkVersion } = await import('../../../storage/driver/sqlite/driver.js')
-    const version = await context.sqlite()
+    const version = read()
     checkVersion(version)
     return ok(`SQLite ${version} is new enough.`)
   } catch (error) {
+    const hint = 'Install the packages again: npm rebuild better-sqlite3'
     return problem(`SQLite cannot be used: ${reasonOf(error)}.`, hint)
   }
 }
@@ -57,7 +54,7 @@ export async function sqliteVersion(context: DoctorContext): Promise<Findings> {
 const plain: readonly string[] = ['PROSPECT_HOME', 'PROSPECT_PROFILE', 'PROSPECT_BASE_URL', 'PROSPECT_DEBUG']
 /** Variables that hold a secret; their value is not printed. */
 const secret: readonly string[] = ['PROSPECT_API_KEY', 'PROSPECT_WEBHOOK_SECRET', 'PROSPECT_DATABASE_URL']
-const proxies: readonly string[] = ['HTTPS_PROXY', 'HTTP_PROXY']
+const proxies: readonly string[] = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy']
 const others: readonly string[] = [
   'NO_PROXY',
   'NO_COLOR',
@@ -66,143 +63,99 @@ const others: readonly string[] = [
   'XDG_CONFIG_HOME',
   'XDG_DATA_HOME',
   'XDG_STATE_HOME',
+  'no_proxy',
 ]
 
-export function environment({ env }: DoctorContext): readonly Verdict[] {
-  const isSet = (name: string) => Boolean(env[name])
-  const names = [...plain, ...secret, ...proxies, ...proxies.map(lower), ...others, 'no_proxy']
-  const told = names.filter(isSet).map((name) => described(name, env[name] ?? ''))
-  const fine =
-    told.length === 0 ? 'No environment variable changes what commands do.' : `Set: ${told.join(', ')}.`
-  return [ok(fine), ...unknownNames(Object.keys(env).filter(isSet)), ...unusable(env)]
-}
-
-const lower = (name: string): string => name.toLowerCase()
-
-function described(name: string, value: string): string {
-  if (proxies.includes(name.toUpperCase())) return `${name} (${withoutCredentials(value)})`
-  if (name === 'PROSPECT_BASE_URL') return `${name} (${withoutCredentials(value)})`
-  return plain.includes(name) ? `${name} (${value})` : name
-}
-
-/** Returns an address without user, password and query, which may hold secrets. */
-function withoutCredentials(text: string): string {
-  const url = addressOf(text)
-  if (!url) return 'not an address'
-  const { protocol, host, pathname } = url
-  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
-}
-
-function unknownNames(names: readonly string[]): readonly Verdict[] {
+export function environment({ streams: { env } }: Context): readonly Verdict[] {
   const known = [...plain, ...secret]
-  const unknown = names.filter((name) => name.startsWith('PROSPECT_') && !known.includes(name))
-  if (unknown.length === 0) return []
-  const text = `${unknown.length === 1 ? 'A variable is' : 'Variables are'} not known: ${unknown.join(', ')}.`
-  return [warning(text, `Known: ${known.join(', ')}.`)]
-}
-
-function unusable(env: DoctorContext['env']): readonly Verdict[] {
-  const warnings: Verdict[] = []
-  for (const name of [...proxies, ...proxies.map(lower)])
-    if (env[name] && withoutCredentials(env[name]) === 'not an address')
-      warnings.push(warning(`${name} is not the address of a proxy.`, 'Such as http://proxy.example:3128'))
-  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
-    warnings.push(
-      warning(
-        'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates anyway.',
-        'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
-      ),
-    )
-  return warnings
-}
-
-export function folders(context: DoctorContext): readonly Verdict[] {
-  const all = foldersOf(context.home)
-  const there = all.filter((folder) => context.files.entry(folder))
-  const fine = there.length === 0 ? 'is created by the first command' : 'is private'
-  return orElse(
-    all.flatMap((folder) => folderTroubles(context, folder)),
-    `${all.join(', ')} ${fine}.`,
+  const told = [...known, ...proxies, ...others]
+    .filter((name) => env[name])
+    .map((name) => described(name, env))
+  const unknown = Object.keys(env).filter(
+    (name) => env[name] && name.startsWith('PROSPECT_') && !known.includes(name),
   )
+  const some = unknown.length === 1 ? 'A variable is' : 'Variables are'
+  return [
+    ok(told.length === 0 ? 'No environment variable changes what commands do.' : `Set: ${told.join(', ')}.`),
+    ...(unknown.length === 0
+      ? []
+      : [warning(`${some} not known: ${unknown.join(', ')}.`, `Known: ${known.join(', ')}.`)]),
+    ...proxies
+      .filter((name) => env[name] && !addressOf(env[name]))
+      .map((name) => warning(`${name} is not the address of a proxy.`, 'Such as http://proxy.example:3128')),
+    ...(env.NODE_TLS_REJECT_UNAUTHORIZED === '0'
+      ? [
+          warning(
+            'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates anyway.',
+            'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
+          ),
+        ]
+      : []),
+  ]
 }
 
-function folderTroubles(context: DoctorContext, folder: string): Findings {
-  const entry = context.files.entry(folder)
-  if (!entry) return []
-  if (entry.kind === 'link')
-    return problem(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')
-  if (entry.kind !== 'folder') return problem(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')
-  // The first command makes an empty folder private.
-  const isEmpty = context.files.names(folder).length === 0
-  const troubles = isEmpty ? [] : ownTroubles(context, folder, entry)
-  if (context.files.isWritable(folder) || troubles.length > 0) return troubles
-  return problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)
+/** An address is told without user, password and query, which may hold secrets. */
+function described(name: string, env: Context['streams']['env']): string {
+  const value = env[name] ?? ''
+  if (!proxies.includes(name) && name !== 'PROSPECT_BASE_URL')
+    return plain.includes(name) ? `${name} (${value})` : name
+  const url = addressOf(value)
+  return `${name} (${url ? `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` : 'not an address'})`
 }
 
-export function privateFiles(context: DoctorContext): readonly Verdict[] {
-  const { config, credentials, engine, catalogue, state } = context.home
+export function folders({ home }: Context, { disk }: Doctor): readonly Verdict[] {
+  const all = foldersOf(home)
+  const there = all.filter(statsOf)
+  const troubles = there.flatMap((folder) => {
+    const refused = refusedBy(() => checkFolder(folder))
+    return refused.length > 0 || disk.isWritable(folder)
+      ? refused
+      : problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)
+  })
+  const fine = there.length === 0 ? 'is created by the first command' : 'is private'
+  return orElse(troubles, `${all.join(', ')} ${fine}.`)
+}
+
+export function privateFiles({ home }: Context): readonly Verdict[] {
+  const { config, credentials, engine, catalogue, state } = home
   const main = [config, credentials, engine, catalogue, state].filter(isFile)
   const beside = main.slice(2).flatMap((file) => [`${file}-wal`, `${file}-shm`])
-  const below = ['runs', 'locks'].flatMap((name) => within(context, join(dirname(state), name)))
-  const there = [...main, ...beside, ...below].filter((file) => context.files.entry(file))
+  const below = ['runs', 'locks'].flatMap((name) => filesIn(join(dirname(state), name)))
+  const others = [...beside, ...below]
+  const count = [...main, ...others].filter((file) => statsOf(file)).length
   const troubles = [
-    ...main.flatMap((file) => fileTroubles(context, file)),
-    ...[...beside, ...below].flatMap((file) =>
-      fileTroubles(context, file).map(({ text, hint }) => warning(text, hint)),
+    ...main.flatMap((file) => refusedBy(() => checkFile(file))),
+    ...others.flatMap((file) =>
+      refusedBy(() => checkFile(file)).map(({ text, hint }) => warning(text, hint)),
     ),
   ]
-  const some = there.length === 1 ? '1 file is' : `${there.length} files are`
-  return orElse(troubles, there.length === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
+  const some = count === 1 ? '1 file is' : `${count} files are`
+  return orElse(troubles, count === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
 }
 
-function within(context: DoctorContext, folder: string): string[] {
-  const names = context.files.names(folder)
-  const inside = names.flatMap((name) => {
-    const path = join(folder, name)
-    return context.files.entry(path)?.kind === 'folder' ? within(context, path) : [path]
-  })
-  return context.files.entry(folder) ? [folder, ...inside] : []
-}
-
-function fileTroubles(context: DoctorContext, file: string): readonly Verdict[] {
-  const entry = context.files.entry(file)
-  if (!entry) return []
-  if (entry.kind === 'link')
-    return [problem(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoteForShell(file)}`)]
-  return ownTroubles(context, file, entry)
-}
-
-/** Checks owner and mode. Windows has no such bits. */
-function ownTroubles(context: DoctorContext, path: string, entry: DirectoryEntry): readonly Verdict[] {
-  if (context.platform === 'win32') return []
-  if (context.user !== undefined && entry.owner !== context.user)
-    return [problem(`${path} belongs to another user.`, `sudo chown -R "$(id -un)" ${quoteForShell(path)}`)]
-  if ((entry.mode & 0o077) === 0) return []
-  return [
-    problem(
-      `${path} can be read or changed by other users (mode ${entry.mode.toString(8)}).`,
-      `chmod ${entry.kind === 'folder' ? 700 : 600} ${quoteForShell(path)}`,
-    ),
-  ]
-}
+const filesIn = (folder: string): readonly string[] =>
+  resultOr([], () =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .sort(),
+  )
 
 const mebibyte = 1_048_576
 /** The WAL alone grows to 16 MiB before its checkpoint. */
 const tooLittle = 64 * mebibyte
 const little = 1_024 * mebibyte
 
-export function freeSpace(context: DoctorContext): readonly Verdict[] {
-  const spaces = databaseFolders(context).map((folder) => ({
-    folder,
-    free: context.files.space(folder).free,
-  }))
-  const troubles = spaces.flatMap(({ folder, free }) => {
-    if (free >= little) return []
-    const text = `Only ${formatSize(free)} are free where ${folder} is.`
-    return [
-      (free < tooLittle ? problem : warning)(text, 'Free some space, or set PROSPECT_HOME to a larger disk.'),
-    ]
-  })
+export function freeSpace(context: Context, { disk }: Doctor): readonly Verdict[] {
+  const spaces = databaseFolders(context).map((folder) => ({ folder, free: disk.space(folder).free }))
+  const troubles = spaces
+    .filter(({ free }) => free < little)
+    .map(({ folder, free }) =>
+      (free < tooLittle ? problem : warning)(
+        `Only ${formatSize(free)} are free where ${folder} is.`,
+        'Free some space, or set PROSPECT_HOME to a larger disk.',
+      ),
+    )
   return orElse(troubles, `${formatSize(Math.min(...spaces.map(({ free }) => free)))} are free.`)
 }
 
@@ -221,138 +174,237 @@ const overNetwork: ReadonlyMap<number, string> = new Map([
 const fuse = 0x65735546
 
 /** Checks that the databases are on a local disk. File locks are unreliable over a network. */
-export function fileSystem(context: DoctorContext): readonly Verdict[] {
-  if (context.platform !== 'linux') return []
+export function fileSystem(context: Context, { disk }: Doctor): readonly Verdict[] {
+  if (process.platform !== 'linux') return []
   const troubles = databaseFolders(context).flatMap((folder) => {
-    const { type } = context.files.space(folder)
+    const { type } = disk.space(folder)
     const name = overNetwork.get(type)
-    const hint = 'Set PROSPECT_HOME to a folder on a disk of this machine.'
-    if (name)
-      return [
-        warning(`${folder} is on a network file system (${name}), where databases can be damaged.`, hint),
-      ]
-    if (type !== fuse) return []
-    return [warning(`${folder} is on a FUSE file system, which may be one over a network.`, hint)]
+    if (name === undefined && type !== fuse) return []
+    const text = name
+      ? `${folder} is on a network file system (${name}), where databases can be damaged.`
+      : `${folder} is on a FUSE file system, which may be one over a network.`
+    return warning(text, 'Set PROSPECT_HOME to a folder on a disk of this machine.')
   })
   return orElse(troubles, 'The databases are on a disk of this machine.')
 }
 
-function databaseFolders({ home, files }: DoctorContext): string[] {
-  const locations = [home.engine, home.catalogue, home.state].filter(isFile)
-  return [...new Set(locations.map((path) => nearestFolder(files, path)))]
+const databaseFolders = ({ home }: Context): string[] => [
+  ...new Set([home.engine, home.catalogue, home.state].filter(isFile).map(nearestFolder)),
+]
+
+function nearestFolder(path: string): string {
+  const above = dirname(path)
+  return above === path || statsOf(above) ? above : nearestFolder(above)
 }
 
-/** Number of movements to check; `engine ledger verify` checks all. */
-const recent = 10_000
+/** Checks that this program understands `config.json`. */
+export function settingsFile(context: Context): Findings {
+  const { config } = context.home
+  if (!statsOf(config)) return ok('There is no config.json: every setting has its default.')
+  const {
+    profile: used,
+    profiles = {},
+    ...unknown
+  } = context.settings() as Settings & Record<string, unknown>
+  if (!isObject(profiles)) return problem(`"profiles" in ${config} is not an object.`, `Correct ${config}`)
+  const names = Object.keys(profiles)
+  const troubles = [
+    ...unknownKeys(Object.keys(unknown), ''),
+    ...names.flatMap((name) => profileTroubles(name, profiles[name])),
+    ...(used === undefined || builtIn.includes(used) || names.includes(used)
+      ? []
+      : [problem(`The profile in use, ${used}, does not exist.`, 'prospect profiles use default')]),
+  ]
+  return orElse(troubles, `config.json is in order: ${countOf(names.length, 'profile')} of your own.`)
+}
 
-/** Checks the sums of the newest ledger movements. */
-export async function ledger(context: DoctorContext): Promise<Findings> {
-  const state = await engineState(context)
-  if (!state) return []
-  const { store, workspace } = state
-  const { id } = workspace
-  const from = await store.read(async (tx) => {
-    const last = await readBalances(tx, id)
-    const [movement] = last.seq <= recent ? [] : await listMovements(tx, id, last.seq - recent - 1, 1)
-    return movement
+function profileTroubles(name: string, profile: unknown): Findings {
+  if (!isObject(profile))
+    return problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)
+  const isKnown = (key: string): key is keyof typeof profileKeys => Object.hasOwn(profileKeys, key)
+  const keys = Object.keys(profile)
+  const unknown = keys.filter((key) => !isKnown(key))
+  return [
+    ...unknownKeys(unknown, ` in the profile ${name}`),
+    ...keys.filter(isKnown).flatMap((key) => valueTroubles(name, key, profile[key])),
+  ]
+}
+
+function unknownKeys(keys: readonly string[], where: string): readonly Verdict[] {
+  if (keys.length === 0) return []
+  const some = keys.length === 1 ? 'A setting is' : 'Settings are'
+  return [warning(`${some} not known${where}: ${keys.join(', ')}.`, `Settings of a profile: ${keyNames}.`)]
+}
+
+function valueTroubles(name: string, key: keyof typeof profileKeys, value: unknown): Findings {
+  const { parse, description } = profileKeys[key]
+  const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} resets it.`
+  try {
+    if (parse(String(value)) !== undefined) return []
+    return problem(`${key} of the profile ${name} has an invalid value.`, hint)
+  } catch (error) {
+    // An address may hold a password, so the error leaves the value out.
+    return problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)
+  }
+}
+
+export function target(context: Context): Findings {
+  // What is wrong with the settings has a check of its own.
+  if (!resultOr(undefined, context.settings)) return []
+  const found = targetIn(context)
+  if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
+  const how = found.direct ? ', directly' : ''
+  return [ok(`Requests go to ${found.baseUrl}${how}.`), ...plainHttp(found.baseUrl)]
+}
+
+/** Warns about an address that `--insecure-http` permits. */
+function plainHttp(baseUrl: string): readonly Verdict[] {
+  try {
+    baseUrlOf(baseUrl, 'The base url')
+    return []
+  } catch (error) {
+    return error instanceof UsageError ? [warning(error.message, 'Use its https address.')] : []
+  }
+}
+
+function remoteTarget(context: Context): RemoteTarget | undefined {
+  const found = chosenTarget(context)
+  return found?.kind === 'remote' ? found : undefined
+}
+
+/** Checks that the server can be reached, what it reports about itself, and that it accepts the key. */
+export async function server(context: Context): Promise<readonly Verdict[]> {
+  const target = remoteTarget(context)
+  if (!target) return []
+  const { origin, baseUrl } = target
+  const at = new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)
+  const answer = await fetchOnce(context, at).catch((error: unknown) =>
+    problem(
+      `${origin} cannot be reached: ${reasonOf(error)}.`,
+      'Check the address, the network and the proxy settings; --local asks the engine of this machine.',
+    ),
+  )
+  if ('hint' in answer) return [answer]
+  return [
+    healthVerdict(target, answer),
+    ...clockVerdicts(context, answer),
+    ...(await key(context, target).catch((error) => [problemOf(error)])),
+  ]
+}
+
+/** An HTTP response, with header names in lower case. */
+interface ServerAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+const timeoutMs = 5_000
+
+/** Requests an address once, without a key. */
+async function fetchOnce({ streams, clock, onClose }: Context, base: URL): Promise<ServerAnswer> {
+  const { createConnection, proxyOf } = await import('../../../client/connection.js')
+  const connection = createConnection({
+    ...{ base, proxy: proxyOf(base, streams.env), ca: undefined },
+    ...{ connectMs: timeoutMs, answerMs: timeoutMs, bodyBytes: 65_536, connections: 1 },
+    now: () => clock.now(),
   })
-  const { movements, problems } = await verifyLedger(store, id, from)
-  const [first, ...more] = problems
-  if (first === undefined)
-    return ok(`The ledger adds up: ${countOf(movements, 'movement')}${from ? ', the newest' : ''}.`)
-  const others = more.length === 0 ? '' : `, and ${more.length} more`
-  return problem(
-    `The ledger does not add up: ${first}${others}.`,
-    'prospect engine ledger verify lists all problems.',
+  onClose(() => connection.close())
+  const { status, headers, body } = await connection.exchange(
+    { method: 'GET', path: base.pathname },
+    { accept: 'application/json' },
+    AbortSignal.timeout(timeoutMs),
+  )
+  return { status, headers, text: Buffer.from(body).toString() }
+}
+
+function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: ServerAnswer): Verdict {
+  if (status >= 500) return warning(`${origin} answers, but reports an error (${status}).`, 'Try later.')
+  if (status >= 300 && status < 400)
+    return warning(
+      `${origin} answers with a redirect, which is not followed.`,
+      'Use the address it leads to.',
+    )
+  const supportsKeys = resultOr(false, () => typeof valueAt(JSON.parse(text), 'idempotency') === 'string')
+  if (idempotency !== undefined || supportsKeys) return ok(`${origin} is reached.`)
+  return ok(
+    `${origin} answers. Whether it supports idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
+    'If it does: prospect config set idempotency Idempotency-Key',
   )
 }
 
-const most = 1_000
-/** A worker takes due work within seconds, so none ran for this long. */
-const unattendedMs = 600_000
-/** Attempts that make a job suspicious; after 10 it fails. */
-const manyAttempts = 3
+function clockVerdicts({ clock }: Context, { headers }: ServerAnswer): readonly Verdict[] {
+  const theirs = Date.parse(String(headers.date))
+  if (Number.isNaN(theirs) || Math.abs(theirs - clock.now()) <= toleratedMs) return []
+  const minutes = Math.round(Math.abs(theirs - clock.now()) / 60_000)
+  return [
+    warning(
+      `The clocks of this machine and of the server differ by ${formatNumber(minutes)} minutes.`,
+      'Set the time of this machine: signed deliveries are refused beyond 5 minutes.',
+    ),
+  ]
+}
 
-export const jobs = (context: DoctorContext): Promise<readonly Verdict[]> =>
-  askEngine(context, async (tx, state) => {
-    const running = await listJobs(tx, state.workspace.id, { state: 'running' }, { skip: 0, limit: most })
-    const queued = await listJobs(tx, state.workspace.id, { state: 'queued' }, { skip: 0, limit: most })
-    const alone = running.filter(({ leaseUntil }) => leaseUntil <= context.clock.now())
-    const waiting = queued.filter(({ createdAt }) => createdAt <= state.now - unattendedMs)
-    const failing = [...running, ...queued].filter(({ attempts }) => attempts >= manyAttempts)
-    const { queued: waitingCount, running: runningCount } = await countUnfinishedJobs(tx, state.workspace.id)
-    const open = waitingCount + runningCount
-    const run = 'Run them: prospect engine jobs run'
-    const troubles = [
-      ...countTroubles(alone, 'running without a worker', run),
-      ...countTroubles(waiting, 'waiting for longer than 10 minutes', run),
-      ...countTroubles(
-        failing,
-        `at attempt ${manyAttempts} or later, without progress`,
-        'prospect engine jobs show ID shows details.',
-      ),
-    ]
-    return orElse(troubles, open === 0 ? 'No jobs are open.' : `${countOf(open, 'job')} open, none stuck.`)
-  })
+async function key(context: Context, target: RemoteTarget): Promise<readonly Verdict[]> {
+  // Direct, so that the check leaves no trace in the state of this machine.
+  const direct = context.withGlobals({ direct: true })
+  const apiKey = await direct.apiKey()
+  const caller = await direct.caller()
+  const ask = (id: OperationId) => caller.call(id, {}, { apiKey, signal: AbortSignal.timeout(timeoutMs) })
+  const credits = await ask('credits.show')
+  if (!isOk(credits)) {
+    const { error, hint } = reportOfReply(credits)
+    return [problem(`GET /credits is refused with ${credits.status}: ${error.replace(/\.$/, '')}.`, hint)]
+  }
+  const balance = numberAt(credits.body, 'credits.enrichment')
+  const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''
+  const { body } = await ask('account.show')
+  const { text } = describeSource({ server: target, member: stringAt(body, 'account.email') })
+  const isValid = (name: string) => valueAt(body, `integrations.${name}_session_valid`) !== false
+  const hint = () => 'Renew it where the server is managed.'
+  return [
+    ok(`The server accepts the key${left}. Answers come from ${text}.`),
+    ...sessionVerdicts(isValid('network'), isValid('premium'), hint).filter(({ status }) => status !== 'ok'),
+  ]
+}
 
-export const deliveries = (context: DoctorContext): Promise<readonly Verdict[]> =>
-  askEngine(context, async (tx, { workspace: { id }, now }) => {
-    const counts = await countDeliveries(tx, id)
-    const pending = await listDeliveries(tx, id, { state: 'pending' }, most)
-    const failed = counts.failed === 0 ? [] : await listDeliveries(tx, id, { state: 'failed' }, 1)
-    const overdue = pending.filter(({ dueAt }) => dueAt !== null && dueAt <= now - unattendedMs)
-    const troubles = [
-      ...countTroubles(
-        overdue,
-        'due for longer than 10 minutes',
-        'Send what is due with prospect engine jobs run, or continuously with prospect worker.',
-      ),
-      ...failed.map((newest) => failedDelivery(newest, counts.failed)),
-    ]
-    const open = `${countOf(counts.pending, 'delivery', 'deliveries')} open, none overdue.`
-    return orElse(troubles, counts.pending === 0 ? 'No delivery is open or failed.' : open)
-  })
+export async function webhooks(context: Context): Promise<Findings> {
+  const target = remoteTarget(context)
+  if (!target) return []
+  const { publicUrl, baseUrl } = target
+  if (publicUrl === undefined)
+    return isOwnMachine(new URL(baseUrl))
+      ? ok('The server is on this machine, and its deliveries reach it.')
+      : ok(
+          'No public_url is set: commands cannot wait for company imports, and other jobs are polled.',
+          'With a tunnel to port 4011: prospect config set public_url URL',
+        )
+  const { origin } = new URL(publicUrl)
+  try {
+    return await tryPublicUrl(context, publicUrl, origin)
+  } catch (error) {
+    if (error instanceof Refusal)
+      return ok(`Port 4011 is in use, as by prospect listen: where ${origin} leads was not tried.`)
+    const hint = 'Start the tunnel, or correct it: prospect config set public_url URL'
+    return warning(`${origin}, the address for webhooks, cannot be reached: ${reasonOf(error)}.`, hint)
+  }
+}
 
-function failedDelivery({ url, error, status }: Delivery, count: number): Verdict {
-  const reason = error ?? (status === null ? 'no answer' : `answer ${status}`)
-  // The rest of the URL may be a secret of its receiver.
-  const host = parseUrl(url)?.host ?? 'its receiver'
+/** Listens on the port for deliveries, and asks the public URL for an address that only this process knows. */
+async function tryPublicUrl(context: Context, url: string, origin: string): Promise<Verdict> {
+  const { listen } = await import('../../../http/listen.js')
+  const { host, pathname } = new URL(url)
+  const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
+  let came = false
+  const handler = async (request: Request) => {
+    came ||= path.endsWith(new URL(request.url).pathname)
+    return new Response('{}', { headers: { 'content-type': 'application/json' } })
+  }
+  const listening = await listen({ handler, host: '127.0.0.1', port: deliveriesPort, allowHosts: [host] })
+  const { status } = await fetchOnce(context, new URL(path, origin)).finally(() => listening.close())
+  if (came) return ok(`${origin} leads to this machine, to the port for deliveries.`)
   return warning(
-    `${countOf(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
-    'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',
+    `${origin} answers ${status}, and does not lead to port 4011 of this machine.`,
+    'Point the tunnel at port 4011; for another port, give commands --receive-port.',
   )
-}
-
-function countTroubles(
-  found: readonly (AsyncJob | Delivery)[],
-  what: string,
-  hint: string,
-): readonly Verdict[] {
-  const [first] = found
-  if (!first) return []
-  const count =
-    'url' in first ? countOf(found.length, 'delivery', 'deliveries') : countOf(found.length, 'job')
-  const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
-  return [warning(`${count} ${which} ${what}.`, hint)]
-}
-
-const yearMs = 365 * 86_400_000
-/** How long the old secret still signs after a rotation. */
-const overlapMs = 86_400_000
-
-export const signingSecret = (context: DoctorContext): Promise<readonly Verdict[]> =>
-  askEngine(context, async (tx, state) => {
-    const since = await signingSince(tx, state)
-    if (since === undefined) return [ok('There is no signing secret yet; the first delivery creates one.')]
-    const text = `The signing secret has not been changed since ${isoTime(since)}`
-    if (state.now - since <= yearMs) return [ok(`${text}.`)]
-    return [warning(`${text}, for more than a year.`, 'prospect engine webhooks secret --rotate')]
-  })
-
-/** Only the end of the secret before is stored: this is the earliest time at which the current one can have been created. */
-async function signingSince(tx: Connection, { workspace }: EngineState): Promise<number | undefined> {
-  const secrets = await listSigningSecrets(tx, workspace.id)
-  if (secrets.length === 0) return undefined
-  const ended = secrets.flatMap(({ until }) => until ?? [])
-  return ended.length === 0 ? workspace.createdAt : Math.max(...ended) - overlapMs
 }

@@ -1,14 +1,8 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect } from 'vitest'
-import {
-  createDoctorContext,
-  type DirectoryEntry,
-  type DoctorContext,
-  databasesOf,
-  type Files,
-  realFiles,
-} from '../../../../src/cli/commands/doctor/context.js'
+import type { Clock } from '../../../../src/api/ports/ports.js'
+import { createDoctor, type Doctor } from '../../../../src/cli/commands/doctor/context.js'
 import { checks, type Finding, runChecks } from '../../../../src/cli/commands/doctor/doctor.js'
 import type { GlobalOptions } from '../../../../src/cli/context/context.js'
 import { createContext } from '../../../../src/cli/target/create.js'
@@ -18,12 +12,13 @@ import type { Driver } from '../../../../src/storage/driver/connection.js'
 import { type Machine, machine, streamsOf } from '../../../support/command.js'
 import { randomIds } from '../../../support/engine.js'
 
-/** Replacements for parts of the doctor's context. */
-export interface Given extends Partial<Omit<DoctorContext, 'files'>> {
-  readonly files?: Partial<Files>
-  /** Changes the entries of files by the end of their path. */
-  readonly entries?: Readonly<Record<string, Partial<DirectoryEntry>>>
+/** How the doctor looks, and what no test can bring about. */
+export interface Given {
+  readonly env?: Readonly<Record<string, string>>
   readonly options?: GlobalOptions
+  readonly clock?: Clock
+  readonly thorough?: boolean
+  readonly disk?: Partial<Doctor['disk']>
 }
 
 /** A machine whose home can be damaged and examined by single checks. */
@@ -45,10 +40,12 @@ export interface Place extends Machine {
 export function place(): Place {
   const here = machine()
   const look: Place['look'] = async (name, given = {}) => {
-    const streams = streamsOf({ env: given.env ?? { PROSPECT_HOME: here.home } })
+    const streams = streamsOf({ env: { PROSPECT_HOME: here.home, ...given.env } })
     const context = createContext(streams, given.clock ? { clock: given.clock } : {})
+    const doctor = createDoctor(context, given.thorough === true)
     try {
-      return (await runChecks(named(name), doctorContextOf(context, given))).checks
+      const asked = { ...doctor, disk: { ...doctor.disk, ...given.disk } }
+      return (await runChecks(named(name), context.withGlobals(given.options ?? {}), asked)).checks
     } finally {
       await context.close()
     }
@@ -84,21 +81,4 @@ function named(name: string) {
   const found = checks.filter((check) => check.name === name)
   if (found.length !== 1) throw new Error(`no check ${name}`)
   return found
-}
-
-function doctorContextOf(context: ReturnType<typeof createContext>, given: Given): DoctorContext {
-  const { files: fake = {}, entries = {}, options = {}, ...rest } = given
-  const real = createDoctorContext(context.withGlobals(options), false)
-  const files: Files = {
-    ...realFiles,
-    entry: (path) => {
-      const entry = realFiles.entry(path)
-      const change = Object.keys(entries).find((end) => path.endsWith(end))
-      return entry && change ? { ...entry, ...entries[change] } : entry
-    },
-    ...fake,
-  }
-  const databases = databasesOf(context.home, files)
-  context.onClose(() => databases.close())
-  return { ...real, databases, ...rest, files }
 }

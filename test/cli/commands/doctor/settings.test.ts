@@ -66,8 +66,7 @@ describe('doctor: settings', () => {
 })
 
 describe('doctor: target', () => {
-  const look = (options: object, env: Record<string, string> = {}) =>
-    here.lines('target', { options, env: { PROSPECT_HOME: here.home, ...env } })
+  const look = (options: object, env: Record<string, string> = {}) => here.lines('target', { options, env })
 
   it('names the engine of this machine or the server', async () => {
     expect(await look({})).toEqual(['ok | Requests go to the engine of this machine. | '])

@@ -20,25 +20,6 @@ describe('doctor: webhooks', () => {
     expect(await lines({ options: near })).toEqual([expect.stringMatching(/^ok .*on this machine/)])
   })
 
-  it.each([
-    ['home', /^ok \| https:\/\/tunnel\.example leads to this machine/],
-    ['busy', /^ok .*4011 is in use/],
-    [404, /^warning .*answers 404.*Point the tunnel/],
-  ] as const)('reports where the public URL leads: %s', async (found, told) => {
-    await tunnel()
-    expect(await lines({ askPublicUrl: async () => found })).toEqual([expect.stringMatching(told)])
-  })
-
-  it('says why the public URL is not reached', async () => {
-    await tunnel()
-    const askPublicUrl = async () => {
-      throw new Error('connection refused')
-    }
-    expect(await lines({ askPublicUrl })).toEqual([
-      expect.stringMatching(/^warning .*cannot be reached: connection refused/),
-    ])
-  })
-
   it('calls the public URL to see whether it is down, leads elsewhere or leads here', async () => {
     await tunnel(`http://127.0.0.1:${await freePort()}`)
     expect(await lines()).toEqual([expect.stringMatching(/cannot be reached|in use/)])

@@ -1,0 +1,472 @@
+import { lstatSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { refusalOf } from '../../../api/calls/errors.js'
+import { isListedPlan } from '../../../api/operations/plans.js'
+import { resultOr } from '../../../api/values/objects.js'
+import { parseUrl } from '../../../api/values/url.js'
+import { engineTime } from '../../../engine/clock.js'
+import { listMovements, readBalances, verifyLedger } from '../../../engine/credits/ledger.js'
+import { hashKey } from '../../../engine/request/access.js'
+import {
+  countDeliveries,
+  type Delivery,
+  listDeliveries,
+  listSigningSecrets,
+} from '../../../engine/tables/deliveries.js'
+import { describeFaults, listFaults } from '../../../engine/tables/faults.js'
+import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/tables/jobs.js'
+import { findPrincipal, findWorkspace, readClock, type Workspace } from '../../../engine/tables/members.js'
+import type { Run } from '../../../runs/journal/runs.js'
+import { elsewhere, isRunning } from '../../../runs/records.js'
+import {
+  readStoredNumber,
+  requireUsable,
+  type SchemaState,
+  toSchemaState,
+} from '../../../storage/database/migrate.js'
+import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
+import { type Connection, type Driver, isPostgres } from '../../../storage/driver/connection.js'
+import type { Context } from '../../context/context.js'
+import { givenKey, localOrigin, storedKey } from '../../context/credentials.js'
+import { foldersOf, quoteForShell } from '../../context/home.js'
+import { isoTime } from '../../options/values.js'
+import { countOf, formatNumber } from '../../output/text.js'
+import { describeSource } from '../../target/local-target.js'
+import {
+  chosenTarget,
+  type Doctor,
+  type Findings,
+  formatSize,
+  type Name,
+  ok,
+  orElse,
+  problem,
+  problemOf,
+  type Readable,
+  reasonOf,
+  type Verdict,
+  warning,
+} from './context.js'
+
+/** Size in bytes from which a database is read through only with --thorough. */
+const large = 1_073_741_824
+
+const repairs: Readonly<Record<Name, string>> = {
+  engine: 'Put a backup in its place: prospect engine restore FILE',
+  catalogue: 'Move it away and import your data again: prospect data import companies FILE',
+  state: 'Move it away: runs and received events of this machine are lost with it.',
+}
+
+/** Checks that a database can be read, has the schema of this program and is not corrupt. */
+export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
+  const path = home[name]
+  const found = await doctor.databases.find(name)
+  switch (found.is) {
+    case 'missing':
+      return ok(`${path} does not exist yet; the first command that needs it creates it.`)
+    case 'elsewhere':
+      return warning(`The database of the ${name} is not a file of this machine, so it is not checked.`)
+    case 'unusable':
+      if (isPostgres(path)) throw found.error
+      return problem(`${path} cannot be read: ${reasonOf(found.error)}.`, repairs[name])
+    case 'served': {
+      const about = "The engine's database is on a server, and"
+      // A standby permits no writes.
+      const readOnly = await found.driver.requireWritable?.().then(
+        () => [],
+        (error) => [problemOf(error)],
+      )
+      const troubles = [...(readOnly ?? []), ...schemaTroubles(about, found.schema)]
+      return orElse(troubles, `${about} has schema version ${found.schema.version}.`)
+    }
+    default:
+      return [...schemaTroubles(path, found.schema), ...soundness(path, doctor, name, found)]
+  }
+}
+
+/** What a schema says about a database beyond that it is current; `about` begins the sentence. */
+function schemaTroubles(about: string, state: SchemaState): readonly Verdict[] {
+  const { is, version, newest } = state
+  const has = `${about} has schema version ${version}`
+  if (is === 'empty') return [warning(`${about} has no tables yet; its next use creates them.`)]
+  if (is === 'older' || is === 'unreleased') {
+    const then = version < newest ? `upgrades that to ${newest}` : 'marks it with that'
+    return [warning(`${has}; its next use ${then}.`, keepCopy)]
+  }
+  const refused = refusalOf(() => requireUsable(state))
+  return refused ? [problem(`${about} cannot be used: ${reasonOf(refused)}.`)] : []
+}
+
+const keepCopy =
+  'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
+
+function soundness(
+  path: string,
+  { thorough }: Doctor,
+  name: Name,
+  { look, size, schema }: Readable,
+): readonly Verdict[] {
+  const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
+  if (size > large && !thorough)
+    return [ok(`${about}; not checked in full.`, 'To check it: prospect doctor --thorough')]
+  try {
+    const [first, ...more] = look.faults()
+    if (first === undefined) return schema.is === 'current' ? [ok(`${about}, sound.`)] : []
+    const others = more.length === 0 ? '' : `, and ${more.length} more`
+    return [problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])]
+  } catch (error) {
+    return [problem(`${path} cannot be read to the end: ${reasonOf(error)}.`, repairs[name])]
+  }
+}
+
+const about = "The catalogue in the engine's database"
+const filling =
+  'Load practice data with prospect data sample, or yours with prospect data import companies FILE.'
+
+export async function localData(context: Context, doctor: Doctor): Promise<Findings> {
+  const { databases } = doctor
+  if (isShared(context.home)) return checkSharedData(context, doctor)
+  if ((await databases.find('catalogue')).is === 'missing')
+    return ok('There is no local data yet: local lookups find nothing.', filling)
+  const driver = await databases.current('catalogue')
+  if (!driver) return []
+  const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
+  const { isEmpty, isUnbuilt } = await driver.read(readCatalogueState)
+  const unbuilt = warning(
+    'The first import of a kind is under way, or was killed: searches wait for its indexes.',
+    'Where none is under way, prospect data stats builds them; then run the same import again.',
+  )
+  const empty = warning('The catalogue is empty: local lookups find nothing.', filling)
+  const held = `The catalogue contains data: ${await describeHeld(driver, context)}.`
+  return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], held)
+}
+
+async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: Context): Promise<string> {
+  const { readOrigins } = await import('../../../catalogue/records/origins.js')
+  return describeSource({ home, origins: await driver.read(readOrigins), now: clock.now() }).text
+}
+
+async function checkSharedData(context: Context, { databases }: Doctor): Promise<Findings> {
+  // The check of the engine's database reports that already.
+  if ((await databases.find('engine')).is === 'unusable') return []
+  const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
+  const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
+  /** The catalogue does not move to a server with the engine. */
+  const reportEmpty = async (): Promise<Verdict> => {
+    const driver = await databases.current('catalogue')
+    const holds = driver
+      ? !(await driver.read(readCatalogueState)).isEmpty
+      : 'driver' in (await databases.find('catalogue'))
+    const text = `${about} is empty: lookups find nothing.`
+    if (!holds) return warning(text, filling)
+    const here = `${text} This machine has one in ${context.home.catalogue}.`
+    return warning(here, 'Copy it there: prospect data copy server')
+  }
+  const check = async (connection: Connection): Promise<Verdict> => {
+    const schema = toSchemaState(await readStoredNumber(connection), catalogueSchema)
+    const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
+    if (trouble) return trouble
+    if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty) return reportEmpty()
+    const held = await describeHeld({ read: async (work) => work(connection) }, context)
+    return ok(`${about} contains data: ${held}.`, 'See what it contains: prospect data stats')
+  }
+  try {
+    const driver = await findSharedCatalogue(context.home.engine)
+    return driver ? await driver.read(check).finally(() => driver.close()) : await reportEmpty()
+  } catch (error) {
+    return problem(`${about} cannot be read: ${reasonOf(error)}.`)
+  }
+}
+
+/** Files that were not written to for this long are left over. */
+const leftMs = 86_400_000
+const mostNamed = 3
+
+/** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
+export async function leftovers(context: Context, { databases }: Doctor): Promise<readonly Verdict[]> {
+  const driver = await databases.current('state')
+  const { runsOver } = await import('../../../runs/journal/runs.js')
+  const runs = driver && (await runsOver(driver).list())
+  const troubles = [
+    ...(runs ? [...(await partialOutputs(context, runs)), ...unknownFolders(context, runs)] : []),
+    ...partialFiles(context),
+  ]
+  return orElse(troubles, 'Nothing is left over from commands that were stopped.')
+}
+
+async function partialOutputs(context: Context, runs: readonly Run[]): Promise<readonly Verdict[]> {
+  const stopped: Run[] = []
+  for (const run of runs) {
+    const isOpen = run.status !== 'finished' && run.output !== null
+    if (isOpen && writtenAt(`${run.output}.partial`) > 0 && !(await isRunning(context, run)))
+      stopped.push(run)
+  }
+  const named = stopped.slice(0, mostNamed).map((run) => {
+    const rows = `${formatNumber(run.done)} of ${formatNumber(run.total)} rows`
+    return warning(
+      `The run ${run.id} was stopped after ${rows}; they are in ${run.output}.partial.`,
+      `prospect runs resume ${run.id}`,
+    )
+  })
+  const more = stopped.length - named.length
+  return more > 0
+    ? [...named, warning(`${formatNumber(more)} more runs were stopped.`, 'prospect runs list')]
+    : named
+}
+
+function unknownFolders({ clock, home }: Context, runs: readonly Run[]): readonly Verdict[] {
+  const folder = join(dirname(home.state), 'runs')
+  const known = new Set(runs.map(({ id }) => id))
+  const left = namesIn(folder)
+    .filter((name) => !known.has(name) && isOld(join(folder, name), clock.now()))
+    .filter((name) => !namesIn(join(folder, name)).includes(elsewhere))
+  if (left.length === 0) return []
+  return [
+    warning(
+      `${countOf(left.length, 'folder')} of no run in ${folder}.`,
+      'Nothing to do: the next batch removes them.',
+    ),
+  ]
+}
+
+/** Finds temporary files whose command was killed before it renamed them. */
+const partialFiles = ({ clock, home }: Context): readonly Verdict[] =>
+  foldersOf(home)
+    .flatMap((folder) => namesIn(folder).map((name) => join(folder, name)))
+    .filter((path) => path.endsWith('.partial') && isOld(path, clock.now()))
+    .map((path) => warning(`${path} was never completed.`, `rm ${quoteForShell(path)}`))
+
+const namesIn = (folder: string): readonly string[] => resultOr([], () => readdirSync(folder).sort())
+
+/** Returns when a file was last written to, in milliseconds since 1970; 0 where there is none. */
+const writtenAt = (path: string): number => resultOr(0, () => lstatSync(path).mtimeMs)
+
+/** Whether neither the path nor anything directly in it was written to recently. */
+const isOld = (path: string, now: number): boolean =>
+  now - Math.max(writtenAt(path), ...namesIn(path).map((name) => writtenAt(join(path, name)))) > leftMs
+
+/** The engine's state, read only. */
+interface EngineState {
+  readonly store: Driver
+  readonly workspace: Workspace
+  /** Engine time. */
+  readonly now: number
+}
+
+/** Returns the engine's state; `undefined` when its database is missing or has another schema. */
+async function engineState({ clock }: Context, { databases }: Doctor): Promise<EngineState | undefined> {
+  const store = await databases.current('engine')
+  return store?.read(async (tx) => {
+    const workspace = await findWorkspace(tx)
+    return workspace && { store, workspace, now: engineTime(await readClock(tx), clock.now()) }
+  })
+}
+
+/** A check of the engine, which does not apply where its database cannot be used. */
+const ofEngine =
+  (check: (tx: Connection, state: EngineState, context: Context) => Promise<Findings>) =>
+  async (context: Context, doctor: Doctor): Promise<Findings> => {
+    const state = await engineState(context, doctor)
+    return state ? state.store.read((tx) => check(tx, state, context)) : []
+  }
+
+export async function workspace(context: Context, doctor: Doctor): Promise<Findings> {
+  const isThere = (await doctor.databases.find('engine')).is !== 'missing'
+  if (isThere && !(await doctor.databases.current('engine'))) return []
+  const state = await engineState(context, doctor)
+  if (!state) return ok('There is no workspace yet; the first local command creates one.')
+  const { name, plan, id } = state.workspace
+  const sentence = `The workspace ${name} has the plan ${plan}`
+  const unlisted = `${sentence}, which is not a listed plan: the limits of Free apply.`
+  const faults = await state.store.read((tx) => listFaults(tx, id))
+  return [
+    isListedPlan(plan) ? ok(`${sentence}.`) : warning(unlisted, 'prospect engine plan set NAME'),
+    ...(faults.length === 0
+      ? []
+      : [warning(describeFaults(faults), 'To remove them: prospect engine faults clear')]),
+  ]
+}
+
+export const localKey = ofEngine(async (_, { store, workspace, now }, context) => {
+  const given =
+    chosenTarget(context)?.kind === 'local' ? await givenKey(context.streams, context.globals) : undefined
+  const key = given ?? storedKey(context.home, localOrigin(workspace.id))
+  if (key === undefined) return ok('No key is stored for the workspace; the next local command creates one.')
+  context.conceal(key)
+  const which = given ? 'The key given with the command or the environment' : 'The stored key'
+  const hint = given
+    ? 'Unset PROSPECT_API_KEY to use the stored key, or create one: prospect engine keys create --member EMAIL'
+    : `Take "${localOrigin(workspace.id)}" out of ${context.home.credentials}: the next command creates a new key.`
+  const principal = await findPrincipal(store, hashKey(key))
+  if (!principal) return problem(`${which} is not known to the engine.`, hint)
+  const { revokedAt, expiresAt, scopes } = principal.key
+  if (revokedAt !== null) return problem(`${which} was revoked at ${isoTime(revokedAt)}.`, hint)
+  if (expiresAt !== null && expiresAt <= now)
+    return problem(`${which} expired at ${isoTime(expiresAt)} (engine time).`, hint)
+  const until = expiresAt === null ? '' : `, until ${isoTime(expiresAt)}`
+  const sentence = `${which} is accepted, as ${principal.member.email}${until}`
+  if (scopes === null) return ok(`${sentence}.`)
+  return warning(`${sentence}, for ${scopes.join(', ')} only.`, 'Other areas answer 403 (exit 3).')
+})
+
+export const sessions = ofEngine(async (_, { workspace }) =>
+  sessionVerdicts(
+    workspace.networkSession,
+    workspace.premiumSession,
+    (name) => `prospect engine session set --${name} true, or add --no-live`,
+  ),
+)
+
+/** Returns the consequences of sessions that are not valid. */
+export const sessionVerdicts = (
+  network: boolean,
+  premium: boolean,
+  hint: (name: string) => string,
+): readonly Verdict[] =>
+  orElse(
+    [
+      ...(network
+        ? []
+        : [warning('The network session is not valid: live calls are refused.', hint('network'))]),
+      ...(premium
+        ? []
+        : [warning('The premium session is not valid: its searches are refused.', hint('premium'))]),
+    ],
+    'The sessions on the network and on its premium tool are valid.',
+  )
+
+/** Maximum difference of two clocks; deliveries are accepted within it, too. */
+export const toleratedMs = 300_000
+
+/** Checks that engine time equals real time and that no clock went back. */
+export async function clocks(context: Context, doctor: Doctor): Promise<readonly Verdict[]> {
+  const troubles = [await engineClock(context, doctor), await machineClock(context, doctor)].flat()
+  return orElse(troubles, 'The engine clock matches real time.')
+}
+
+const engineClock = ofEngine(async (tx, { workspace, now }, { clock }) => {
+  const { offsetMs, frozenAt } = await readClock(tx)
+  const hint = 'Set it to real time: prospect engine clock reset'
+  if (frozenAt !== null) return warning(`The engine clock is frozen at ${isoTime(frozenAt)}.`, hint)
+  if (offsetMs !== 0) return warning(`The engine clock was changed: it shows ${isoTime(now)}.`, hint)
+  const { seq } = await readBalances(tx, workspace.id)
+  const [newest] = await listMovements(tx, workspace.id, seq - 1, 1)
+  if (!newest || newest.created_at <= clock.now() + toleratedMs) return []
+  return warning(
+    `The newest ledger entry is dated ${isoTime(newest.created_at)}, which is in the future: a clock was set back.`,
+    'Check the time of this machine. Until it is right, rate limits and quotas do not reset.',
+  )
+})
+
+/** The state of this machine has real timestamps, whatever the engine's clock. */
+async function machineClock({ clock }: Context, { databases }: Doctor): Promise<Findings> {
+  const driver = await databases.current('state')
+  if (!driver) return []
+  const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
+  const { runsOver } = await import('../../../runs/journal/runs.js')
+  const [event] = await eventsOver(driver).list({}, 'newest', 1)
+  const [run] = await runsOver(driver).list()
+  const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)
+  if (newest <= clock.now() + toleratedMs) return []
+  return warning(
+    `A record of this machine is dated ${isoTime(newest)}, which is in the future: its clock was set back.`,
+    'Set the time of this machine; signatures are refused where it is more than 5 minutes off.',
+  )
+}
+
+/** Number of movements to check; `engine ledger verify` checks all. */
+const recent = 10_000
+
+/** Checks the sums of the newest ledger movements. */
+export async function ledger(context: Context, doctor: Doctor): Promise<Findings> {
+  const state = await engineState(context, doctor)
+  if (!state) return []
+  const { store, workspace } = state
+  const [from] = await store.read(async (tx) => {
+    const { seq } = await readBalances(tx, workspace.id)
+    return seq <= recent ? [] : listMovements(tx, workspace.id, seq - recent - 1, 1)
+  })
+  const { movements, problems } = await verifyLedger(store, workspace.id, from)
+  const [first, ...more] = problems
+  if (first === undefined)
+    return ok(`The ledger adds up: ${countOf(movements, 'movement')}${from ? ', the newest' : ''}.`)
+  const others = more.length === 0 ? '' : `, and ${more.length} more`
+  const text = `The ledger does not add up: ${first}${others}.`
+  return problem(text, 'prospect engine ledger verify lists all problems.')
+}
+
+const most = 1_000
+/** A worker takes due work within seconds, so none ran for this long. */
+const unattendedMs = 600_000
+/** Attempts that make a job suspicious; after 10 it fails. */
+const manyAttempts = 3
+
+export const jobs = ofEngine(async (tx, { workspace: { id }, now }, { clock }) => {
+  const running = await listJobs(tx, id, { state: 'running' }, { skip: 0, limit: most })
+  const queued = await listJobs(tx, id, { state: 'queued' }, { skip: 0, limit: most })
+  const alone = running.filter(({ leaseUntil }) => leaseUntil <= clock.now())
+  const waiting = queued.filter(({ createdAt }) => createdAt <= now - unattendedMs)
+  const failing = [...running, ...queued].filter(({ attempts }) => attempts >= manyAttempts)
+  const unfinished = await countUnfinishedJobs(tx, id)
+  const open = unfinished.queued + unfinished.running
+  const run = 'Run them: prospect engine jobs run'
+  const stuck = `at attempt ${manyAttempts} or later, without progress`
+  const troubles = [
+    ...countTroubles(alone, 'running without a worker', run),
+    ...countTroubles(waiting, 'waiting for longer than 10 minutes', run),
+    ...countTroubles(failing, stuck, 'prospect engine jobs show ID shows details.'),
+  ]
+  return orElse(troubles, open === 0 ? 'No jobs are open.' : `${countOf(open, 'job')} open, none stuck.`)
+})
+
+export const deliveries = ofEngine(async (tx, { workspace: { id }, now }) => {
+  const counts = await countDeliveries(tx, id)
+  const pending = await listDeliveries(tx, id, { state: 'pending' }, most)
+  const failed = counts.failed === 0 ? [] : await listDeliveries(tx, id, { state: 'failed' }, 1)
+  const overdue = pending.filter(({ dueAt }) => dueAt !== null && dueAt <= now - unattendedMs)
+  const sending = 'Send what is due with prospect engine jobs run, or continuously with prospect worker.'
+  const troubles = [
+    ...countTroubles(overdue, 'due for longer than 10 minutes', sending),
+    ...failed.map((newest) => failedDelivery(newest, counts.failed)),
+  ]
+  const open = `${countOf(counts.pending, 'delivery', 'deliveries')} open, none overdue.`
+  return orElse(troubles, counts.pending === 0 ? 'No delivery is open or failed.' : open)
+})
+
+function failedDelivery({ url, error, status }: Delivery, count: number): Verdict {
+  const reason = error ?? (status === null ? 'no answer' : `answer ${status}`)
+  // The rest of the URL may be a secret of its receiver.
+  const host = parseUrl(url)?.host ?? 'its receiver'
+  return warning(
+    `${countOf(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
+    'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',
+  )
+}
+
+function countTroubles(
+  found: readonly (AsyncJob | Delivery)[],
+  what: string,
+  hint: string,
+): readonly Verdict[] {
+  const [first] = found
+  if (!first) return []
+  const count =
+    'url' in first ? countOf(found.length, 'delivery', 'deliveries') : countOf(found.length, 'job')
+  const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
+  return [warning(`${count} ${which} ${what}.`, hint)]
+}
+
+const yearMs = 365 * 86_400_000
+/** How long the old secret still signs after a rotation. */
+const overlapMs = 86_400_000
+
+export const signingSecret = ofEngine(async (tx, { workspace, now }) => {
+  const secrets = await listSigningSecrets(tx, workspace.id)
+  if (secrets.length === 0) return ok('There is no signing secret yet; the first delivery creates one.')
+  // Only the end of the one before is stored: this is the earliest time at which the current one can have been created.
+  const ended = secrets.flatMap(({ until }) => until ?? [])
+  const since = ended.length === 0 ? workspace.createdAt : Math.max(...ended) - overlapMs
+  const text = `The signing secret has not been changed since ${isoTime(since)}`
+  if (now - since <= yearMs) return ok(`${text}.`)
+  return warning(`${text}, for more than a year.`, 'prospect engine webhooks secret --rotate')
+})
