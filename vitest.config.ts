@@ -36,7 +36,7 @@ export default defineConfig({
   plugins: [sqlAsText],
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/postgres.ts'],
+    globalSetup: ['test/support/postgres.ts', 'test/support/programs.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     // More than the cores of a small machine, because many tests wait for processes and databases.

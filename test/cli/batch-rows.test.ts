@@ -2,25 +2,14 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import {
-  type CommandResult,
-  command,
-  errorOf,
-  folder,
-  type Given,
-  keyed,
-  removed,
-} from '../support/command.js'
+import { type CommandResult, command, errorOf, type Given, keyed, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 type Answer = (id: OperationId, input: Input) => { status: number; body: unknown; credits?: number }
 
@@ -48,12 +37,12 @@ const batch = async (
   argv: readonly string[],
   given: Given,
 ): Promise<CommandResult> => {
-  await writeFile(join(home, 'in.csv'), csv)
+  await writeFile(join(here.home, 'in.csv'), csv)
   const all = [...words.split(' '), '--csv', 'in.csv', ...argv]
-  return command(all, { env: keyed(home), cwd: home, ...given })
+  return command(all, { env: keyed(here.home), cwd: here.home, ...given })
 }
 
-const read = (name: string) => readFile(join(home, name), 'utf8')
+const read = (name: string) => readFile(join(here.home, name), 'utf8')
 
 describe('--only-missing', () => {
   const csv = 'domain,Phone\na.example,+33612345678\nb.example,\nnobody.example, \n'
@@ -118,7 +107,7 @@ describe('--only-missing', () => {
   ])('refuses --only-missing %s before any call', async (field, words) => {
     const caller = target(company)
     const ended = await batch('accounts enrich', csv, ['--only-missing', field, '-o', 'out.csv'], { caller })
-    expect([ended.code, caller.asked, existsSync(join(home, 'out.csv.partial'))]).toEqual([2, [], false])
+    expect([ended.code, caller.asked, existsSync(join(here.home, 'out.csv.partial'))]).toEqual([2, [], false])
     expect(ended.stderr).toContain(words)
   })
 })
@@ -269,13 +258,13 @@ describe('rejects', () => {
         '6;"the row has 1 cell; the header has 3";short\n',
       ].join(''),
     )
-    expect((await stat(join(home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
-    expect(ended.stderr).toContain(`3 rows need fixing: ${join(home, 'out.rejects.csv')}`)
+    expect((await stat(join(here.home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
+    expect(ended.stderr).toContain(`3 rows need fixing: ${join(here.home, 'out.rejects.csv')}`)
     expect((await read('out.csv')).match(/,invalid,/g)).toHaveLength(3)
     const mended =
       '_line;_reason;domain;country;note\n3;old;c.example;;x\n5;old;b.example;FR;=1\n6;old;d.example;;\n'
     const again = await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
-    expect([again.code, existsSync(join(home, 'more.rejects.csv'))]).toEqual([0, false])
+    expect([again.code, existsSync(join(here.home, 'more.rejects.csv'))]).toEqual([0, false])
     expect(again.stderr).toContain('Unmapped columns (kept in the output): "note"\n')
     expect((await read('more.csv')).split('\n')[1]).toMatch(/^3,,c\.example,,x,/)
     await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
@@ -300,7 +289,7 @@ describe('rejects', () => {
   it('writes rejects to the file of --rejects, and to none when the output goes to stdout', async () => {
     const caller = target(company)
     const plain = await batch('accounts enrich', csv, [], { caller })
-    expect(existsSync(join(home, 'in.rejects.csv'))).toBe(false)
+    expect(existsSync(join(here.home, 'in.rejects.csv'))).toBe(false)
     await batch('accounts enrich', csv, ['--rejects', 'bad.csv'], { caller })
     expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([
       11,
@@ -309,9 +298,9 @@ describe('rejects', () => {
   })
 
   it('removes an old rejects file when no row is rejected', async () => {
-    await writeFile(join(home, 'out.rejects.csv'), 'of an earlier run')
+    await writeFile(join(here.home, 'out.rejects.csv'), 'of an earlier run')
     await batch('accounts enrich', 'domain\na.example\n', ['-o', 'out.csv'], { caller: target(company) })
-    expect(existsSync(join(home, 'out.rejects.csv'))).toBe(false)
+    expect(existsSync(join(here.home, 'out.rejects.csv'))).toBe(false)
   })
 })
 
@@ -366,15 +355,15 @@ describe('--summary-json', () => {
       source: null,
       ...{ credits: 1, credits_before: 0 },
       files: {
-        input: join(home, 'in.csv'),
-        output: join(home, 'out.csv'),
+        input: join(here.home, 'in.csv'),
+        output: join(here.home, 'out.csv'),
         partial: null,
-        rejects: join(home, 'out.rejects.csv'),
+        rejects: join(here.home, 'out.rejects.csv'),
         rejects_partial: null,
       },
       ...{ started_at: expect.any(String), finished_at: expect.any(String), seconds: expect.any(Number) },
     })
-    expect([ended.code, (await stat(join(home, 'sum.json'))).mode & 0o777]).toEqual([11, 0o600])
+    expect([ended.code, (await stat(join(here.home, 'sum.json'))).mode & 0o777]).toEqual([11, 0o600])
   })
 
   it('writes why a run stopped, with its partial files', async () => {
@@ -385,22 +374,22 @@ describe('--summary-json', () => {
       ...{ status: 'stopped', exit_code: 4 },
       stopped: { reason: 'Insufficient credits', exit_code: 4, at_row: 1 },
       files: {
-        ...{ output: null, partial: join(home, 'out.csv.partial') },
-        ...{ rejects: null, rejects_partial: join(home, 'out.rejects.csv.partial') },
+        ...{ output: null, partial: join(here.home, 'out.csv.partial') },
+        ...{ rejects: null, rejects_partial: join(here.home, 'out.rejects.csv.partial') },
       },
     })
     expect(ended.code).toBe(4)
-    expect(ended.stderr).toContain(`1 row needs fixing so far: ${join(home, 'out.rejects.csv.partial')}`)
+    expect(ended.stderr).toContain(`1 row needs fixing so far: ${join(here.home, 'out.rejects.csv.partial')}`)
     expect(await read('out.rejects.csv.partial')).toBe('_line,_reason,domain\n5,"""domain"" is empty",\n')
     await batch('accounts enrich', csv, argv, { caller: target(company) })
-    expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])
+    expect((await readdir(here.home)).filter((name) => name.endsWith('.partial'))).toEqual([])
   })
 
   it('names no rejects file when the run stopped before any row was rejected', async () => {
     const caller = target(() => ({ status: 402, body: { error: 'no', code: 'insufficient_credits' } }))
     await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
     expect(await summary()).toMatchObject({ files: { rejects: null, rejects_partial: null } })
-    expect(existsSync(join(home, 'out.rejects.csv.partial'))).toBe(false)
+    expect(existsSync(join(here.home, 'out.rejects.csv.partial'))).toBe(false)
   })
 
   it('writes why a run was refused', async () => {
@@ -418,7 +407,7 @@ describe('saved mappings', () => {
     const caller = target(company)
     const pins = ['--map', 'domain=Heim', '--map', 'name=Firma']
     await batch('accounts enrich', csv, [...pins, '--map-only', '--save-map', 'crm'], { caller })
-    expect((await stat(join(home, 'maps.json'))).mode & 0o777).toBe(0o600)
+    expect((await stat(join(here.home, 'maps.json'))).mode & 0o777).toBe(0o600)
     const wider = 'Heim,Firma,Country\na.example,A,DE\n'
     await batch('accounts enrich', wider, ['--use-map', 'crm'], { caller })
     expect(caller.asked).toEqual([{ name: 'A', domain: 'a.example' }])
@@ -470,7 +459,11 @@ describe('an option for what a column holds', () => {
     for (const more of [['-o', 'out.csv'], ['--dry-run'], ['--map-only']]) {
       const caller = target(found)
       const ended = await batch(words, csv, [...argv, ...more], { caller })
-      expect([ended.code, caller.asked, existsSync(join(home, 'out.csv.partial'))]).toEqual([2, [], false])
+      expect([ended.code, caller.asked, existsSync(join(here.home, 'out.csv.partial'))]).toEqual([
+        2,
+        [],
+        false,
+      ])
       expect(ended.stderr).toMatch(
         new RegExp(
           `${option} and the column .*"${column}.* both fill .*Leave out ${option}, or .* --override `,
@@ -540,7 +533,7 @@ describe('an option for what a column holds', () => {
     const caller = target(company)
     const argv = ['--override', 'country=IT', '--max-credits', '1', '-o', 'out.csv']
     expect((await batch('accounts enrich', companies, argv, { caller })).code).toBe(12)
-    const given = { env: keyed(home), cwd: home, caller }
+    const given = { env: keyed(here.home), cwd: here.home, caller }
     const { stdout } = await command(['runs', 'list', '--format', 'ids'], given)
     const resumed = await command(['runs', 'resume', stdout.trim(), '--max-credits', '9'], given)
     expect([resumed.code, caller.asked.map(({ country }) => country)]).toEqual([0, ['IT', 'IT']])
@@ -558,7 +551,7 @@ it('skips rows of delimiters only, which spreadsheets write for blank lines, and
     expect.stringContaining('3 rows in'),
   ])
   expect(ended.stderr).toContain('2 skipped')
-  expect(existsSync(join(home, 'out.rejects.csv'))).toBe(false)
+  expect(existsSync(join(here.home, 'out.rejects.csv'))).toBe(false)
   const answers = (await read('out.csv')).split('\n').slice(1, 4)
   expect(answers.map((line) => /,(found|skipped|invalid),/.exec(line)?.[1])).toEqual([
     'found',
@@ -650,13 +643,13 @@ describe('values that do not say which company or person a row is', () => {
 
 describe('a run that stopped at its budget', () => {
   const csv = 'domain\na.example\nb.example\nc.example\n'
-  const at = (host: string) => ({ ...keyed(home), PROSPECT_BASE_URL: `https://${host}/api/v2` })
+  const at = (host: string) => ({ ...keyed(here.home), PROSPECT_BASE_URL: `https://${host}/api/v2` })
   const stop = async (caller: Caller) => {
     const ended = await batch('accounts enrich', csv, ['--max-credits', '1', '-o', 'out.csv'], {
       ...{ caller, env: at('a.example') },
     })
     expect(ended.code).toBe(12)
-    const { stdout } = await command(['runs', 'list', '--format', 'ids'], { env: keyed(home) })
+    const { stdout } = await command(['runs', 'list', '--format', 'ids'], { env: keyed(here.home) })
     return stdout.trim()
   }
 
@@ -665,7 +658,7 @@ describe('a run that stopped at its budget', () => {
     const id = await stop(caller)
     const { code, stderr } = await command(['runs', 'resume', id], {
       caller,
-      cwd: home,
+      cwd: here.home,
       env: at('b.example'),
     })
     expect([code, stderr]).toEqual([

@@ -1,22 +1,11 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
-import {
-  type CommandResult,
-  command,
-  errorOf,
-  folder,
-  type Given,
-  keyed,
-  removed,
-} from '../support/command.js'
+import { type CommandResult, command, errorOf, type Given, keyed, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 /** A target that knows every domain but `nobody.example`, until `credits` are spent. */
 function companies(credits = Number.POSITIVE_INFINITY): Caller & { readonly asked: Input[] } {
@@ -38,12 +27,12 @@ function companies(credits = Number.POSITIVE_INFINITY): Caller & { readonly aske
 const refusal = (status: number, body: unknown) => ({ status, body, headers: {}, credits: 0 })
 
 async function enrich(csv: string, argv: readonly string[] = [], given: Given = {}): Promise<CommandResult> {
-  await writeFile(join(home, 'in.csv'), csv)
+  await writeFile(join(here.home, 'in.csv'), csv)
   const all = ['accounts', 'enrich', '--csv', 'in.csv', ...argv]
-  return command(all, { env: keyed(home), cwd: home, caller: companies(), ...given })
+  return command(all, { env: keyed(here.home), cwd: here.home, caller: companies(), ...given })
 }
 
-const read = (name: string) => readFile(join(home, name), 'utf8')
+const read = (name: string) => readFile(join(here.home, name), 'utf8')
 
 describe('a batch', () => {
   it('keeps rows, order and columns, and appends the results and their status', async () => {
@@ -71,7 +60,7 @@ describe('a batch', () => {
     expect(stderr).toMatch(/^domain +<- +"Website", such as a\.example$/m)
     expect(stderr).toContain('2 rows')
     expect(stderr).toContain('2 found · 1 of them a duplicate (not charged again) · 1 credit')
-    expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
+    expect(stderr).toContain(`Written to ${join(here.home, 'out.csv')}`)
   })
 
   it('prints nothing on stderr with --quiet', async () => {
@@ -99,7 +88,12 @@ describe('a batch', () => {
   it('reads rows from stdin with --csv -', async () => {
     const argv = ['accounts', 'enrich', '--csv', '-', '--fields', 'name', '--json']
     const stdin = 'domain\na.example\n'
-    const { stdout } = await command(argv, { env: keyed(home), cwd: home, caller: companies(), stdin })
+    const { stdout } = await command(argv, {
+      env: keyed(here.home),
+      cwd: here.home,
+      caller: companies(),
+      stdin,
+    })
     expect(JSON.parse(stdout)).toEqual([
       {
         domain: 'a.example',
@@ -154,9 +148,9 @@ describe('a batch', () => {
     const ended = await enrich(`domain\n${rows}`, ['-o', 'out.csv'], { caller: companies(10) })
     expect(ended.code).toBe(4)
     expect(ended.stderr).toContain('Insufficient credits. 30 rows are left.')
-    expect(ended.stderr).toContain(`The rows answered so far are in ${join(home, 'out.csv.partial')}.`)
+    expect(ended.stderr).toContain(`The rows answered so far are in ${join(here.home, 'out.csv.partial')}.`)
     expect((await read('out.csv.partial')).match(/,found,/g)).toHaveLength(10)
-    await expect(stat(join(home, 'out.csv'))).rejects.toThrow()
+    await expect(stat(join(here.home, 'out.csv'))).rejects.toThrow()
   })
 
   it('makes no call when the file is not a table', async () => {
@@ -184,9 +178,9 @@ describe('a batch', () => {
   })
 
   it('keeps a partial file of an unknown run under another name, and says so', async () => {
-    await writeFile(join(home, 'out.csv.partial'), 'first')
+    await writeFile(join(here.home, 'out.csv.partial'), 'first')
     const first = await enrich('domain\na.example\n', ['-o', 'out.csv'])
-    await writeFile(join(home, 'out.csv.partial'), 'written again from the journal')
+    await writeFile(join(here.home, 'out.csv.partial'), 'written again from the journal')
     const second = await enrich('domain\na.example\n', ['-o', 'out.csv'])
     expect(await read('out.csv.partial.1')).toBe('first')
     expect(first.stderr).toMatch(/^An earlier run left rows .* kept as .*out\.csv\.partial\.1$/m)
@@ -195,19 +189,21 @@ describe('a batch', () => {
   })
 
   it('removes an empty partial file', async () => {
-    await writeFile(join(home, 'out.csv.partial'), '')
+    await writeFile(join(here.home, 'out.csv.partial'), '')
     await enrich('domain\na.example\n', ['-o', 'out.csv'])
-    expect((await readdir(home)).filter((name) => name.includes('partial'))).toEqual([])
+    expect((await readdir(here.home)).filter((name) => name.includes('partial'))).toEqual([])
   })
 
   it('says that a partial file is empty when nothing was answered', async () => {
     const ended = await enrich('domain\na.example\n', ['-o', 'out.csv'], { caller: companies(0) })
     expect([ended.code, await read('out.csv.partial')]).toEqual([4, ''])
-    expect(ended.stderr).toContain(`Nothing was answered yet: ${join(home, 'out.csv.partial')} is empty.`)
+    expect(ended.stderr).toContain(
+      `Nothing was answered yet: ${join(here.home, 'out.csv.partial')} is empty.`,
+    )
   })
 
   it('creates no runs folder when rows come from a file', async () => {
     await enrich('domain\na.example\n', ['-o', 'out.csv'])
-    expect((await readdir(home)).filter((name) => name === 'runs')).toEqual([])
+    expect((await readdir(here.home)).filter((name) => name === 'runs')).toEqual([])
   })
 })

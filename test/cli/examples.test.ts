@@ -7,6 +7,7 @@ import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { buildProgram } from '../../src/cli/program/program.js'
 import { createContext } from '../../src/cli/target/create.js'
 import { type CommandResult, command, folder, machine, removed, streamsOf } from '../support/command.js'
+import { loadSample } from '../support/sample.js'
 import { acmemail } from '../support/vendors.js'
 
 /** An example of the help of a command, without the leading `prospect`. */
@@ -76,7 +77,6 @@ function problemOf({ line }: Example, { code, stdout, stderr }: CommandResult, h
 
 /** What was done before: something of everything that an example names, the one that `--last` names included. */
 const before = [
-  'data sample',
   'personas create --name Sellers --functions Sales',
   'lists create --name Targets --csv companies.csv --wait',
   'accounts enrich --csv companies.csv -o enriched.csv',
@@ -208,6 +208,7 @@ beforeAll(async () => {
   template = await folder()
   homes.push(template)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(template, name), text)
+  await loadSample(join(template, 'home'))
   await runAll(before, template)
   await receive(lastWork, template)
   mapped = JSON.parse(await shown('commands', '--json')) as MappedCommand[]

@@ -4,9 +4,10 @@ import { expect, it } from 'vitest'
 import { isLong, tries } from '../support/effort.js'
 import { killedBatch, sharedByKilledCommands, toEnrich } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
-import { bundledForTests, launch } from '../support/processes.js'
+import { launch } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
-const program = await bundledForTests('programs/killed-batch.ts')
+const program = await bundled('programs/killed-batch.ts')
 
 it('pays once for a company that files and single lookups ask for at the same time, whenever they are killed', async () => {
   await sharedByKilledCommands(program, tries(1, 8))

@@ -1,15 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { openState } from '../../src/storage/state/open.js'
-import { command, folder, keyed, removed } from '../support/command.js'
+import { command, keyed, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 const nothing = { headers: {}, credits: 0, body: {} }
 
@@ -35,9 +32,9 @@ function losing() {
 const rows = ['a.example', 'lost.example', 'failing.example', 'lost.example', 'b.example']
 
 async function enrich(caller: Caller, ...argv: string[]) {
-  await writeFile(join(home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
+  await writeFile(join(here.home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
   const words = ['accounts', 'enrich', '--csv', 'in.csv', '--fields', 'name', '--format', 'csv', ...argv]
-  const ended = await command(words, { env: keyed(home), cwd: home, caller })
+  const ended = await command(words, { env: keyed(here.home), cwd: here.home, caller })
   const [, ...lines] = ended.stdout.trimEnd().split('\n')
   return { ...ended, lines: lines.map((line) => line.split(',').slice(2, 4).join(' ')) }
 }
@@ -83,7 +80,7 @@ describe('a run whose process was killed', () => {
     const { caller, asked, target } = losing()
     target.loses = false
     await enrich(caller)
-    const state = await openState(join(home, 'state.db')).catch(() => undefined)
+    const state = await openState(join(here.home, 'state.db')).catch(() => undefined)
     expect(state).toBeDefined()
     await state?.transaction((connection) =>
       connection.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`),
@@ -93,12 +90,12 @@ describe('a run whose process was killed', () => {
     const before = asked.length
     const next = await enrich(caller, '--fresh', '--max-credits-per-day', '100')
     expect([next.code, asked.length > before]).toEqual([11, true])
-    const listed = await command(['runs', 'list', '--json'], { env: keyed(home), cwd: home })
+    const listed = await command(['runs', 'list', '--json'], { env: keyed(here.home), cwd: here.home })
     expect(JSON.parse(listed.stdout).map(({ status }: { status: string }) => status)).toEqual([
       'finished',
       'stopped',
     ])
-    const after = await openState(join(home, 'state.db'))
+    const after = await openState(join(here.home, 'state.db'))
     const record = await after.read((tx) =>
       tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
     )

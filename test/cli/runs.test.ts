@@ -300,21 +300,6 @@ describe('a lock', () => {
     const ended = await enrich(csv(['a.example']), ['--lock', '../x'], companies())
     expect(ended.code).toBe(2)
   })
-
-  it('exits 15 and names the process when the same run is active', async () => {
-    const target = companies()
-    let second: CommandResult | undefined
-    const nested: Caller = {
-      ...target.caller,
-      call: async (...request) => {
-        second ??= await enrich(csv(['a.example']), ['--json'], target)
-        return target.caller.call(...request)
-      },
-    }
-    expect((await enrich(csv(['a.example']), [], { caller: nested })).code).toBe(0)
-    expect([second?.code, target.asked.length]).toEqual([15, 1])
-    expect(second && errorOf(second).error).toContain(`process ${process.pid}, since`)
-  })
 })
 
 describe('an interrupted run', () => {

@@ -2,16 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
-import { canary, command, folder, removed } from '../support/command.js'
+import { canary, command, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { isLong, sample } from '../support/effort.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 /** Watches a folder from another process. The returned function stops it and returns the widest mode of each entry. */
 async function watching(path: string): Promise<() => Promise<Readonly<Record<string, string>>>> {
@@ -64,15 +61,17 @@ function signalling() {
 
 const run = (line: readonly string[], env: Record<string, string> = {}, stdin = '') =>
   command(line, {
-    env: { PROSPECT_HOME: home, ...env },
-    ...{ stdin, cwd: home, signals: signalling(), sleep: async () => {} },
+    env: { PROSPECT_HOME: here.home, ...env },
+    ...{ stdin, cwd: here.home, signals: signalling(), sleep: async () => {} },
   })
 
 describe('private files', () => {
   it('creates every file and folder without access for others, whatever the umask', async () => {
-    writeFileSync(join(home, 'in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', { mode: 0o600 })
+    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', {
+      mode: 0o600,
+    })
     const umask = process.umask(0)
-    const seen = await watching(home)
+    const seen = await watching(here.home)
     const lines = [
       'init --yes',
       'data sample --companies 20 --people 20',
@@ -152,7 +151,7 @@ const servers: Readonly<Record<string, Parameters<typeof answering>[0]>> = {
 
 describe('secrets in output and files', () => {
   const texts = (): readonly (readonly [string, string])[] =>
-    readdirSync(home, { recursive: true, withFileTypes: true })
+    readdirSync(here.home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name), 'latin1')])
 

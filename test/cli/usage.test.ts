@@ -1,20 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, command, errorOf, folder, keyed, removed } from '../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { answering, command, errorOf, keyed, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 /** What is typed, and a part of the message. */
 const wrong = casesOf<readonly [string, string]>('cli/usage/wrong')
 
 describe('a wrong command', () => {
   it.each(wrong)('exits 2 and says what to do for: %s', async (line, said) => {
-    const { PROSPECT_API_KEY: _, ...env } = keyed(home)
-    const ended = await command(line.split(' '), { env, caller: answering(), cwd: home })
+    const { PROSPECT_API_KEY: _, ...env } = keyed(here.home)
+    const ended = await command(line.split(' '), { env, caller: answering(), cwd: here.home })
     expect(ended.stderr).toContain(said)
     expect([ended.code, errorOf(ended).exit_code, ended.stdout]).toEqual([2, 2, ''])
   })
@@ -60,7 +57,7 @@ describe('a wrong command', () => {
   ])('refuses %s with %s', async (option, stdin) => {
     const ended = await command(['accounts', 'enrich', option, '-'], {
       stdin,
-      env: keyed(home),
+      env: keyed(here.home),
       caller: answering(),
     })
     expect([ended.code, ended.stdout]).toEqual([2, ''])

@@ -1,6 +1,5 @@
-import { rmSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
@@ -9,7 +8,7 @@ import type { ReplyTask } from '../../src/client/reply.js'
 import { performTask } from '../../src/http/body-thread.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
-import { bundled } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { answering, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
 
@@ -112,7 +111,6 @@ describe('a large response of another server', () => {
     program = await bundled('../src/http/body-thread.ts')
     threads = createBodyThreads(program, 1)
   })
-  afterAll(() => rmSync(program))
 
   const names = { network: 'linkedin', premium: 'sales_navigator' }
   const pad = ' '.repeat(70_000)

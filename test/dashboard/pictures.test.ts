@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hasNoBrowser, sharedBrowser } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
+import { loadSample } from '../support/sample.js'
 import { serveDashboard } from './dashboard.js'
 
 /** Where `npm run screenshots` wants the pictures of the documents. */
@@ -10,7 +11,7 @@ const folder = process.env.PROSPECT_PICTURES
 
 /** A month of work: lookups on most days, two runs, an import that cannot be delivered. */
 async function month(here: Machine): Promise<void> {
-  await here.run(['data', 'sample', '--yes'])
+  await loadSample(here.home)
   const names = (await here.run(['data', 'export', 'companies', '--fields', 'domain', '--format', 'csv']))
     .stdout
   const domains = names.split('\n').filter((name) => /^[a-z-]+\.example$/.test(name))

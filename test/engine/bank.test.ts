@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { runBank } from '../support/bank.js'
 import { tries } from '../support/effort.js'
-import { bundledForTests } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
-const program = await bundledForTests('programs/worker-bank.ts')
+const program = await bundled('programs/worker-bank.ts')
 
 it('P42: every read while credits move between workspaces sees the same total', async () => {
   const { transfers, looks } = await runBank(program, {

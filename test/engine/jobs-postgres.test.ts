@@ -6,11 +6,12 @@ import { tries } from '../support/effort.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
 const leaseMs = '1500'
 
-const program = await bundledForTests('programs/worker.ts')
+const program = await bundled('programs/worker.ts')
 let schema: TestDatabase
 let work: AcceptedWork
 

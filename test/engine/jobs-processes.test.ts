@@ -1,6 +1,5 @@
-import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
@@ -9,7 +8,8 @@ import { tries } from '../support/effort.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
-import { bundled, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
 let worker: string
 let accepting: string
@@ -20,10 +20,6 @@ beforeAll(async () => {
     bundled('programs/worker.ts'),
     bundled('programs/worker-accept.ts'),
   ])
-})
-
-afterAll(() => {
-  for (const program of [worker, accepting]) rmSync(program)
 })
 
 beforeEach(async () => {

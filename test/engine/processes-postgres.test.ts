@@ -1,5 +1,4 @@
-import { rmSync } from 'node:fs'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { listWorkspaces } from '../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
@@ -9,7 +8,8 @@ import { runBank } from '../support/bank.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { bundled, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
 let program: string
 let bank: string
@@ -21,11 +21,6 @@ let key: string
 beforeAll(async () => {
   program = await bundled('programs/client.ts')
   bank = await bundled('programs/worker-bank.ts')
-})
-
-afterAll(() => {
-  rmSync(program)
-  rmSync(bank)
 })
 
 beforeEach(async () => {

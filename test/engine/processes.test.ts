@@ -11,9 +11,10 @@ import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { served } from '../client/serving.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
-const program = await bundledForTests('programs/client.ts')
+const program = await bundled('programs/client.ts')
 let folder: string
 let file: string
 let store: Driver

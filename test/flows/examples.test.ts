@@ -5,6 +5,7 @@ import { servingMachine, servingWith } from '../cli/wait/serving.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { emptySchema, type TestDatabase } from '../support/postgres.js'
+import { loadSample } from '../support/sample.js'
 
 const names = readdirSync('docs/examples/flows').filter((name) => name.endsWith('.yaml'))
 
@@ -27,7 +28,8 @@ async function outputOf(at: Machine, name: string, env: Record<string, string> =
 }
 
 const prepare = async (at: Machine, env: Record<string, string> = {}) => {
-  await at.run(['data', 'sample'], { env })
+  if (env.PROSPECT_DATABASE_URL) await at.run(['data', 'sample'], { env })
+  else await loadSample(at.home)
   await at.run(['engine', 'credits', 'add', '1000'], { env })
 }
 

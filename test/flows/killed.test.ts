@@ -8,9 +8,11 @@ import { isLong, tries } from '../support/effort.js'
 import { stocked, writeList } from '../support/flows.js'
 import { random } from '../support/killed-batch.js'
 import { emptySchema } from '../support/postgres.js'
-import { bundledForTests, launch, prospect } from '../support/processes.js'
+import { launch, prospect } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
+import { loadSample } from '../support/sample.js'
 
-const program = await bundledForTests('programs/killed-batch.ts')
+const program = await bundled('programs/killed-batch.ts')
 
 const flow = [
   'name: killed',
@@ -48,8 +50,8 @@ const startIn = (here: Machine, ...args: string[]) =>
   launch(program, ['flow.yaml', '-', ...args], here.home, { PROSPECT_HOME: here.home })
 
 it('writes what an undisturbed flow writes, and pays the same in each step, however often it is killed', async () => {
-  const companies = tries(40, 400)
-  const kills = tries(6, 100)
+  const companies = tries(30, 400)
+  const kills = tries(4, 100)
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const pick = random(seed)
   const [calm, killed] = [await prepared(companies), await prepared(companies)]
@@ -92,8 +94,9 @@ interface Place {
   close(): Promise<void>
 }
 
-const sample = async ({ run }: Machine, env: Record<string, string> = {}) => {
-  await run(['data', 'sample'], { env })
+const sample = async ({ run, home }: Machine, env: Record<string, string> = {}) => {
+  if (env.PROSPECT_DATABASE_URL) await run(['data', 'sample'], { env })
+  else await loadSample(home)
   await run(['engine', 'credits', 'set', '1000'], { env })
   // So that a kill comes in between.
   await run(['engine', 'faults', 'add', 'all', '--delay', '0.05s'], { env })

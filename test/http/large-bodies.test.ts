@@ -1,6 +1,5 @@
-import { rmSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { type Caller, compose, type Input } from '../../src/api/calls/caller.js'
 import { operation } from '../../src/api/operations/table.js'
@@ -19,7 +18,7 @@ import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from 
 import { createBodyReader } from '../../src/http/request-body.js'
 import { isLong } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { bundled } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 
 let program: string
 let threads: BodyThreads
@@ -34,7 +33,6 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close(0)))
   await Promise.all(benches.splice(0).map((bench) => bench.caller.close()))
 })
-afterAll(() => rmSync(program))
 
 const json = (apiKey: string) => ({ 'content-type': 'application/json', 'x-api-key': apiKey })
 const companies = (count: number) =>

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { folder, removed } from '../support/command.js'
 import { launch, prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -21,10 +22,9 @@ describe('the README', () => {
 
   it('shows a summary that the command prints', async () => {
     const example = /^\$ prospect (.*)$/m.exec(readme)?.[1] ?? ''
-    const argv = example.split(' ')
+    await loadSample(join(home, 'home'))
     const env = { PROSPECT_HOME: join(home, 'home'), PATH: process.env.PATH ?? '' }
-    await launch(prospect, ['data', 'sample'], home, env)
-    const { stderr } = await launch(prospect, argv, home, env)
+    const { stderr } = await launch(prospect, example.split(' '), home, env)
     expect(readme).toContain(/^30 rows in .*?: (.*)$/m.exec(stderr)?.[1] ?? stderr)
   })
 })

@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { command, type Machine, machine, type StartedCommand } from '../support/command.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 import { type ExampleLine, examplesOf, wordsOf } from '../support/shell-examples.js'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -69,7 +70,7 @@ let key: string
 
 beforeAll(async () => {
   sample = mkdtempSync(join(tmpdir(), 'prospect-pages-'))
-  await command(['data', 'sample', '--quiet'], { env: { PROSPECT_HOME: join(sample, 'home') }, cwd: sample })
+  await loadSample(join(sample, 'home'))
   mkdirSync(join(sample, 'docs'))
   cpSync(join(root, 'docs', 'examples'), join(sample, 'docs', 'examples'), { recursive: true })
   for (const [name, file] of Object.entries(files))

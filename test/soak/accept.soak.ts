@@ -4,7 +4,8 @@ import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openAcceptedWork } from '../support/accepted-work.js'
 import { randomIds, TestSource } from '../support/engine.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, secondsSince } from './findings.js'
 import { some } from './share.js'
 
@@ -12,7 +13,7 @@ const points = ['in1', 'after1', 'in2', 'after2', 'any']
 const kills = some(200, 10)
 const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
-const program = await bundledForTests('programs/worker-accept.ts')
+const program = await bundled('programs/worker-accept.ts')
 
 it('P12: work is accepted once when its process is killed at any point and the request is repeated with the same key', async () => {
   const began = performance.now()

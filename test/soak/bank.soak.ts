@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { it } from 'vitest'
 import { inAnyOrder } from '../support/any-order.js'
 import { runBank } from '../support/bank.js'
-import { bundledForTests } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
-const program = await bundledForTests('programs/worker-bank.ts')
+const program = await bundled('programs/worker-bank.ts')
 
 it('P42: readers always see the same total while credits move between workspaces, for a minute of kills', async () => {
   const { transfers, looks, kills } = await runBank(program, { ms: some(60_000, 5_000), kills: some(60, 5) })

@@ -3,11 +3,12 @@ import { engineWith } from '../cli/runs/served.js'
 import { batchOnBadDisks } from '../support/bad-disks.js'
 import { killedBatch, random, sharedByKilledCommands } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
-import { bundledForTests, prospect } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
-const program = await bundledForTests('programs/killed-batch.ts')
+const program = await bundled('programs/killed-batch.ts')
 
 it('P19: a run of 10,000 rows that is killed 200 times loses nothing and pays once', async () => {
   const began = performance.now()

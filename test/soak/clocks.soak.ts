@@ -14,7 +14,8 @@ import { freePort } from '../client/listeners.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled, prospect, serving, start } from '../support/processes.js'
+import { prospect, serving, start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { ask, nothingHeard } from './asked.js'
 import { found, grouped } from './findings.js'
 import { keepRunning } from './kept-running.js'
@@ -35,7 +36,6 @@ beforeAll(async () => {
 }, 60_000)
 
 afterAll(async () => {
-  rmSync(program)
   await server.stop()
 })
 

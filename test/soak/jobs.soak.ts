@@ -2,12 +2,13 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { recoverySeconds } from './recovery.js'
 import { some } from './share.js'
 
-const worker = await bundledForTests('programs/worker.ts')
+const worker = await bundled('programs/worker.ts')
 let work: AcceptedWork
 
 beforeEach(async () => {

@@ -4,7 +4,8 @@ import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js
 import { random } from '../support/killed-batch.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundledForTests, type Running, start } from '../support/processes.js'
+import { type Running, start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped } from './findings.js'
 import { recoverySeconds } from './recovery.js'
 import { seedOf, some } from './share.js'
@@ -13,7 +14,7 @@ const leaseMs = 1_500
 const rounds = some(100, 4)
 const jobs = some(1_000, 20)
 
-const program = await bundledForTests('programs/worker.ts')
+const program = await bundled('programs/worker.ts')
 let server: OwnServer
 let work: AcceptedWork
 

@@ -9,7 +9,8 @@ import { freePort } from '../client/listeners.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
 import { random } from '../support/killed-batch.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled, prospect } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { type Asked, ask, type Heard, nothingHeard } from './asked.js'
 import { found, grouped } from './findings.js'
 import { type KeptRunning, keepRunning } from './kept-running.js'
@@ -57,7 +58,6 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  rmSync(bank)
   await Promise.all(ways.map((way) => way.close()))
   await server.stop()
   rmSync(home, { recursive: true })

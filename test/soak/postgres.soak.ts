@@ -1,11 +1,11 @@
-import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled, type Running, start } from '../support/processes.js'
+import { type Running, start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped } from './findings.js'
 import { some } from './share.js'
 
@@ -22,7 +22,6 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  rmSync(program)
   await server.stop()
 })
 

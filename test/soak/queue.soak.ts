@@ -4,7 +4,8 @@ import { expect, it } from 'vitest'
 import { countUnfinishedJobs, findJob, insertJob } from '../../src/engine/tables/jobs.js'
 import { openAcceptedWork } from '../support/accepted-work.js'
 import { ownServer } from '../support/postgres.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped } from './findings.js'
 import { some } from './share.js'
 
@@ -15,7 +16,7 @@ const rounds = 10
 const giveUpMs = 5_000
 const search = { keyword: 'known', live: false }
 
-const program = await bundledForTests('programs/worker.ts')
+const program = await bundled('programs/worker.ts')
 
 const kinds = ['SQLite', 'PostgreSQL'].flatMap((name) => [
   { name, queued: some(5_000, 100), records: 1 },

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
-import { bundledForTests, start } from '../support/processes.js'
+import { start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped } from './findings.js'
 import { some } from './share.js'
 
@@ -14,7 +15,7 @@ const paceMs = 15
 const attemptMs = 16_000
 const growthMb = 50
 
-const worker = await bundledForTests('programs/worker.ts')
+const worker = await bundled('programs/worker.ts')
 
 /** Receivers of which nothing good comes. */
 const habits: readonly ((response: ServerResponse) => void)[] = [

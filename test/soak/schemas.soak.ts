@@ -9,13 +9,13 @@ import { newestVersion, storedNumber } from '../../src/storage/database/migrate.
 import { stateSchema } from '../../src/storage/state/open.js'
 import { madeUp } from '../support/made-up-schema.js'
 import { backUp, copyDatabase, migrateIn, shapeOf } from '../support/migrations.js'
-import { bundledForTests } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
 const schemas = { engine: engineSchema, state: stateSchema, catalogue: catalogueSchema, 'made-up': madeUp() }
 
-const program = await bundledForTests('programs/migrating.ts')
+const program = await bundled('programs/migrating.ts')
 let folder: string
 
 beforeAll(async () => {

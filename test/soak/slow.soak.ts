@@ -8,7 +8,8 @@ import { createAdmin } from '../../src/engine/admin/admin.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { ownServer } from '../support/postgres.js'
-import { bundledForTests, launchServer, prospect, type Running, start } from '../support/processes.js'
+import { launchServer, prospect, type Running, start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found } from './findings.js'
 import { some } from './share.js'
 
@@ -18,7 +19,7 @@ const longMs = some(60_000, 3_000)
 /** Longer than a proxy waits for an answer. */
 const longerMs = some(130_000, 3_000)
 
-const program = await bundledForTests('programs/slow-server.ts')
+const program = await bundled('programs/slow-server.ts')
 
 /** Sends one request with one key until it is answered; resolves with the statuses on the way and the answer. */
 async function insist(base: string, apiKey: string, idempotencyKey: string) {

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
-import { bundled, prospect, type Running, start } from '../support/processes.js'
+import { prospect, type Running, start } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { seedOf, some } from './share.js'
 
@@ -33,10 +34,6 @@ const withAdmin = async <T>(act: (admin: Admin) => Promise<T>, of = file): Promi
 beforeAll(async () => {
   client = await bundled('programs/client.ts')
   storm = await bundled('programs/storm.ts')
-})
-
-afterAll(() => {
-  for (const program of [client, storm]) rmSync(program)
 })
 
 beforeEach(async () => {

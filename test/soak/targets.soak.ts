@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, it } from 'vitest'
-import { bundled, prospect } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
+import { bundled } from '../support/programs.js'
 import { found } from './findings.js'
 import { some } from './share.js'
 
@@ -56,7 +57,6 @@ it('P17: no internal address is contacted, whatever a name server answers', asyn
       measured: `${came.queries} questions to the name server; ${came.public} connections to the public address`,
     })
   } finally {
-    rmSync(program)
     rmSync(folder, { recursive: true })
   }
 })
@@ -92,7 +92,6 @@ it('P47: names whose server never answers delay only the workspace that gave the
     expect(during.deliveries[1]).toBeLessThanOrEqual(2 * without.deliveries[1] + 200)
     expect(during.requests[1]).toBeLessThanOrEqual(2 * without.requests[1] + 200)
   } finally {
-    rmSync(program)
     rmSync(folder, { recursive: true })
   }
 })

@@ -6,6 +6,7 @@ export default defineConfig({
   plugins: [sqlAsText],
   test: {
     include: ['test/soak/**/*.soak.ts'],
+    globalSetup: ['test/support/programs.ts'],
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 1_800_000,

@@ -1,53 +1,15 @@
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, rmSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { execa } from 'execa'
-import { afterAll } from 'vitest'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The built program, as users start it. */
 export const prospect = join(root, 'bin', 'prospect.js')
-
-/** The packages that the build leaves out of the program as well. */
-const { external, sqlAsText, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
-  external: readonly string[]
-  vendored: Readonly<Record<string, string>>
-  sqlAsText: Record<string, 'text'>
-}>
-/** Defines `require` for the bundled CommonJS modules. */
-const banner = "import { createRequire as __of } from 'node:module'; const require = __of(import.meta.url)"
-
-/** Bundles a TypeScript program of the tests, so that it can run as a process. Returns its path. */
-export async function bundled(program: string): Promise<string> {
-  const folder = join(root, 'node_modules', '.cache', 'prospect-tests')
-  mkdirSync(folder, { recursive: true })
-  const outfile = join(folder, `${basename(program, '.ts')}-${process.pid}.mjs`)
-  await build({
-    entryPoints: [join(root, 'test', program)],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    external: [...external, ...Object.keys(vendored)],
-    loader: sqlAsText,
-    banner: { js: banner },
-    logLevel: 'error',
-  })
-  return outfile
-}
-
-/** Bundles a program for the tests of a file, after which it is removed. */
-export function bundledForTests(program: string): Promise<string> {
-  const made = bundled(program)
-  afterAll(async () => rmSync(await made))
-  return made
-}
 
 /** A running process and the lines it has printed so far. */
 export interface Running {

@@ -14,7 +14,7 @@ import {
   readInWorker,
 } from '../../../src/catalogue/import/reader.js'
 import { readMessages } from '../../../src/catalogue/import/reader-worker.js'
-import { bundled } from '../../support/processes.js'
+import { bundled } from '../../support/programs.js'
 import { until } from '../../support/until.js'
 import { bytesOf, countedIds } from '../open.js'
 

@@ -6,7 +6,8 @@ import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { sample } from '../../support/effort.js'
-import { bundled, start } from '../../support/processes.js'
+import { start } from '../../support/processes.js'
+import { bundled } from '../../support/programs.js'
 import { openEmpty } from '../open.js'
 
 const count = 7_000

@@ -1,6 +1,6 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { forgetKey, storedKey, storeKey } from '../../../src/cli/context/credentials.js'
 import { homeOf } from '../../../src/cli/context/home.js'
 import {
@@ -9,28 +9,24 @@ import {
   canary,
   command,
   errorOf,
-  folder,
   keyed,
-  removed,
+  machine,
   streamsOf,
 } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
-const places = () => homeOf(streamsOf({ env: { PROSPECT_HOME: home }, cwd: home }))
+const places = () => homeOf(streamsOf({ env: { PROSPECT_HOME: here.home }, cwd: here.home }))
 
 /** Returns the key that reached the target. */
 async function sent(argv: readonly string[], env: Record<string, string>, stdin = ''): Promise<unknown> {
   const caller = answering({ body: { credits: { enrichment: 1 } } })
   const ended = await command(['credits', ...argv], {
-    env: { PROSPECT_HOME: home, ...env },
+    env: { PROSPECT_HOME: here.home, ...env },
     caller,
     stdin,
-    cwd: home,
+    cwd: here.home,
   })
   expect([ended.code, ended.stderr]).toEqual([0, ''])
   return caller.asked[0]?.options.apiKey
@@ -42,16 +38,19 @@ describe('the API key', () => {
   })
 
   it('prefers --api-key-file to the environment', async () => {
-    await writeFile(join(home, 'key'), 'from-file\n', { mode: 0o600 })
+    await writeFile(join(here.home, 'key'), 'from-file\n', { mode: 0o600 })
     expect(await sent(['--api-key-file', 'key'], { PROSPECT_API_KEY: 'from-env' })).toBe('from-file')
   })
 
   it('refuses a key file that others can read', async () => {
-    const file = join(home, 'key')
+    const file = join(here.home, 'key')
     await writeFile(file, 'from-file\n')
     await chmod(file, 0o644)
     const caller = answering()
-    const ended = await command(['credits', '--api-key-file', file], { env: { PROSPECT_HOME: home }, caller })
+    const ended = await command(['credits', '--api-key-file', file], {
+      env: { PROSPECT_HOME: here.home },
+      caller,
+    })
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
   })
 
@@ -65,7 +64,7 @@ describe('the API key', () => {
     'refuses an API key as an argument: %s',
     async (...argv) => {
       const caller = answering()
-      const ended = await command(['credits', ...argv], { env: { PROSPECT_HOME: home }, caller })
+      const ended = await command(['credits', ...argv], { env: { PROSPECT_HOME: here.home }, caller })
       expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([
         2,
         'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
@@ -77,7 +76,7 @@ describe('the API key', () => {
 
   it.each(['', '  \n', 'two words', 'späß'])('refuses text that cannot be an API key: %j', async (text) => {
     const ended = await command(['credits', '--api-key-stdin'], {
-      env: { PROSPECT_HOME: home },
+      env: { PROSPECT_HOME: here.home },
       stdin: text,
       caller: answering(),
     })
@@ -104,8 +103,8 @@ describe('the API key', () => {
   })
 
   it('does not print a key from a damaged file', async () => {
-    await writeFile(join(home, 'credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
-    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: home } })
+    await writeFile(join(here.home, 'credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
+    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: here.home } })
     expect(ended.code).toBe(3)
     expect(ended.stderr).not.toContain(canary)
   })
@@ -143,15 +142,20 @@ describe('secrets in output and files', () => {
       headers: { 'x-echo': canary },
     })
     for (const caller of [answering({ body: { id: 'x' } }), refusing]) {
-      const ended = await command(line.split(' '), { env: keyed(home), caller, cwd: home, terminal: true })
+      const ended = await command(line.split(' '), {
+        env: keyed(here.home),
+        caller,
+        cwd: here.home,
+        terminal: true,
+      })
       expect(everything(ended)).not.toContain(canary)
     }
   })
 
   it('does not store a key that came from the environment', async () => {
-    await command(['credits'], { env: keyed(home), caller: answering() })
-    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: home } })
+    await command(['credits'], { env: keyed(here.home), caller: answering() })
+    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: here.home } })
     expect(ended.code).toBe(0)
-    expect(await readFile(join(home, 'credentials.json'), 'utf8')).not.toContain(canary)
+    expect(await readFile(join(here.home, 'credentials.json'), 'utf8')).not.toContain(canary)
   })
 })

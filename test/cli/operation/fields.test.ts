@@ -1,18 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, command, errorOf, folder, type Given, keyed, removed } from '../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { answering, command, errorOf, type Given, keyed, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 const run = (argv: string, body: unknown, given: Given = {}) => {
   const caller = answering({ body: body as Record<string, unknown> })
-  return command(argv.split(' '), { env: keyed(home), cwd: home, caller, ...given }).then((ended) => ({
-    ended,
-    calls: caller.asked.length,
-  }))
+  return command(argv.split(' '), { env: keyed(here.home), cwd: here.home, caller, ...given }).then(
+    (ended) => ({
+      ended,
+      calls: caller.asked.length,
+    }),
+  )
 }
 
 const credits = {

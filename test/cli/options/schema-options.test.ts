@@ -1,17 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Input } from '../../../src/api/calls/caller.js'
-import { answering, command, folder, keyed, removed } from '../../support/command.js'
+import { answering, command, keyed, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 /** Returns the input that a command sends. */
 async function sent(argv: readonly string[], stdin = ''): Promise<Input | undefined> {
   const caller = answering({ body: { id: 'x' } })
-  const ended = await command(argv, { env: keyed(home), caller, stdin })
+  const ended = await command(argv, { env: keyed(here.home), caller, stdin })
   expect([ended.code, ended.stderr]).toEqual([0, ''])
   return caller.asked[0]?.input
 }
@@ -51,7 +48,7 @@ describe('options of an operation', () => {
 
   it('refuses a list where an object is needed', async () => {
     const argv = ['accounts', 'search', '--keyword', 'x', '--custom', '[1]']
-    const { code, stderr } = await command(argv, { env: keyed(home), caller: answering() })
+    const { code, stderr } = await command(argv, { env: keyed(here.home), caller: answering() })
     expect([code, stderr]).toEqual([2, expect.stringContaining('--custom takes key=value or a JSON object')])
   })
 
@@ -95,7 +92,7 @@ describe('options of an operation', () => {
   it('sends --idempotency-key', async () => {
     const caller = answering({ body: { id: 'x' } })
     const argv = 'accounts enrich --domain x --idempotency-key once'.split(' ')
-    await command(argv, { env: keyed(home), caller })
+    await command(argv, { env: keyed(here.home), caller })
     expect(caller.asked[0]?.options.idempotencyKey).toBe('once')
   })
 
@@ -107,7 +104,7 @@ describe('options of an operation', () => {
       ['lists', '--format', 'csv', 'list', '--format', 'ids'],
     ]) {
       const caller = answering({ body: { lists: [{ id: 'a' }] } })
-      expect((await command(argv, { env: keyed(home), caller })).stdout).toBe('a\n')
+      expect((await command(argv, { env: keyed(here.home), caller })).stdout).toBe('a\n')
     }
   })
 

@@ -1,24 +1,20 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { notifyBug } from '../../../src/cli/output/report-error.js'
 import {
   answering,
   type CommandResult,
   command,
   errorOf,
-  folder,
   type Given,
   keyed,
-  removed,
+  machine,
 } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 const lists = {
   lists: [
@@ -38,7 +34,7 @@ const account = {
 }
 
 const asked = (argv: string, body: unknown, given: Given = {}): Promise<CommandResult> =>
-  command(argv.split(' '), { env: keyed(home), cwd: home, caller: answering({ body }), ...given })
+  command(argv.split(' '), { env: keyed(here.home), cwd: here.home, caller: answering({ body }), ...given })
 
 const shown = async (argv: string, body: unknown, given?: Given) => (await asked(argv, body, given)).stdout
 
@@ -51,7 +47,7 @@ describe('a failure that no command expects', () => {
   })
 
   it('names the file where the system refuses something', async () => {
-    const error = { code: 'ENOSPC', syscall: 'write', path: join(home, 'state.db') }
+    const error = { code: 'ENOSPC', syscall: 'write', path: join(here.home, 'state.db') }
     const caller = failing(Object.assign(new Error('no space left'), error))
     const ended = await asked('credits --json', {}, { caller })
     expect([ended.code, errorOf(ended)]).toMatchObject([
@@ -86,7 +82,7 @@ describe('a failure that no command expects', () => {
 
 describe('a damaged state', () => {
   it('keeps no paid answer from being printed', async () => {
-    await writeFile(join(home, 'state.db'), 'not a database', { mode: 0o600 })
+    await writeFile(join(here.home, 'state.db'), 'not a database', { mode: 0o600 })
     const caller = answering({ body: account, credits: 1 })
     const ended = await asked('accounts enrich acme.example --json', {}, { caller })
     expect([ended.code, ended.json]).toEqual([0, account])
@@ -172,12 +168,12 @@ describe('output formats', () => {
   it('chooses the format by the extension of -o, and prints nothing on stdout', async () => {
     const ended = await asked('lists list -o out.csv --fields id', lists)
     expect([ended.code, ended.stdout]).toEqual([0, ''])
-    expect(await readFile(join(home, 'out.csv'), 'utf8')).toBe('id\na1\nb2\n')
+    expect(await readFile(join(here.home, 'out.csv'), 'utf8')).toBe('id\na1\nb2\n')
   })
 
   it('prefers --format to the extension of -o', async () => {
     await asked('lists list -o out.csv --json', lists)
-    expect(JSON.parse(await readFile(join(home, 'out.csv'), 'utf8'))).toEqual(lists)
+    expect(JSON.parse(await readFile(join(here.home, 'out.csv'), 'utf8'))).toEqual(lists)
   })
 
   it.each([
@@ -223,8 +219,8 @@ describe('output formats', () => {
     const caller = answering({ status: 404, body: { error: 'No company found' } })
     const ended = await asked('accounts enrich --domain x -o out.json', {}, { caller })
     expect(ended.code).toBe(9)
-    await expect(stat(join(home, 'out.json'))).rejects.toThrow()
-    await expect(stat(join(home, 'out.json.partial'))).rejects.toThrow()
+    await expect(stat(join(here.home, 'out.json'))).rejects.toThrow()
+    await expect(stat(join(here.home, 'out.json.partial'))).rejects.toThrow()
   })
 
   it('exits 9 when a lookup finds nothing although the server answers 200', async () => {
@@ -271,7 +267,7 @@ describe('the checks of credits', () => {
     limits: { daily_profile_scraping: 1_000, daily_company_import: 1_000, monthly_company_import: 100 },
   }
   const check = (words: string, caller = answering({ body }, { body: { workspace: { plan: 'growth' } } })) =>
-    command(['credits', ...words.split(' ')], { env: keyed(home), caller })
+    command(['credits', ...words.split(' ')], { env: keyed(here.home), caller })
 
   it.each(casesOf<[string, number]>('cli/output/output/exits-with'))(
     '%s exits with %i',

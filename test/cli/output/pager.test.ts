@@ -1,23 +1,21 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { printPaged } from '../../../src/cli/options/help.js'
 import { createContext } from '../../../src/cli/target/create.js'
-import { folder, removed, streamsOf } from '../../support/command.js'
+import { machine, streamsOf } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 const text = 'line\n'.repeat(30)
-const paged = () => (existsSync(join(home, 'paged')) ? readFileSync(join(home, 'paged'), 'utf8') : undefined)
+const paged = () =>
+  existsSync(join(here.home, 'paged')) ? readFileSync(join(here.home, 'paged'), 'utf8') : undefined
 
 /** Prints the text on a terminal of some rows; returns what is printed without a pager. */
 async function print(rows: number, env: Record<string, string> = {}, isTTY = true): Promise<string> {
-  const pager = `cat > '${join(home, 'paged')}'`
-  const given = Object.entries({ PROSPECT_HOME: home, PAGER: pager, ...env }).filter(
+  const pager = `cat > '${join(here.home, 'paged')}'`
+  const given = Object.entries({ PROSPECT_HOME: here.home, PAGER: pager, ...env }).filter(
     ([, value]) => value !== 'unset',
   )
   const streams = streamsOf({ env: Object.fromEntries(given), terminal: true })
@@ -34,7 +32,7 @@ describe('the pager', () => {
   })
 
   it('is that of the profile where the environment has none', async () => {
-    writeFileSync(join(home, 'config.json'), '{"profiles":{"default":{"pager":"off"}}}', { mode: 0o600 })
+    writeFileSync(join(here.home, 'config.json'), '{"profiles":{"default":{"pager":"off"}}}', { mode: 0o600 })
     expect([await print(20, { PAGER: 'unset' }), paged()]).toEqual([text, undefined])
   })
 

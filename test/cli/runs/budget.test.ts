@@ -74,14 +74,4 @@ describe('--max-credits-per-day', () => {
     expect((await here.enrich('--max-credits-per-day', '400')).code).toBe(0)
     expect(await charged()).toBe(400)
   })
-
-  it('counts two concurrent runs together against --max-credits-per-day', async () => {
-    here.write('in.csv', csvOf(300))
-    here.write('more.csv', csvOf(300, 300))
-    const more = ['accounts', 'enrich', '--csv', 'more.csv', '-o', 'more.out.csv']
-    const day = ['--max-credits-per-day', '400']
-    const ended = await Promise.all([here.enrich(...day), here.run(...more, ...day)])
-    expect(await charged()).toBeLessThanOrEqual(400)
-    expect(ended.map(({ code }) => code)).toContain(12)
-  })
 })

@@ -65,17 +65,6 @@ describe('a run distributed over several workers', () => {
     await expectPaidOnce(domains)
   })
 
-  it('exits 15 while another command has the same run', async () => {
-    await clusterOf(5)
-    fileOf(known.slice(0, 5))
-    const first = cluster.run(...enrich)
-    while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)
-    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 15 })
-    await cluster.workerHere()
-    expect(await first).toMatchObject({ exitCode: 0 })
-    await expectPaidOnce(known.slice(0, 5))
-  })
-
   it('stops in order on Ctrl-C, and resumes on another machine', async () => {
     await clusterOf(240)
     const domains = known.slice(0, 240)
@@ -113,19 +102,6 @@ describe('a run distributed over several workers', () => {
     await expectPaidOnce(domains)
     expect(await cluster.sql(`SELECT lost_at FROM ${database.name}_state.runs`)).toEqual([{ lost_at: null }])
     expect(await cluster.sql('SELECT place FROM run_replies')).toEqual([])
-  })
-
-  it('stops with exit 4 when the credits run out, and resumes after a top-up', async () => {
-    await clusterOf(240)
-    const domains = known.slice(0, 240)
-    fileOf(domains)
-    await cluster.workerHere()
-    await cluster.run('engine', 'credits', 'set', '150')
-    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 4 })
-    expect(await cluster.charges()).toBe(150)
-    await cluster.run('engine', 'credits', 'set', '10000')
-    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 0 })
-    await expectPaidOnce(domains)
   })
 
   it('stops with exit 3 when its key is revoked, and keeps the answered rows', async () => {

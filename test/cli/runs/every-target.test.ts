@@ -75,7 +75,8 @@ describe.each(reaches)('against the target %s', (how) => {
     expect(rows.at(-1)).toMatchObject({ name: 'Company 4', _source: 'duplicate' })
   })
 
-  itUnlessDirect('resumes a killed run without losing a row or paying twice', async () => {
+  // In the process of the engine: test/cli/runs/resume.test.ts.
+  itOf('governed')('resumes a killed run without losing a row or paying twice', async () => {
     here.write('in.csv', companies(domains(companyCount)))
     for (const writes of isLong ? [3, 8] : [8]) await here.killed(writes, ...enrich)
     await completed(...enrich)
@@ -84,25 +85,6 @@ describe.each(reaches)('against the target %s', (how) => {
     expect([credits(rows), (await here.charges()).length]).toEqual([companyCount, companyCount])
     expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
   })
-
-  itUnlessDirect(
-    'charges a company once whose domain an earlier answer shows, also after a kill',
-    async () => {
-      const names = Array.from({ length: 40 }, (_, at) => `Company ${at},`)
-      here.write(
-        'in.csv',
-        `Company,Website\n${[...names, ...domains(40).map((one) => `,${one}`)].join('\n')}\n`,
-      )
-      const one = [...enrich, '--concurrency', '1']
-      await here.killed(8, ...one)
-      await completed(...one)
-      const rows = here.rows('out.csv')
-      expect(rows.map(({ _source, name }) => [_source, name])).toEqual(
-        ['lookup', 'duplicate'].flatMap((source) => names.map((_, at) => [source, `Company ${at}`])),
-      )
-      expect([credits(rows), sum(await here.charges())]).toEqual([40, 40])
-    },
-  )
 
   itUnlessDirect(
     'stops with exit 12, 4 or 5 when the budget, balance or week is spent, and resumes afterwards',

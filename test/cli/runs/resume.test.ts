@@ -137,20 +137,3 @@ describe('two processes with the same run', () => {
     await third
   })
 })
-
-describe('an interrupted run', () => {
-  it('exits 130 on Ctrl-C, and runs resume completes the run', async () => {
-    here.write('in.csv', csvOf(tries(2_500, 20_000)))
-    const running = enrich()
-    await begun(running)
-    running.kill('SIGINT')
-    const { exitCode, stderr } = await running
-    const [run] = await here.runs()
-    expect([exitCode, run?.status, existsSync(join(here.home, 'out.csv'))]).toEqual([130, 'stopped', false])
-    expect(stderr).toContain(`prospect runs resume ${run?.id}`)
-    const before = (await here.charges()).length
-    expect(run?.credits).toBe(before)
-    expect((await here.run('runs', 'resume', run?.id ?? '')).code).toBe(0)
-    expect((await here.charges()).length).toBe(rowCount)
-  })
-})

@@ -1,9 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import readExcelFile from 'read-excel-file/node'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { perFile, perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
@@ -120,6 +119,10 @@ describe('--csv with a workbook', () => {
 
 describe('a command that ends while a workbook is converted', () => {
   const argv = ['accounts', 'enrich', '--csv', 'slow.xlsx', '-o', 'out.csv']
+  let slow: Uint8Array
+  beforeAll(() => {
+    slow = workbookOf({ sheets: { One: `<row>${'<c/>'.repeat(8_000_000)}</row>` } })
+  })
   const start = (...words: string[]) => launch(prospect, words, here.home, { PROSPECT_HOME: here.home })
   const childrenOf = (pid: number | undefined) =>
     readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
@@ -130,7 +133,7 @@ describe('a command that ends while a workbook is converted', () => {
     ['SIGKILL', undefined, argv],
     ['SIGINT', 130, ['data', 'import', 'companies', 'slow.xlsx']],
   ] as const)('leaves no process and no copy behind after %s (exit code %s)', async (signal, code, words) => {
-    put('slow.xlsx', workbookOf({ sheets: { One: `<row>${'<c/>'.repeat(8_000_000)}</row>` } }))
+    put('slow.xlsx', slow)
     const command = start(...words)
     await until(() => childrenOf(command.pid).length > 0)
     const [child = ''] = childrenOf(command.pid)
@@ -174,25 +177,6 @@ describe('-o with a workbook', () => {
     const { code } = await here.run('accounts', 'enrich', '--domain', known(3), '-o', 'one.xlsx')
     expect(code).toBe(0)
     expect((await sheetRows('one.xlsx'))[0]).toMatchObject({ domain: known(3) })
-  })
-
-  it('is complete after a killed run was resumed, and nothing is paid twice', async () => {
-    put('in.xlsx', workbookOfRows(companies(300)))
-    const argv = ['accounts', 'enrich', '--csv', 'in.xlsx', '-o', 'out.xlsx']
-    const running = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home })
-    while (running.nodeChildProcess.exitCode === null && !existsSync(path('out.xlsx.partial'))) await pause(1)
-    running.kill('SIGKILL')
-    const { signal } = await running
-    expect([signal, existsSync(path('out.xlsx'))]).toEqual(['SIGKILL', false])
-    const resumed = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx')
-    expect([resumed.code, resumed.stderr]).toEqual([0, expect.any(String)])
-    const rows = await sheetRows('out.xlsx')
-    expect(rows.map(({ Website }) => Website)).toEqual(companies(300).slice(1).flat())
-    expect([await paidIn(), (await here.charges()).length, existsSync(path('out.xlsx.partial'))]).toEqual([
-      300,
-      300,
-      false,
-    ])
   })
 
   it('leaves a stopped run as CSV, which the same command completes', async () => {

@@ -6,6 +6,7 @@ import { machine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { randomIds } from '../../support/engine.js'
+import { loadSample } from '../../support/sample.js'
 import { requests } from '../requests.js'
 import { openPlentiful, type Plentiful, targets } from './targets.js'
 
@@ -121,7 +122,7 @@ describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, o
 
 describe('the commands of growth, lookalikes and hiring', () => {
   const here = machine()
-  beforeAll(() => here.run(['data', 'sample']))
+  beforeAll(() => loadSample(here.home))
   afterAll(() => here.remove())
 
   it('read the fields inside account in a file of --input', async () => {

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { isLocked, takeLock } from '../../../src/storage/database/file-lock.js'
-import { bundledForTests, type Running, start } from '../../support/processes.js'
+import { type Running, start } from '../../support/processes.js'
+import { bundled } from '../../support/programs.js'
 
-const program = await bundledForTests('programs/lock-holder.ts')
+const program = await bundled('programs/lock-holder.ts')
 let folder: string
 let path: string
 beforeEach(() => {

@@ -2,14 +2,14 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { migrate, newestVersion, storedNumber, toSchemaState } from '../../../src/storage/database/migrate.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { sample } from '../../support/effort.js'
 import { madeUp } from '../../support/made-up-schema.js'
 import { backUp, copyDatabase, migrateIn, shapeOf } from '../../support/migrations.js'
-import { bundled } from '../../support/processes.js'
+import { bundled } from '../../support/programs.js'
 
 let folder: string
 let drivers: Driver[] = []
@@ -121,7 +121,6 @@ describe('P39: processes that migrate', () => {
   beforeAll(async () => {
     program = await bundled('programs/migrating.ts')
   })
-  afterAll(() => rmSync(program))
 
   /** What a database can be before its migration. */
   const beginnings = {
