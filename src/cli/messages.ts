@@ -220,6 +220,8 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.fault_where': { text: 'There is no operation "{where}".', hint: ({ near }) => near === undefined ? 'Name an operation such as accounts.enrich, a group such as accounts, all, or deliveries.' : `Did you mean ${near}?` },
   'engine.fault_without_status': { text: (details) => `${toFlag(details.option)} needs --status.` },
   'engine.job_not_failed': { text: 'The job {id} is {state}; only a failed one can be retried' },
+  'engine.key_name': { text: 'A key name has 1 to 100 characters on one line.' },
+  'engine.last_member': { text: '{email} is the only member; add another one first: prospect engine members add EMAIL' },
   'engine.list_retry': { text: 'The import of a list cannot be retried; create the list again: prospect lists create' },
   'engine.member_exists': { text: '{email} is already a member; see: prospect engine members list' },
   'engine.no_area': { text: 'There is no area {wrong}; areas are {areas}' },

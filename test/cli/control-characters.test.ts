@@ -267,6 +267,7 @@ const given: Readonly<Record<string, (filled: Filled, next: () => string) => rea
   'engine credits set': () => ['1000'],
   'engine members add': (_, next) => [next()],
   'engine members set': (_, next) => [next()],
+  'engine members remove': (_, next) => [next()],
   'engine keys create': () => ['--member', 'me@localhost'],
   'engine keys revoke': (_, next) => [next()],
   'engine clock set': (_, next) => [next()],

@@ -100,6 +100,7 @@ const vendor = ['providers add acmemail.yaml --key-stdin < acmemail.key']
 /** What else is done before the examples of a command. */
 const beforeOf: Readonly<Record<string, readonly string[]>> = {
   'engine members set': ['engine members add ann@example.com'],
+  'engine members remove': ['engine members add ann@example.com'],
   'engine faults': aFault,
   'engine faults list': aFault,
   'engine faults remove': aFault,

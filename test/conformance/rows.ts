@@ -23,6 +23,7 @@ export const member: Member = {
   weeklyLimit: 9,
   consentPersonalEmail: true,
   createdAt: 1,
+  removedAt: null,
 }
 
 /** A key of that member. */
@@ -35,4 +36,6 @@ export const key: Key = {
   createdAt: 2,
   expiresAt: 1_900_000_000_000,
   revokedAt: null,
+  name: 'CI',
+  usedAt: 3,
 }

@@ -251,6 +251,25 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
     await close()
   })
 
+  it('sums what one member spent on one command', async () => {
+    const { page, close } = await full.open(browser, 'ledger?by=day')
+    await page.getByRole('combobox', { name: 'Only of' }).selectOption('me@localhost')
+    await page.getByRole('combobox', { name: 'Only for' }).selectOption('accounts.stack')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.waitForURL(/operation=accounts.stack/)
+    const sums = await full.json<{ operation: string; credits: number }[]>(
+      'engine',
+      'ledger',
+      '--by',
+      'operation',
+    )
+    const { credits } = sums.find(({ operation }) => operation === 'accounts.stack') ?? {}
+    const shown = await cellsOf(page, 'Credits by day')
+    expect(shown.map(([, sum]) => plain(sum))).toEqual([credits])
+    expect(await download(page, 'Export sums by day')).toContain(`,${credits},1\n`)
+    await close()
+  })
+
   it('exports movements as the command does', async () => {
     const { page, close } = await full.open(browser, 'ledger')
     expect(await download(page, 'Export movements')).toBe(

@@ -752,6 +752,7 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
         )
         await drop()
       },
+      tries(240_000, 1_800_000),
     )
   },
 )

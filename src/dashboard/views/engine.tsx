@@ -78,9 +78,10 @@ export const engine: View = {
     )
   },
   actions: {
-    create: async ({ admin }, { member = '', scopes = '', expires = '' }) => {
+    create: async ({ admin }, { member = '', name = '', scopes = '', expires = '' }) => {
       const made = await admin.createKey({
         member,
+        ...(name === '' ? {} : { name }),
         scopes: scopes.split('\n').filter((scope) => scope !== ''),
         ...(expires === '' ? {} : { expiresAt: readTime(expires) }),
       })
@@ -175,6 +176,7 @@ const NewKey = ({ emails }: { readonly emails: readonly string[] }) => (
         ))}
       </select>
     </label>
+    <Input label="Name (optional)" name="name" maxlength={100} />
     <label>
       Areas (none chosen: all)
       <select name="scopes" multiple size={3}>
@@ -203,10 +205,12 @@ const keyTable = (keys: readonly ListedKey[], now: number, isReadOnly: boolean) 
       label="Keys"
       columns={[
         { title: 'Key', cell: ({ hint }) => <code>{hint}…</code> },
+        { title: 'Name', cell: ({ name }) => name ?? <span class="none">–</span> },
         { title: 'Member', cell: ({ member }) => member },
         { title: 'Areas', cell: ({ scopes }) => scopes?.join(', ') ?? 'all' },
         { title: 'State', cell: (key) => <State state={stateOf(key, now)} /> },
         { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { title: 'Last used', cell: ({ usedAt }) => <Time at={usedAt} /> },
         { title: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
         ...(isReadOnly
           ? []

@@ -40,7 +40,7 @@ export const ledger: View = {
           ]}
         />
         {by.length === 0 ? await movementsOf(page) : await sumsOf(page, by, days)}
-        {!page.isReadOnly && <Export by={by} days={days} />}
+        {!page.isReadOnly && <Export by={by} days={days} only={onlyOf(Object.fromEntries(page.query))} />}
       </>
     )
   },
@@ -99,7 +99,7 @@ async function recordsOf(ports: DashboardPorts, by: readonly By[], fields: Reado
         ...(to === undefined ? {} : { to: to + dayMs }),
       })
   }
-  const sums = await readSums(ports, by, await readDays(ports, by, fields))
+  const sums = await readSums(ports, by, await readDays(ports, by, fields), onlyOf(fields))
   return async function* () {
     for (const sum of sums) yield { ...sum }
   }
@@ -114,16 +114,43 @@ interface Sum extends Partial<Readonly<Record<By, string | null>>> {
 
 const countOf = ({ calls, movements = 0 }: Sum): number => calls ?? movements
 
-const readSums = async (ports: DashboardPorts, by: readonly By[], days: Days): Promise<readonly Sum[]> =>
-  by.includes('run')
-    ? sumSpent(await ports.spent(days), by)
-    : await ports.admin.consumption(rangeOf(days), by as readonly Grouping[])
+/** Whose sums are wanted, and of which operation; empty for all. */
+interface Only {
+  readonly member: string
+  readonly operation: string
+}
+
+const onlyOf = ({ member = '', operation = '' }: Partial<Only>): Only => ({ member, operation })
+
+async function readSums(
+  ports: DashboardPorts,
+  by: readonly By[],
+  days: Days,
+  { member, operation }: Only,
+): Promise<readonly Sum[]> {
+  const isWanted = (one: { readonly member: string | null; readonly operation: string }) =>
+    (member === '' || one.member === member) && (operation === '' || one.operation === operation)
+  if (by.includes('run')) return sumSpent((await ports.spent(days)).filter(isWanted), by)
+  const only = { ...(member === '' ? {} : { member }), ...(operation === '' ? {} : { operation }) }
+  return await ports.admin.consumption({ ...rangeOf(days), ...only }, by as readonly Grouping[])
+}
+
+/** Returns who spent something on some days, or on which operations. */
+async function namesOf(ports: DashboardPorts, by: readonly By[], days: Days, name: keyof Only) {
+  const of = by.includes('run') ? (['run', name] as const) : ([name] as const)
+  const sums = await readSums(ports, of, days, onlyOf({}))
+  return [...new Set(sums.flatMap((sum) => sum[name] ?? []))].toSorted()
+}
 
 /** Most sums that are shown; an export has all. */
 const mostSums = 400
 
-async function sumsOf({ ports }: Page, by: readonly By[], days: Days): Promise<Html> {
-  const all = await readSums(ports, by, days)
+async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Promise<Html> {
+  const only = onlyOf(Object.fromEntries(query))
+  const all = await readSums(ports, by, days, only)
+  const [members, operations] = await Promise.all(
+    (['member', 'operation'] as const).map((name) => namesOf(ports, by, days, name)),
+  )
   // The newest days and runs are the last.
   const sums = by[0] === 'day' || by[0] === 'run' ? [...all].reverse() : all
   const title = by.join(', ')
@@ -148,6 +175,8 @@ async function sumsOf({ ports }: Page, by: readonly By[], days: Days): Promise<H
         ))}
         <Input label="From (UTC)" type="date" name="from" value={days.from} />
         <Input label="To (UTC, included)" type="date" name="to" value={days.to} />
+        <Choice label="Only of" name="member" values={members ?? []} chosen={only.member} />
+        <Choice label="Only for" name="operation" values={operations ?? []} chosen={only.operation} />
         <button type="submit">Show</button>
       </form>
       {sums.length === 0 ? (
@@ -181,6 +210,26 @@ async function sumsOf({ ports }: Page, by: readonly By[], days: Days): Promise<H
     </Section>
   )
 }
+
+/** Chooses one of the members or operations, or all. */
+const Choice = (props: {
+  readonly label: string
+  readonly name: keyof Only
+  readonly values: readonly string[]
+  readonly chosen: string
+}) => (
+  <label>
+    {props.label}
+    <select name={props.name}>
+      <option value="">{props.name === 'member' ? 'all members' : 'all commands'}</option>
+      {props.values.map((value) => (
+        <option value={value} selected={value === props.chosen}>
+          {props.name === 'operation' ? commandOf(value) : value}
+        </option>
+      ))}
+    </select>
+  </label>
+)
 
 const titles = {
   day: 'Day (UTC)',
@@ -242,10 +291,20 @@ const formatChange = (change: number): string =>
   change === 0 ? '0' : `${change < 0 ? '−' : '+'}${formatNumber(Math.abs(change))}`
 
 /** Saves what the commands print: movements oldest first, or sums. Cells of a CSV file hold no formulas. */
-const Export = ({ by, days }: { readonly by: readonly By[]; readonly days: Days }) => (
+const Export = ({
+  by,
+  days,
+  only,
+}: {
+  readonly by: readonly By[]
+  readonly days: Days
+  readonly only: Only
+}) => (
   <Section title="Export">
     <form data-action="ledger/export" class="bar">
       {by.length > 0 && <input type="hidden" name="by" value={by.join(',')} />}
+      {by.length > 0 && <input type="hidden" name="member" value={only.member} />}
+      {by.length > 0 && <input type="hidden" name="operation" value={only.operation} />}
       <Input label="From (UTC)" type="date" name="from" value={by.length > 0 ? days.from : undefined} />
       <Input label="To (UTC, included)" type="date" name="to" value={by.length > 0 ? days.to : undefined} />
       <label>

@@ -41,12 +41,14 @@ import {
   findPrincipal,
   findWorkspace,
   insertMember,
+  listAllMembers,
   listKeys,
   listMembers,
   type Member,
   openSuppressor,
   readClock,
   revokeKey,
+  revokeKeysOf,
   updateMember,
 } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
@@ -254,16 +256,15 @@ function memberAdmin(ports: AdminPorts) {
         const email = checkEmail(input.email)
         if (await findMember(tx, workspace, email)) throw new Refusal('engine.member_exists', { email })
         if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'weekly_limit')
-        const member: Member = {
-          id: ids.uuid(),
-          workspaceId: workspace.id,
-          email,
-          name: null,
+        const change = {
           weeklyLimit: input.weeklyLimit ?? null,
           consentPersonalEmail: input.consentPersonalEmail ?? false,
-          createdAt: now,
+          ...{ createdAt: now, removedAt: null },
         }
-        await insertMember(tx, member)
+        const removed = (await listAllMembers(tx, workspace.id)).find((one) => one.email === email)
+        const known = removed ?? { id: ids.uuid(), workspaceId: workspace.id, email, name: null }
+        const member: Member = { ...known, ...change }
+        await (removed ? updateMember(tx, member.id, change) : insertMember(tx, member))
         return member
       }),
     /** `weeklyLimit: null` removes the limit. */
@@ -278,6 +279,16 @@ function memberAdmin(ports: AdminPorts) {
         await updateMember(tx, member.id, change)
         if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
         return { ...member, ...change }
+      }),
+    /** Removes a member and revokes their keys; what they spent stays. Returns how many keys were valid. */
+    removeMember: (email: string): Promise<{ readonly keysRevoked: number }> =>
+      store.transaction(async (tx) => {
+        const { workspace, now } = await readCurrent(tx, clock)
+        const member = await memberOf(tx, workspace, email)
+        if ((await listMembers(tx, workspace.id)).length === 1)
+          throw new Refusal('engine.last_member', { email: member.email })
+        await updateMember(tx, member.id, { removedAt: now })
+        return { keysRevoked: await revokeKeysOf(tx, member.id, now) }
       }),
     /** Returns the email of the member with a key; `undefined` where no member has it. */
     emailOf: (apiKey: string): Promise<string | undefined> =>
@@ -310,20 +321,22 @@ function checkEmail(text: string): string {
 function keyAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   return {
-    createKey: (input: { member: string; scopes?: readonly string[]; expiresAt?: number }) =>
+    createKey: (input: { member: string; scopes?: readonly string[]; expiresAt?: number; name?: string }) =>
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, input.member)
         if (input.expiresAt !== undefined && !(input.expiresAt > now))
           throw new Refusal('engine.expiry_past', { now: new Date(now).toISOString() })
         const scopes = input.scopes && input.scopes.length > 0 ? checkScopes(input.scopes) : null
-        const made = await addKey(tx, ports, member, { scopes, expiresAt: input.expiresAt ?? null }, now)
-        return { ...made, member: member.email }
+        const name = input.name?.trim() ?? null
+        if (name !== null && !/^[^\p{C}]{1,100}$/u.test(name)) throw new Refusal('engine.key_name')
+        const limits = { scopes, expiresAt: input.expiresAt ?? null, name }
+        return { ...(await addKey(tx, ports, member, limits, now)), member: member.email }
       }),
     keys: () =>
       store.read(async (tx) => {
         const { workspace } = await readCurrent(tx, clock)
-        const emails = new Map((await listMembers(tx, workspace.id)).map(({ id, email }) => [id, email]))
+        const emails = new Map((await listAllMembers(tx, workspace.id)).map(({ id, email }) => [id, email]))
         return (await listKeys(tx, workspace.id)).map((key) => ({
           ...key,
           member: emails.get(key.memberId) ?? '',

@@ -11,7 +11,7 @@ import {
   insertFault,
   listFaults,
 } from '../tables/faults.js'
-import { listMembers, type Workspace } from '../tables/members.js'
+import { listAllMembers, type Workspace } from '../tables/members.js'
 import { longestPauseMs } from '../worker/attempt-delivery.js'
 import { type AdminPorts, memberOf, readCurrent } from './workspaces.js'
 
@@ -72,7 +72,7 @@ export function faultAdmin({ store, clock }: AdminPorts) {
 }
 
 const emailsOf = async (tx: Connection, { id }: Workspace): Promise<ReadonlyMap<string, string>> =>
-  new Map((await listMembers(tx, id)).map((member) => [member.id, member.email]))
+  new Map((await listAllMembers(tx, id)).map((member) => [member.id, member.email]))
 
 const toListed = (fault: Fault, emails: ReadonlyMap<string, string>): ListedFault => ({
   ...fault,

@@ -19,7 +19,7 @@ import { searchOf } from '../handlers/imports.js'
 import { countDeliveries } from '../tables/deliveries.js'
 import { countFaults } from '../tables/faults.js'
 import { countUnfinishedJobs } from '../tables/jobs.js'
-import { listKeys, listMembers, listWorkspaces } from '../tables/members.js'
+import { listAllMembers, listKeys, listMembers, listWorkspaces } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 
@@ -29,6 +29,7 @@ export interface MovementRange {
   readonly to?: number
   /** Email of the member who caused them. */
   readonly member?: string
+  readonly operation?: string
 }
 
 const toIso = (at: number) => new Date(at).toISOString()
@@ -39,14 +40,14 @@ export type MovementRecord = ReturnType<typeof toMovementRecord>
 
 /** Returns a function from the id of a member to their email address. */
 async function readMemberNames(tx: Connection, workspaceId: string): Promise<(id: string) => string> {
-  const emails = new Map((await listMembers(tx, workspaceId)).map(({ id, email }) => [id, email]))
+  const emails = new Map((await listAllMembers(tx, workspaceId)).map(({ id, email }) => [id, email]))
   return (id) => emails.get(id) ?? id
 }
 
 /** Returns the id of the member that a range names. Throws a Refusal where there is none. */
 async function readMemberId(tx: Connection, workspaceId: string, email: string | undefined) {
   if (email === undefined) return undefined
-  const found = (await listMembers(tx, workspaceId)).find((member) => member.email === email.toLowerCase())
+  const found = (await listAllMembers(tx, workspaceId)).find((member) => member.email === email.toLowerCase())
   if (!found) throw new Refusal('engine.no_member', { email })
   return found.id
 }

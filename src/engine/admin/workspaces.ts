@@ -157,6 +157,7 @@ async function initialise(
     weeklyLimit: null,
     consentPersonalEmail: false,
     createdAt: now,
+    removedAt: null,
   }
   await insertMember(tx, member)
   const { key } = await addKey(tx, ports, member, { scopes: null, expiresAt: null }, now)
@@ -187,7 +188,10 @@ export async function addKey(
   tx: Connection,
   { ids }: AdminPorts,
   member: Member,
-  limits: { scopes: readonly string[] | null; expiresAt: number | null },
+  {
+    name = null,
+    ...limits
+  }: { scopes: readonly string[] | null; expiresAt: number | null; name?: string | null },
   now: number,
 ): Promise<{ id: string; key: string }> {
   const key = makeKey(ids)
@@ -200,6 +204,8 @@ export async function addKey(
     ...limits,
     createdAt: now,
     revokedAt: null,
+    name,
+    usedAt: null,
   })
   return { id, key }
 }

@@ -334,14 +334,22 @@ export const readConsumed = (
 export async function readConsumption(
   tx: Connection,
   workspaceId: string,
-  range: { readonly from?: number; readonly to?: number; readonly member?: string | undefined },
+  range: {
+    readonly from?: number
+    readonly to?: number
+    readonly member?: string | undefined
+    readonly operation?: string
+  },
   by: readonly Grouping[],
   { after, last }: { readonly after: number; readonly last: number } = allMovements,
 ): Promise<readonly Consumption[]> {
   // The newest movements are found by their number, else those of a time by it: `+` hides a column from the planner.
   const [time, number] = after > 0 ? ['+created_at', 'seq'] : ['created_at', '+seq']
-  const { from = 0, to = Number.MAX_SAFE_INTEGER, member } = range
-  const { where: of, values } = joinGiven([['member_id = ?', member]])
+  const { from = 0, to = Number.MAX_SAFE_INTEGER, member, operation } = range
+  const { where: of, values } = joinGiven([
+    ['member_id = ?', member],
+    ['operation = ?', operation],
+  ])
   const keys = by.map((name) => `${groupingSql[name]} AS key_${name}`)
   const places = by.map((_, at) => at + 1).join(', ')
   const rows = await tx.all<StoredRow>(

@@ -44,6 +44,8 @@ export interface Member {
   readonly weeklyLimit: number | null
   readonly consentPersonalEmail: boolean
   readonly createdAt: number
+  /** When they were removed; what they spent stays. */
+  readonly removedAt: number | null
 }
 
 export interface Key {
@@ -58,6 +60,10 @@ export interface Key {
   readonly createdAt: number
   readonly expiresAt: number | null
   readonly revokedAt: number | null
+  /** What its owner calls it. */
+  readonly name: string | null
+  /** Engine time of its last use, an hour exactly. */
+  readonly usedAt: number | null
 }
 
 /** Who is asking: a key with its member, workspace and the engine's clock, from one read. */
@@ -81,13 +87,13 @@ const workspaceTable = new RecordTable<Workspace>(
 
 const memberTable = new RecordTable<Member>(
   'members',
-  plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt'),
+  plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt', 'removedAt'),
   booleans('consentPersonalEmail'),
 )
 
 const keyTable = new RecordTable<Key>(
   'keys',
-  plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt'),
+  plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt', 'name', 'usedAt'),
   json('scopes'),
 )
 
@@ -162,8 +168,12 @@ export const updateWorkspace = (
   change: Partial<Omit<Workspace, 'id' | 'createdAt'>>,
 ) => workspaceTable.update(tx, change, 'id = ?', id)
 
-export const listMembers = (tx: Connection, workspaceId: string): Promise<readonly Member[]> =>
+/** The members of a workspace, also those who were removed. */
+export const listAllMembers = (tx: Connection, workspaceId: string): Promise<readonly Member[]> =>
   memberTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, email', workspaceId)
+
+export const listMembers = async (tx: Connection, workspaceId: string): Promise<readonly Member[]> =>
+  (await listAllMembers(tx, workspaceId)).filter(({ removedAt }) => removedAt === null)
 
 export const insertMember = (tx: Connection, member: Member) => memberTable.insert(tx, member)
 
@@ -173,7 +183,7 @@ const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?
 export function updateMember(
   tx: Connection,
   id: string,
-  change: Partial<Pick<Member, 'weeklyLimit' | 'consentPersonalEmail' | 'name'>>,
+  change: Partial<Pick<Member, 'weeklyLimit' | 'consentPersonalEmail' | 'name' | 'createdAt' | 'removedAt'>>,
 ) {
   tx.known.delete(limitOf(id))
   return memberTable.update(tx, change, 'id = ?', id)
@@ -201,6 +211,13 @@ export const insertKey = (tx: Connection, key: Key) => keyTable.insert(tx, key)
 /** Returns whether the key was valid until now. */
 export const revokeKey = async (tx: Connection, id: string, at: number): Promise<boolean> =>
   (await tx.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)) > 0
+
+/** Returns how many valid keys a member had until now. */
+export const revokeKeysOf = async (tx: Connection, memberId: string, at: number): Promise<number> =>
+  await tx.run('UPDATE keys SET revoked_at = ? WHERE member_id = ? AND revoked_at IS NULL', at, memberId)
+
+export const markUsed = (tx: Connection, keyId: string, at: number) =>
+  keyTable.update(tx, { usedAt: at }, 'id = ?', keyId)
 
 const suppressesSql = `SELECT 1 FROM suppression_keys WHERE owner = ${boundText}`
 

@@ -5,6 +5,7 @@ import { postgresDialect } from '../../storage/driver/postgres/dialect.js'
 import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
 import suppressions from '../../suppression/suppressions.sql'
 import faults from './faults.sql'
+import keyUses from './key-uses.sql'
 import postgresTriggers from './postgres-triggers.sql'
 import providers from './providers.sql'
 import sqliteTriggers from './sqlite-triggers.sql'
@@ -39,6 +40,10 @@ export const engineSchema: Schema = {
     {
       sqlite: fillSql(providers, { ...sqliteDialect.types }),
       postgres: fillSql(providers, { ...postgresDialect.types }),
+    },
+    {
+      sqlite: fillSql(keyUses, { ...sqliteDialect.types }),
+      postgres: fillSql(keyUses, { ...postgresDialect.types }),
     },
   ],
   unreleased: 5,

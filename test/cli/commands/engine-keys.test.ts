@@ -20,6 +20,27 @@ describe('engine keys', () => {
     expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
   })
 
+  it('have a name and the time of their last use', async () => {
+    const { key } = await create('--name', 'CI of the website')
+    const listed = async () =>
+      (
+        (await here.json('engine', 'keys', 'list')) as { name: string | null; last_used_at: string | null }[]
+      ).find(({ name }) => name === 'CI of the website')
+    expect(await listed()).toMatchObject({ last_used_at: null })
+    expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(0)
+    const first = (await listed())?.last_used_at
+    expect(Date.parse(first ?? '')).toBeGreaterThan(Date.now() - 60_000)
+    // What is newer than an hour is not written again.
+    await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    expect((await listed())?.last_used_at).toBe(first)
+    await here.json('engine', 'clock', 'advance', '2d')
+    await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    expect(Date.parse((await listed())?.last_used_at ?? '')).toBeGreaterThan(Date.now() + 86_400_000)
+    expect(
+      (await here.run(['engine', 'keys', 'create', '--member', 'me@localhost', '--name', ' '])).code,
+    ).toBe(2)
+  })
+
   it('takes a member by the id that members list prints, or its beginning', async () => {
     const members = (await here.json('engine', 'members', 'list')) as { id: string }[]
     const id = members[0]?.id ?? ''
@@ -72,5 +93,42 @@ describe('engine keys', () => {
     ['revoke', 'no-such-id'],
   ])('refuses engine keys %s %s %s %s %s', async (...words) => {
     expect((await here.run(['engine', 'keys', ...words])).code).toBe(2)
+  })
+})
+
+describe('engine members remove', () => {
+  it('revokes the keys of a member and keeps what they spent', async () => {
+    await here.json('data', 'sample')
+    await here.json('engine', 'members', 'add', 'ann@example.com', '--weekly-limit', '50')
+    const { key } = (await here.json('engine', 'keys', 'create', '--member', 'ann@example.com')) as {
+      key: string
+    }
+    const asAnn = (...argv: string[]) => here.run(argv, { env: { PROSPECT_API_KEY: key } })
+    expect((await asAnn('accounts', 'enrich', '--domain', 'acme-robotics.example', '--yes')).code).toBe(0)
+    const spent = () => here.json('engine', 'ledger', '--by', 'member')
+    const before = await spent()
+    expect(await here.json('engine', 'members', 'remove', 'ann@example.com')).toMatchObject({
+      ...{ email: 'ann@example.com', removed: true, keys_revoked: 1 },
+    })
+    expect((await asAnn('credits')).code).toBe(3)
+    expect(await spent()).toEqual(before)
+    const emails = async () =>
+      ((await here.json('engine', 'members', 'list')) as { email: string }[]).map(({ email }) => email)
+    expect(await emails()).toEqual(['me@localhost'])
+    expect(await here.json('engine', 'ledger', '--member', 'ann@example.com')).toHaveLength(1)
+    expect(JSON.stringify(await here.json('engine', 'keys', 'list'))).toContain('ann@example.com')
+    const again = await here.run(['engine', 'keys', 'create', '--member', 'ann@example.com'])
+    expect(again.code).toBe(2)
+    // The old keys stay revoked, and the old limit is gone.
+    expect(await here.json('engine', 'members', 'add', 'ann@example.com')).toMatchObject({
+      weekly_limit: null,
+    })
+    expect((await asAnn('credits')).code).toBe(3)
+    expect(await emails()).toEqual(['me@localhost', 'ann@example.com'])
+  })
+
+  it('refuses to remove the last member', async () => {
+    const { code, stderr } = await here.run(['engine', 'members', 'remove', 'me@localhost'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('me@localhost is the only member')])
   })
 })

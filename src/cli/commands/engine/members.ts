@@ -16,6 +16,7 @@ export const membersCommand: CommandFactory = ({ group }) =>
     addMember,
     setMember,
     listMembers,
+    removeMember,
   ])
 
 const memberColumns = [
@@ -79,6 +80,16 @@ const listMembers: CommandFactory = ({ command }) =>
       { columns: memberColumns, ids: ['id'] },
     )
 
+const removeMember: CommandFactory = ({ command }) =>
+  command('remove', 'Remove a member and revoke their keys; what they spent stays in the ledger')
+    .argument('<member>', 'email address of the member, or the id that members list shows')
+    .printAdmin(async (admin, { args: [given = ''] }, context) => {
+      const email = await memberNamed(admin, given)
+      const { keysRevoked } = await admin.removeMember(email)
+      await forgetDeadKey(context, admin)
+      return { email, removed: true, keys_revoked: keysRevoked }
+    })
+
 /** The credits that governed proxies have spent for a member, in all and at each server; nothing where there are none. */
 const toServerView = (servers: readonly ServerSpending[]) =>
   servers.length === 0
@@ -95,25 +106,49 @@ const createKey: CommandFactory = ({ command }) =>
   command('create', 'Create a key for a member and show it, this once')
     .requiredOption('--member <member>', 'whose key it is: an email address, or an id of members list')
     .withOptions({
+      name: ['<text>', 'what it is for, as keys list shows it'],
       scope: ['<area>', 'an area the key may use (repeatable; default: all)', repeated],
       expires: ['<time>', 'day or time after which it is refused (UTC)', momentMs],
     })
-    .printAdmin(async (admin, { options: { member, scope, expires: expiresAt } }) => {
+    .printAdmin(async (admin, { options: { member, name, scope, expires: expiresAt } }) => {
       const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
       const email = await memberNamed(admin, String(member))
-      return admin.createKey(withoutUndefined({ member: email, scopes, expiresAt }))
+      return admin.createKey(withoutUndefined({ member: email, name, scopes, expiresAt }))
     })
 
 const listKeys: CommandFactory = ({ command }) =>
   command('list', 'List the keys by their first letters; full keys are never stored')
     .reads('engine')
     .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
-      columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
+      columns: [
+        'id',
+        'hint',
+        'name',
+        'member',
+        'scopes',
+        'created_at',
+        'last_used_at',
+        'expires_at',
+        'revoked_at',
+      ],
+      optional: ['name'],
       ids: ['id'],
     })
 
-const toKeyView = (key: Key & { readonly member: string }) =>
-  toView(key, ['id', 'hint', 'member', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'])
+const toKeyView = ({ usedAt: lastUsedAt, ...key }: Key & { readonly member: string }) =>
+  toView({ ...key, lastUsedAt }, [
+    ...([
+      'id',
+      'hint',
+      'name',
+      'member',
+      'scopes',
+      'createdAt',
+      'lastUsedAt',
+      'expiresAt',
+      'revokedAt',
+    ] as const),
+  ])
 
 const revokeKey: CommandFactory = ({ command }) =>
   command('revoke', 'Revoke a key; the next request with it is refused')
