@@ -28,9 +28,8 @@ const moneyCode = [
   'src/engine/request',
   'src/engine/jobs',
   'src/engine/distributed',
-  'src/client/reply.ts',
   'src/client/governed.ts',
-  'src/client/foreign-replies.ts',
+  'src/client/reply.ts',
   'src/runs',
 ]
 

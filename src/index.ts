@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import manifest from '../package.json' with { type: 'json' }
-import { type Caller, compose } from './api/calls/caller.js'
-import { type TypedCaller, withTypes } from './api/calls/typed.js'
+import type { InputTo, OutputOf } from './api/areas/shapes.js'
+import { type Caller, type CallOptions, compose, type Input, isOk, type Reply } from './api/calls/caller.js'
 import type { WireNames } from './api/calls/wire-names.js'
+import type { OperationId } from './api/operations/table.js'
 import type { Clock, Ids, Targets } from './api/ports/ports.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'
 import { type Catalogue, openCatalogue } from './catalogue/catalogue.js'
@@ -22,9 +23,8 @@ import { openSqlite } from './storage/driver/sqlite/driver.js'
 import { openState } from './storage/state/open.js'
 import { serverMemory } from './storage/state/remote-servers.js'
 
-export type { OutputOf } from './api/areas/shapes.js'
+export type { InputTo, OutputOf } from './api/areas/shapes.js'
 export { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from './api/calls/caller.js'
-export type { InputTo, Refusal, ReplyTo, TypedCaller } from './api/calls/typed.js'
 export type { WireNames } from './api/calls/wire-names.js'
 export type { OperationId } from './api/operations/table.js'
 export type { ReceivedHeaders, Verification } from './api/webhooks/signature.js'
@@ -32,7 +32,7 @@ export { basePath } from './http/handler.js'
 export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 
 /** Where a local engine keeps its state, and the replacements for tests. */
-export interface EngineOptions {
+interface EngineOptions {
   /** Path or `postgres://` address of the engine's database; in memory by default. */
   readonly engine?: string
   /**
@@ -93,7 +93,7 @@ const openCatalogueAt = async (place: string, ports: { clock: Clock; ids: Ids })
   openCatalogue(isPostgres(place) ? await openShared(place) : openSqlite(place), ports)
 
 /** Another server and its settings; those with a default may be omitted. */
-export interface RemoteSettings
+interface RemoteSettings
   extends Pick<RemoteOptions, 'idempotency' | 'names' | 'timeoutMs' | 'connections' | 'ca' | 'env'> {
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
@@ -129,7 +129,7 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
 }
 
 /** Options of a handler. */
-export interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
+interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
   /** An engine's caller, a remote one, or one of your own. */
   readonly caller: Caller | TypedCaller
   /** The words for `network` and `premium` in field names, when they differ. */
@@ -157,4 +157,33 @@ export function verify(
   now: number = Date.now(),
 ): Verification {
   return verifyAt(headers, rawBody, secrets, now)
+}
+
+/** The body of a refusal. Operations with coded errors have a number in `error`, and the text in `message`. */
+export interface Refusal {
+  readonly error: string | number
+  readonly message?: string
+  /** The code to branch on, with the status. */
+  readonly code?: string
+  readonly top_up_url?: string
+}
+
+/** The reply of an operation: `ok` distinguishes success and refusal. */
+export type ReplyTo<Id extends OperationId> =
+  | (Omit<Reply, 'body'> & { readonly ok: true; readonly body: OutputOf<Id> })
+  | (Omit<Reply, 'body'> & { readonly ok: false; readonly body: Refusal })
+
+/** A caller whose requests and replies have the types of their operation. It is also a `Caller`. */
+export interface TypedCaller extends Omit<Caller, 'call'> {
+  call<Id extends OperationId>(id: Id, input: InputTo<Id>, options?: CallOptions): Promise<ReplyTo<Id>>
+}
+
+/** Types a caller, and adds a key to the calls whose options have none. */
+function withTypes(caller: Caller, apiKey?: string): TypedCaller {
+  const call = async (id: OperationId, input: Input, options: CallOptions = {}) => {
+    const isKeyless = apiKey !== undefined && !('apiKey' in options)
+    const reply = await caller.call(id, input, isKeyless ? { ...options, apiKey } : options)
+    return { ...reply, ok: isOk(reply) }
+  }
+  return { ...caller, call: call as TypedCaller['call'] }
 }

@@ -14,7 +14,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/erasure/traversal',
     'suppression',
   ],
-  storage: ['api', 'api/webhooks/inbox'],
+  storage: ['api'],
   csv: ['api'],
   suppression: ['api', 'catalogue/normalize', 'storage/driver/connection'],
   catalogue: [

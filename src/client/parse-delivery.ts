@@ -4,7 +4,7 @@ import { creditsCharged, type Operation, operation } from '../api/operations/tab
 import { parseBody, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { EventKind } from '../api/webhooks/events.js'
-import { readForeignWords, withPhone } from './foreign-replies.js'
+import { readForeignWords, withPhone } from './reply.js'
 
 export interface DeliveredRecord {
   /** Its place in the order found; `undefined` when the sender does not say. */

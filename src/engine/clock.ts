@@ -1,8 +1,8 @@
 import type { Clock } from '../api/ports/ports.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { type Counter, hasCounterAfter, restartCounters } from './tables/counters.js'
-import type { Lease } from './tables/lease.js'
 import type { StoredClock } from './tables/members.js'
+import type { Lease } from './tables/record-table.js'
 
 const dayMs = 86_400_000
 

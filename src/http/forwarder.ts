@@ -1,4 +1,4 @@
-import type { Forward, Outbox, Passed, ReceivedDelivery } from '../api/webhooks/inbox.js'
+import type { Forward, Outbox, Passed, ReceivedDelivery } from '../api/webhooks/events.js'
 
 /** Pauses between the attempts in milliseconds. There is one attempt more than pauses. */
 export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const

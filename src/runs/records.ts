@@ -1,14 +1,24 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
 import { Refusal } from '../api/calls/errors.js'
 import type { Clock } from '../api/ports/ports.js'
 import { parseJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
-import { isLocked, type Lock, takeLock } from '../storage/database/file-lock.js'
 import type { Driver } from '../storage/driver/connection.js'
+import { isBusyError } from '../storage/driver/sqlite/driver.js'
 import type { HeldRun, RunLocks } from './journal/run-leases.js'
 import type { Run, Runs } from './journal/runs.js'
 import type { RunHome } from './ports.js'
@@ -157,7 +167,7 @@ const inUse = (what: LockedThing, holder: string | undefined, freedAfterMs?: num
   new Refusal('run.locked', { ...what, holder, freedAfterMs })
 
 /** What a lock is of. */
-export interface LockedThing {
+interface LockedThing {
   readonly of: 'run' | 'file' | 'lock' | 'lookups'
   /** Its id, path or name; absent for the run of the command itself. */
   readonly name?: string
@@ -273,4 +283,58 @@ async function removeIfOld(folder: string, now: number): Promise<void> {
   const files = [folder, ...names.map((name) => join(folder, name))]
   const times = await Promise.all(files.map(async (file) => (await stat(file)).mtimeMs))
   if (now - Math.max(...times) > leftoverMs) await rm(folder, { recursive: true, force: true })
+}
+
+/** A lock of the operating system, which frees it at once when the process ends or is killed. */
+interface Lock {
+  release(): void
+}
+
+/** Long enough for a process that only checks whether the lock is held. */
+const patienceMs = 250
+
+/** Keeps databases with a lock from the garbage collector, which would close them and so free their locks. */
+const held = new Set<Database.Database>()
+
+/**
+ * Takes the lock of a file, which is created if missing; `undefined` when another process, or this one, holds it after
+ * `timeout` milliseconds.
+ */
+export function takeLock(path: string, timeout = patienceMs): Lock | undefined {
+  // Only a missing file is opened: closing a file releases the locks that this process has on it.
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+  const database = new Database(path, { timeout })
+  try {
+    // An exclusive transaction holds the file's lock until it ends.
+    database.exec('BEGIN EXCLUSIVE')
+    held.add(database)
+    return {
+      release: () => {
+        held.delete(database)
+        database.close()
+      },
+    }
+  } catch (error) {
+    database.close()
+    if (isBusyError(error)) return undefined
+    throw error
+  }
+}
+
+/** Whether any process holds the lock of a file. */
+export function isLocked(path: string): boolean {
+  let database: Database.Database
+  try {
+    database = new Database(path, { timeout: 0, readonly: true })
+  } catch {
+    return false
+  }
+  try {
+    database.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return false
+  } catch (error) {
+    return isBusyError(error)
+  } finally {
+    database.close()
+  }
 }

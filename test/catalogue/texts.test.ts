@@ -5,12 +5,12 @@ import {
   allOf,
   anyOf,
   beginning,
+  createTokenizer,
   negate,
   parseKeyword,
   phrase,
   within,
 } from '../../src/catalogue/full-text/keyword.js'
-import { createTokenizer } from '../../src/catalogue/full-text/tokenizer.js'
 
 describe('a text query', () => {
   it('is formatted for FTS5', () => {

@@ -26,7 +26,6 @@ import {
   renewJob,
   updateJob,
 } from '../../src/engine/tables/jobs.js'
-import type { Lease } from '../../src/engine/tables/lease.js'
 import {
   findList,
   findListByNumber,
@@ -39,6 +38,7 @@ import {
   updateList,
 } from '../../src/engine/tables/lists.js'
 import { insertMember, insertWorkspace } from '../../src/engine/tables/members.js'
+import type { Lease } from '../../src/engine/tables/record-table.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { member, workspace } from './rows.js'
 

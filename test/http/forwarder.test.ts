@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Outbox, Passed, ReceivedDelivery } from '../../src/api/webhooks/inbox.js'
+import type { Outbox, Passed, ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { forwarder, forwardPausesMs, passOn } from '../../src/http/forwarder.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../src/storage/state/webhook-inbox.js'

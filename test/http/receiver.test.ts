@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
-import type { Inbox, ReceivedDelivery } from '../../src/api/webhooks/inbox.js'
+import type { Inbox, ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { deliveryLimit, newToken, receiver, receiverPath } from '../../src/http/receiver.js'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ListKind } from '../../src/lists/keys.js'
-import type { Match } from '../../src/lists/list-index.js'
+import type { ListKind, Match } from '../../src/lists/list-index.js'
 import { rowInput } from '../../src/runs/input/mapping.js'
 import { mapList, openMatcher, tableList } from '../../src/runs/lists.js'
 import { casesOf } from '../support/fixtures.js'

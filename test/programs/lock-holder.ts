@@ -1,4 +1,4 @@
-import { takeLock } from '../../src/storage/database/file-lock.js'
+import { takeLock } from '../../src/runs/records.js'
 
 /** Holds the lock of a file until it is killed. */
 const lock = takeLock(process.argv[2] ?? '')

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import * as list from '../schemas/arrays.js'
+import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { markFields } from '../values/field-names.js'
+import { markFields } from '../values/objects.js'
 
 /** Identifies a company: at least one of these fields. */
 const company = () => ({

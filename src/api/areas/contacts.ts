@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import * as list from '../schemas/arrays.js'
+import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import {
   badRequest,

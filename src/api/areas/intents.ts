@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import * as list from '../schemas/arrays.js'
+import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import {
   atLeastOne,
@@ -14,7 +14,7 @@ import {
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { technologiesFound } from '../schemas/records.js'
-import { markFields } from '../values/field-names.js'
+import { markFields } from '../values/objects.js'
 
 const imports = (of: string) => ({
   limit: field.limit(of).optional(),

@@ -1,11 +1,11 @@
 import * as z from 'zod'
-import * as list from '../schemas/arrays.js'
 import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/enumerations.js'
+import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import { atLeastOne, badRequest, identified, invalid, isGiven, notTogether, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { markField, markFields } from '../values/field-names.js'
+import { markField, markFields } from '../values/objects.js'
 
 const yearIds = (of: string) =>
   list.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)

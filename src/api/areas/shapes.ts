@@ -29,6 +29,9 @@ type BuiltBy<Area, Id extends OperationId> =
 
 export type Shapes = { readonly [Id in OperationId]: BuiltBy<Builders, Id> }
 
+/** The fields of a request to an operation: body, query and path parameters in one object. */
+export type InputTo<Id extends OperationId> = z.input<Shapes[Id]['input']>
+/** The same as the engine reads them, with what they are by default. */
 export type InputOf<Id extends OperationId> = z.output<Shapes[Id]['input']>
 /** The body of an operation's success. */
 export type OutputOf<Id extends OperationId> = z.output<Shapes[Id]['output']>

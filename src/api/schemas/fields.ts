@@ -1,9 +1,13 @@
 import * as z from 'zod'
 import { isCountry } from '../values/dates.js'
-import { markField, markFields } from '../values/field-names.js'
 import { toJson } from '../values/json.js'
-import type { Fields } from '../values/objects.js'
+import { type Fields, markField, markFields } from '../values/objects.js'
 import { parseUrl, type SearchPage, searchPageOf } from '../values/url.js'
+import {
+  functions as functionLabels,
+  seniorities as seniorityLabels,
+  companySizes as sizes,
+} from './enumerations.js'
 
 /** Bounds of request fields; the body as a whole is bounded by its size. */
 export const bounds = {
@@ -67,7 +71,7 @@ export const id = (description: string, more: z.GlobalMeta = {}): z.ZodString =>
 const idPattern = z.regex(/^[^\s,]+$/, 'must be an id, without spaces or commas')
 
 /** What a schema says of an item in a list of ids: a whole number stands for its digits. */
-export const orNumber: z.GlobalMeta = { type: ['string', 'integer'] }
+const orNumber: z.GlobalMeta = { type: ['string', 'integer'] }
 
 /** Returns whether a schema is that of an item for which whole numbers stand for their digits. */
 export const takesNumbers = (schema: z.core.$ZodType): boolean =>
@@ -340,3 +344,72 @@ export const cursorOrPage = () =>
       ? badRequest(`Use ${markField('cursor')} or ${markField('page')}, not both`)
       : undefined,
   )
+
+/** Several items, in the order given. */
+export const of = <S extends z.ZodType>(
+  item: S,
+  description: string,
+  max: number = bounds.items,
+): z.ZodArray<S> =>
+  describe(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
+
+/** At least so many items, and at most a hundred. */
+export const bulk = <S extends z.ZodType>(item: S, description: string, min = 2): z.ZodArray<S> => {
+  const error = { error: `must have ${min} to 100 items`, abort: true }
+  return describe(z.array(item).check(z.minLength(min, error), z.maxLength(100, error)), description)
+}
+
+/** At least one item. */
+export const some = <S extends z.ZodType>(
+  item: S,
+  description: string,
+  max: number = bounds.items,
+): z.ZodArray<S> =>
+  describe(
+    z
+      .array(item)
+      .check(
+        z.minLength(1, { error: 'must have at least one item', abort: true }),
+        z.maxLength(max, `must have at most ${max} items`),
+      ),
+    description,
+  )
+
+/** Several words or phrases. */
+export const texts = (description: string) => of(text('One of them'), description)
+/** Several ids or slugs. */
+export const ids = (description: string) => of(id('Id', orNumber), description)
+/** Several words that each stand for an id, or are one. */
+export const idWords = (words: readonly string[], description: string) =>
+  of(describe(z.enum(words), 'Id', orNumber), description)
+const companyText = 'Name, network id, domain or profile URL'
+/** Several companies. */
+export const companies = (description: string) =>
+  of(describe(text(companyText), companyText, orNumber), description)
+/** Several industries. */
+export const industries = (description: string) => of(industry('Id or name'), description)
+/** Several countries. */
+export const countries = (description: string) => of(country('Country code'), description)
+
+/** Company sizes by number of employees. */
+export const companySizes = () => of(z.enum(sizes), 'Company sizes by number of employees')
+
+const known = (labels: Readonly<Record<string, string>>, what: string) =>
+  z.check<string[]>(({ value, issues }) => {
+    const unknown = value.filter((one) => !Object.hasOwn(labels, one))
+    if (unknown.length === 0) return
+    const all = Object.entries(labels).map(([key, label]) => `${key} ${label}`)
+    const message = `has unknown ids: ${unknown.slice(0, 10).join(', ')}. Known ${what}: ${all.join(', ')}`
+    issues.push({
+      code: 'custom',
+      input: value,
+      message,
+      params: { error: 'invalid' } satisfies FieldRefusal,
+    })
+  })
+
+/** Functions (departments) by id. */
+export const functions = () => ids('Functions, by id or name').check(known(functionLabels, 'functions'))
+/** Seniority levels by id. */
+export const seniorities = () =>
+  ids('Seniority levels, by id or name').check(known(seniorityLabels, 'seniority levels'))

@@ -12,10 +12,9 @@ import {
 } from '../operations/table.js'
 import { importFields } from '../schemas/enumerations.js'
 import { type FieldRefusal, takesNumbers } from '../schemas/fields.js'
-import { markField, nameFields } from '../values/field-names.js'
 import { toCanonicalJson } from '../values/json.js'
 import { mostAlike } from '../values/nearest.js'
-import { type Fields, isBlank, isObject, valueAt } from '../values/objects.js'
+import { type Fields, isBlank, isObject, markField, nameFields, valueAt } from '../values/objects.js'
 import { bare } from './coerce.js'
 
 type ErrorName = FieldRefusal['error']

@@ -6,8 +6,8 @@ import type {
   Selectivity,
   TextQuery,
   TextTable,
+  Tokenizer,
 } from '../full-text/keyword.js'
-import type { Tokenizer } from '../full-text/tokenizer.js'
 
 /** Where rows are written, and what cuts their texts into words. */
 export interface RowTarget {

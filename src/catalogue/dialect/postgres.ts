@@ -6,8 +6,13 @@ import {
   type StoredRow,
   send,
 } from '../../storage/driver/connection.js'
-import { type Texts, type TextTable, textColumns } from '../full-text/keyword.js'
-import { createTokenizer, type Tokenizer } from '../full-text/tokenizer.js'
+import {
+  createTokenizer,
+  type Texts,
+  type TextTable,
+  type Tokenizer,
+  textColumns,
+} from '../full-text/keyword.js'
 import type { CatalogueDialect, CopiedTable, CopyTarget } from './dialect.js'
 
 // One vector, in the column `words`, holds the words of all text columns, each behind the number of its column. So one index

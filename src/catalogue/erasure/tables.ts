@@ -6,8 +6,7 @@ import {
   type SubjectMatcher,
 } from '../../storage/erasure/traversal.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { TextTable } from '../full-text/keyword.js'
-import { createTokenizer } from '../full-text/tokenizer.js'
+import { createTokenizer, type TextTable } from '../full-text/keyword.js'
 import type { StoredRecord } from '../kinds/kind.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'

@@ -2,7 +2,7 @@ import { ApiError, Refusal } from '../../api/calls/errors.js'
 import type { Clock, Ids } from '../../api/ports/ports.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Fields } from '../../api/values/objects.js'
-import { LeftOutCounter } from '../../csv/names.js'
+import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { FileColumns, ImportOptions, InputRow, RecordKind, RejectedRecord } from '../kinds/kind.js'
@@ -31,7 +31,6 @@ import {
   type RecordList,
 } from './prepare.js'
 import { readBatches } from './reader.js'
-import { addRejected, createTally, type ImportReport, type ImportTally } from './report.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
@@ -270,4 +269,43 @@ function addTally(tally: ImportTally, { added, updated, unchanged, companies, re
   tally.unchanged += unchanged
   tally.companies += companies
   for (const row of rejected) addRejected(tally, row)
+}
+
+export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 'samples' | 'encoding'> {
+  readonly added: number
+  readonly updated: number
+  /** Those of the updated records that are as they were. */
+  readonly unchanged: number
+  /** Companies created because people or jobs named a domain or profile url that no company had. */
+  readonly companies: number
+  /** Records that were left out because their person or company is suppressed. */
+  readonly suppressed: number
+  /** The first rejected lines; `rejectedTotal` counts all. */
+  readonly rejected: readonly RejectedRecord[]
+  readonly rejectedTotal: number
+  /** Values that records are without, because they were not understood. */
+  readonly leftOut: readonly LeftOutValues[]
+}
+
+/** Creates the counts of a report, with which an import begins. */
+const createTally = () => ({
+  added: 0,
+  updated: 0,
+  unchanged: 0,
+  companies: 0,
+  suppressed: 0,
+  rejected: [] as RejectedRecord[],
+  rejectedTotal: 0,
+})
+
+/** The counts of a report that is not complete yet. */
+type ImportTally = ReturnType<typeof createTally>
+
+/** Maximum number of rejected lines in a report. */
+const maxRejectedKept = 1_000
+
+/** Counts a rejected line, and adds it to the report up to the maximum. */
+function addRejected(tally: ImportTally, { line, reason }: RejectedRecord): void {
+  tally.rejectedTotal += 1
+  if (tally.rejected.length < maxRejectedKept) tally.rejected.push({ line, reason })
 }

@@ -3,15 +3,15 @@ import type { LeaveOut } from '../../csv/names.js'
 import { foldText } from '../normalize/name.js'
 import { domain, invalid, isInvalid, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
-import type { Candidate } from '../write/candidates.js'
 import {
+  type Candidate,
   type Change,
   decideEach,
   type ImportContext,
   type Outcome,
   readIdentities,
+  writeRows,
 } from '../write/import-context.js'
-import { writeRows } from '../write/row-writer.js'
 import { jobEmployerFields, jobFields, type ParsedFields, readFields, readOr } from './fields.js'
 import type { StoredTexts } from './match-company.js'
 import { tidyEmployer } from './person.js'

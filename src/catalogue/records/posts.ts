@@ -4,8 +4,8 @@ import { type Connection, send } from '../../storage/driver/connection.js'
 import { parseProfile } from '../normalize/profile.js'
 import { invalid, shorten, text } from '../normalize/readers.js'
 import { checkEngagers } from '../write/bulk-load.js'
-import type { Candidate } from '../write/candidates.js'
 import {
+  type Candidate,
   type Change,
   decideEach,
   type ImportContext,

@@ -4,9 +4,17 @@ import { foldName } from '../normalize/name.js'
 import type { NetworkProfile } from '../normalize/profile.js'
 import { invalid, isInvalid } from '../normalize/readers.js'
 import { checkCompany, checkHistory } from '../write/bulk-load.js'
-import { type Candidate, Candidates, type CandidateTable, lookUp } from '../write/candidates.js'
-import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
-import { writeRows } from '../write/row-writer.js'
+import {
+  type Candidate,
+  Candidates,
+  type CandidateTable,
+  type Change,
+  decideEach,
+  type ImportContext,
+  lookUp,
+  type Outcome,
+  writeRows,
+} from '../write/import-context.js'
 import {
   type HeadcountEntry,
   type PreparedCompany,

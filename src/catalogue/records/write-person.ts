@@ -4,9 +4,17 @@ import type { Ids } from '../../api/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
 import { invalid, isInvalid } from '../normalize/readers.js'
-import { type Candidate, Candidates, lookUp } from '../write/candidates.js'
-import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
-import { hasSameValues, writeRows } from '../write/row-writer.js'
+import {
+  type Candidate,
+  Candidates,
+  type Change,
+  decideEach,
+  hasSameValues,
+  type ImportContext,
+  lookUp,
+  type Outcome,
+  writeRows,
+} from '../write/import-context.js'
 import {
   type PersonFields,
   type PersonRow,

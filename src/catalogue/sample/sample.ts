@@ -1,6 +1,6 @@
 import type { Fields } from '../../api/values/objects.js'
 import type { Catalogue } from '../catalogue.js'
-import type { ImportReport } from '../import/report.js'
+import type { ImportReport } from '../import/import.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import list from './countries.json' with { type: 'json' }

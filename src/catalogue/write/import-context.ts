@@ -1,10 +1,12 @@
 import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../api/ports/ports.js'
-import { type Connection, insertInto, type Value } from '../../storage/driver/connection.js'
+import { type Connection, insertInto, send, type Value } from '../../storage/driver/connection.js'
+import type { RowInserter } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
+import { createTokenizer, type TextTable } from '../full-text/keyword.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { isInvalid } from '../normalize/readers.js'
 import type { BulkLoad } from './bulk-load.js'
-import { type Candidate, Candidates, type CandidateTable, type Lookup, lookUp } from './candidates.js'
 
 /** Whether a record was new, and whether a known one differs from what was stored; or why it is rejected. */
 export type Outcome = 'added' | 'updated' | 'unchanged' | Refusal
@@ -16,7 +18,7 @@ export interface Change {
 }
 
 /** The catalogue that records are imported into, or for a dry run what it would have become. */
-export interface ImportTarget {
+interface ImportTarget {
   readonly dialect: Connection['dialect']
   readMaxKey(table: RecordKind): Promise<number>
   readRows<Row extends Candidate>(table: CandidateTable, lookups: readonly Lookup[]): Promise<Row[]>
@@ -155,4 +157,140 @@ export async function readIdentities<Row extends Candidate & { readonly identity
   )
   const rows = await context.target.readRows<Row>(table, [lookUp(table.name, 'identity', wanted)])
   return new Candidates(rows)
+}
+
+/** A row that a record may be the same as. */
+export interface Candidate {
+  readonly key: number
+}
+
+/** A table, and the columns of its rows that decide about records. */
+export interface CandidateTable {
+  readonly name: RecordKind
+  readonly columns: readonly string[]
+}
+
+/** A query for keys of rows, and the list that takes the place of its `?`. */
+type Lookup = readonly [sql: string, values: readonly unknown[]]
+
+/** Returns the lookup of rows that have one of some texts in a column: of each text all, or the oldest `max`. */
+export function lookUp(
+  table: RecordKind,
+  column: string,
+  texts: Iterable<string | undefined>,
+  max?: number,
+): Lookup {
+  const values = [...new Set(texts)].filter((text) => text !== undefined)
+  const where = `WHERE ${column} IN (SELECT value FROM json_each(?))`
+  if (max === undefined) return [`SELECT key FROM ${table} ${where}`, values]
+  const places = `SELECT key, row_number() OVER (PARTITION BY ${column} ORDER BY key) AS place FROM ${table} ${where}`
+  return [`SELECT key FROM (${places}) AS places WHERE place <= ${max}`, values]
+}
+
+/**
+ * The rows that records may be the same as, by the values that they are found by. A row that is decided replaces the stored
+ * one, and later records find it.
+ */
+export class Candidates<Row extends Candidate> {
+  readonly #rows = new Map<number, Row>()
+  readonly #indexes: [column: keyof Row, keys: Map<unknown, number | number[]>][] = []
+
+  constructor(rows: Iterable<Row>) {
+    this.add(rows)
+  }
+
+  add(rows: Iterable<Row>): void {
+    for (const row of rows) this.set(row)
+  }
+
+  set(row: Row): void {
+    const before = this.#rows.get(row.key)
+    this.#rows.set(row.key, row)
+    for (const [column, keys] of this.#indexes)
+      if (!before || before[column] !== row[column]) addKey(keys, row[column], row.key)
+  }
+
+  /** Returns the rows that have a value in a column, the oldest first. */
+  find<Column extends keyof Row>(column: Column, value: Row[Column]): Row[] {
+    const keys = this.#indexOf(column).get(value)
+    if (keys === undefined) return []
+    const found: Row[] = []
+    for (const key of typeof keys === 'number' ? [keys] : keys.toSorted((a, b) => a - b)) {
+      const row = this.#rows.get(key)
+      if (row?.[column] === value) found.push(row)
+    }
+    return found
+  }
+
+  #indexOf(column: keyof Row): Map<unknown, number | number[]> {
+    const index = this.#indexes.find(([indexed]) => indexed === column)
+    if (index) return index[1]
+    const keys = new Map<unknown, number | number[]>()
+    for (const row of this.#rows.values()) addKey(keys, row[column], row.key)
+    this.#indexes.push([column, keys])
+    return keys
+  }
+}
+
+function addKey(keys: Map<unknown, number | number[]>, value: unknown, key: number): void {
+  if (value === null || value === undefined) return
+  const there = keys.get(value)
+  if (there === undefined) keys.set(value, key)
+  else if (typeof there === 'number') {
+    if (there !== key) keys.set(value, [there, key])
+  } else if (!there.includes(key)) there.push(key)
+}
+
+/** A decided row, and the one that it replaces. */
+interface RowChange<Row, Before> {
+  /** Its columns by their names, and the texts that keyword searches find it by. */
+  readonly row: Row
+  readonly before: Before | undefined
+  /** Whether the texts differ from those of the replaced row. */
+  readonly hasNewTexts: boolean
+}
+
+/** Returns whether two rows have the same values in some columns. */
+export const hasSameValues = <One, Other>(
+  one: One,
+  other: Other,
+  columns: readonly (keyof One & keyof Other)[],
+): boolean => columns.every((column) => (one[column] as unknown) === other[column])
+
+/**
+ * Writes rows, all with the same columns. An UPDATE rewrites the indexes of all columns that it names, even when they do not
+ * change. So it never names `fixedColumns`, and names `keyColumns`, whose indexes are expensive to write, only when one of
+ * them changes.
+ */
+export function writeRows<Row extends Candidate & { readonly texts: readonly string[] }, Before>(
+  connection: Connection,
+  table: TextTable,
+  changes: readonly RowChange<Row, Before>[],
+  keyColumns: readonly (keyof Row & keyof Before)[] = [],
+  fixedColumns: readonly (keyof Row)[] = [],
+): void {
+  const [first] = changes
+  if (!first) return
+  const to = { connection, tokenize: createTokenizer() }
+  const { texts } = dialectOf(connection)
+  const columns = Object.keys(first.row).filter((column) => column !== 'key' && column !== 'texts')
+  const without = (some: readonly PropertyKey[]) => (column: string) => !some.includes(column)
+  const changing = columns.filter(without(fixedColumns))
+  const facts = changing.filter(without(keyColumns))
+  const toUpdate = (some: readonly string[]) =>
+    `UPDATE ${table} SET ${some.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
+  const [updateAll, updateFacts] = [toUpdate(changing), toUpdate(facts)]
+  const insert: RowInserter = texts.createRowInserter(table, columns)
+  for (const { row, before, hasNewTexts } of changes) {
+    const valuesOf = (some: readonly string[]) => {
+      const values: Value[] = []
+      for (const column of some) values.push(row[column as keyof Row] as Value)
+      return values
+    }
+    if (!before) insert(to, row.key, valuesOf(columns), row.texts)
+    else if (hasSameValues(row, before, keyColumns))
+      send(connection, updateFacts, ...valuesOf(facts), row.key)
+    else send(connection, updateAll, ...valuesOf(changing), row.key)
+    if (before && hasNewTexts) texts.replaceTexts(to, table, row.key, row.texts)
+  }
 }

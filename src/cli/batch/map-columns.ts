@@ -4,9 +4,8 @@ import type { Input, Reply } from '../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { flagOf } from '../../api/operations/table.js'
-import { nameFields } from '../../api/values/field-names.js'
 import { nearest } from '../../api/values/nearest.js'
-import { isObject } from '../../api/values/objects.js'
+import { isObject, nameFields } from '../../api/values/objects.js'
 import {
   type Mapping,
   type MappingRequest,

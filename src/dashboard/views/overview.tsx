@@ -1,5 +1,5 @@
 import { commandOf } from '../../api/operations/table.js'
-import type { LimitsReport } from '../../engine/admin/limits.js'
+import type { LimitsReport } from '../../engine/admin/admin.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
 import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'

@@ -12,6 +12,7 @@ import type {
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { countingOf, hasBody } from '../../api/operations/facts.js'
+import { type Window, windowsOf } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Asking, Clock, Ids, Sender, Source, Targets, Vendors } from '../../api/ports/ports.js'
 import { coerceInput } from '../../api/validation/coerce.js'
@@ -20,7 +21,7 @@ import { fingerprintOf, validate, withoutBlanks } from '../../api/validation/val
 import { parseExact } from '../../api/values/json.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import { createClockWatch, engineTime, periodStart } from '../clock.js'
+import { type CounterState, countedAt, createClockWatch, engineTime, periodStart } from '../clock.js'
 import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
@@ -39,11 +40,11 @@ import {
   type Request,
   settleRequest,
 } from '../settlement/settlement.js'
+import { readCounter, setCounter } from '../tables/counters.js'
 import { listMembers, openSuppressor, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'
 import { accessOf, checkScope, checkSession, createAccess } from './access.js'
 import { answerUnderFaults, loseReply } from './faults.js'
-import { countRequest, rateHeaders } from './rates.js'
 
 interface EnginePorts {
   readonly store: Driver
@@ -358,4 +359,64 @@ async function checkLimits(store: Driver, request: Request): Promise<number> {
   const spendable = await store.readShared(name, (tx) => readSpendableCredits(tx, workspace, member, now))
   checkSpendable(billOf(request, credits), spendable)
   return unitsFor(operation, Math.min(spendable.credits, spendable.allowance))
+}
+
+/** A window after a request was counted in it, or refused by it. */
+type CountedWindow = Window & CounterState
+
+/** The result of counting a request: the windows it was counted in, or those that refuse it. */
+interface Admission {
+  readonly refused: boolean
+  readonly windows: readonly CountedWindow[]
+}
+
+/** Counts a request in all its windows in one small transaction, or in none. An exempt operation has no windows. */
+async function countRequest(
+  store: Driver,
+  operation: Operation,
+  principal: Principal,
+  live: unknown,
+  now: number,
+  observed?: boolean,
+): Promise<Admission> {
+  const windows = windowsOf(operation, principal.workspace.plan, live, observed)
+  if (windows.length === 0) return { refused: false, windows: [] }
+  const owner = `user:${principal.member.id}`
+  return store.transaction(async (tx) => {
+    const found: CountedWindow[] = []
+    for (const window of windows) {
+      const counter = await readCounter(tx, owner, window.name)
+      const counted = countedAt(counter, window, now)
+      // Stored also when the request is refused: the time that is left has to decrease from now on.
+      if (counter && counter.started_at > now) await setCounter(tx, owner, window.name, counted)
+      found.push({ ...window, ...counted })
+    }
+    if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
+    const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
+    for (const { name, started_at: startedAt, count } of counted)
+      await setCounter(tx, owner, name, { started_at: startedAt, count })
+    return { refused: false, windows: counted }
+  }, owner)
+}
+
+const isFull = (window: CountedWindow) => window.count >= window.limit
+
+/**
+ * Returns the headers of the window with the least remaining; on a tie, of the one that resets last. After
+ * `retry-after` seconds a refused request is admitted. `x-ratelimit-reset-after` has milliseconds, because a client
+ * in a one-second window has to know when it ends.
+ */
+function rateHeaders({ refused, windows }: Admission, now: number): Readonly<Record<string, string>> {
+  const remaining = (window: CountedWindow) => Math.max(0, window.limit - window.count)
+  const [tightest] = [...windows].sort((a, b) => remaining(a) - remaining(b) || b.resetsAt - a.resetsAt)
+  if (!tightest) return {}
+  const leftMs = Math.max(0, tightest.resetsAt - now)
+  const reset = String(Math.max(1, Math.ceil(leftMs / 1_000)))
+  return {
+    'ratelimit-limit': String(tightest.limit),
+    'ratelimit-remaining': String(remaining(tightest)),
+    'ratelimit-reset': reset,
+    'x-ratelimit-reset-after': (leftMs / 1_000).toFixed(3),
+    ...(refused ? { 'retry-after': reset } : {}),
+  }
 }

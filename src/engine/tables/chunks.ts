@@ -1,6 +1,6 @@
 import type { Awaitable } from '../../api/values/objects.js'
 import { type Connection, mapResult, perDialect, readNumber } from '../../storage/driver/connection.js'
-import { freeSql, freeValues, type Lease } from './lease.js'
+import { freeSql, freeValues, type Lease } from './record-table.js'
 
 /** A distributed run, as its command stores it. */
 interface ChunkRun {

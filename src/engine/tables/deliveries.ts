@@ -6,8 +6,7 @@ import {
   type StoredRow,
   type Value,
 } from '../../storage/driver/connection.js'
-import { freeSql, freeValues, type Lease } from './lease.js'
-import { plain, RecordTable } from './record-table.js'
+import { freeSql, freeValues, type Lease, plain, RecordTable } from './record-table.js'
 
 /** One body for a webhook: records `first` to `last` of a job. */
 export interface Delivery {

@@ -1,5 +1,5 @@
 import { Refusal } from '../../api/calls/errors.js'
-import { type ExportedTables, exportTables, importTables } from '../../storage/database/export.js'
+import { type ExportedTables, exportTables, importTables } from '../../storage/database/backup.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineSchema, listEngineTables } from './schema.js'
 

@@ -12,8 +12,16 @@ import {
   send,
   type Value,
 } from '../../storage/driver/connection.js'
-import { freeSql, freeValues, type Lease } from './lease.js'
-import { booleans, json, plain, RecordTable, type Slice } from './record-table.js'
+import {
+  booleans,
+  freeSql,
+  freeValues,
+  json,
+  type Lease,
+  plain,
+  RecordTable,
+  type Slice,
+} from './record-table.js'
 
 /** `queued` → `running` → `finished` or `failed`; the last two are final. */
 export type JobState = 'queued' | 'running' | 'finished' | 'failed'

@@ -180,7 +180,8 @@ export class Tally {
     this.#counts[row.status]++
     if (row.source !== null) this.#counts[countOf[row.source]]++
     if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
-    if (row.source === 'live')
+    const { not_asked } = (row.body ?? {}) as { readonly not_asked?: unknown }
+    if (row.source === 'live' && not_asked !== undefined)
       for (const text of vendorsIn(row.body, 'not_asked'))
         this.#notAsked.set(text, (this.#notAsked.get(text) ?? 0) + 1)
   }

@@ -1,4 +1,4 @@
-import type { Inbox, Outbox, Passed, ReceivedDelivery } from '../../api/webhooks/inbox.js'
+import type { Inbox, Outbox, Passed, ReceivedDelivery } from '../../api/webhooks/events.js'
 import { type Connection, type Driver, joinGiven, type Value } from '../driver/connection.js'
 
 /** How long a deleted delivery is remembered: longer than our own sender retries (28 hours). */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import * as list from '../../../src/api/schemas/arrays.js'
+import * as list from '../../../src/api/schemas/fields.js'
 import * as field from '../../../src/api/schemas/fields.js'
 import { countries, isCountry } from '../../../src/api/values/dates.js'
 import { casesOf } from '../../support/fixtures.js'

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
-import * as list from '../../../src/api/schemas/arrays.js'
+import * as list from '../../../src/api/schemas/fields.js'
 import * as field from '../../../src/api/schemas/fields.js'
 import { coerceField, coerceInput, kindOf } from '../../../src/api/validation/coerce.js'
 

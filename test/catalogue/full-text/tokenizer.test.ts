@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { expect, it } from 'vitest'
-import { createTokenizer } from '../../../src/catalogue/full-text/tokenizer.js'
+import { createTokenizer } from '../../../src/catalogue/full-text/keyword.js'
 import { tries } from '../../support/effort.js'
 
 /** The words that SQLite makes of texts. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ImportReport } from '../../../src/catalogue/import/report.js'
+import type { ImportReport } from '../../../src/catalogue/import/import.js'
 import type { RecordKind } from '../../../src/catalogue/kinds/kind.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'

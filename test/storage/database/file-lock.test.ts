@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { isLocked, takeLock } from '../../../src/storage/database/file-lock.js'
+import { isLocked, takeLock } from '../../../src/runs/records.js'
 import { type Running, start } from '../../support/processes.js'
 import { bundled } from '../../support/programs.js'
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ReceivedDelivery } from '../../../src/api/webhooks/inbox.js'
+import type { ReceivedDelivery } from '../../../src/api/webhooks/events.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 

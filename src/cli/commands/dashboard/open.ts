@@ -62,7 +62,7 @@ export async function openDashboard(
   { isReadOnly, origin, apiUrl, source }: DashboardChoices,
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
-  const { watchDatabases } = await import('../../../storage/database/changes.js')
+  const { watchDatabases } = await import('../../../storage/database/open.js')
   const admin = await openAdmin(context.withGlobals({ local: true }))
   const workspace = (await admin.status()).workspace
   const { engine, state, catalogue } = context.home

@@ -6,7 +6,7 @@ import { Argument } from 'commander'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { ImportReport } from '../../../catalogue/import/report.js'
+import type { ImportReport } from '../../../catalogue/import/import.js'
 import {
   type ImportOptions,
   kinds,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '../../../api/calls/errors.js'
 import { escapeControls } from '../../../api/values/json.js'
-import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/inbox.js'
+import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { type Forwarder, forwarder, passOn } from '../../../http/forwarder.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import { writeTo } from '../../../runs/output/writer.js'

@@ -3,16 +3,16 @@ import { compose, type Layer, type WorkHold } from '../../../api/calls/caller.js
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import type { Sender, Targets } from '../../../api/ports/ports.js'
 import { once } from '../../../api/values/objects.js'
-import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/inbox.js'
+import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { type Home, retargeted } from '../../../client/governed.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import { createSender } from '../../../client/sender.js'
 import { createServerLimit, settleAccepted } from '../../../engine/credits/server-limit.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
-import type { BodyThreads } from '../../../http/body-threads.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import { newToken, type ReceiverOptions, retargetDeliveries } from '../../../http/receiver.js'
+import type { BodyThreads } from '../../../http/request-body.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { keptFrom } from '../../../suppression/rewrite.js'
@@ -57,7 +57,7 @@ async function openProxyBackend(
   context: Context,
   { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
 ): Promise<Backend> {
-  const { createBodyThreads } = await import('../../../http/body-threads.js')
+  const { createBodyThreads } = await import('../../../http/request-body.js')
   const threads = createBodyThreads()
   const { insecureHttp, direct } = context.globals
   const url = baseUrlOf(upstream, '--upstream', insecureHttp === true).href
