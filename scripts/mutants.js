@@ -24,7 +24,6 @@ import { root } from './run.js'
 /** What decides about money: what is charged, reserved, recorded, sent again and reused. */
 const moneyCode = [
   'src/engine/credits',
-  'src/engine/settlement',
   'src/engine/request',
   'src/engine/jobs',
   'src/engine/distributed',

@@ -14,6 +14,7 @@ import {
   matchEmail,
   matchPerson,
 } from './lookup/lookups.js'
+import { createProviders } from './lookup/providers.js'
 import { findLocations } from './places/place.js'
 import { type CompanyMatch, matchCompany, toAccount } from './records/match-company.js'
 import { countOrigins, type Origin, readOrigins } from './records/origins.js'
@@ -24,7 +25,6 @@ import { findUnknownCompanies } from './search/conditions.js'
 import { countProfiles } from './search/people.js'
 import { countRecords, findRecords } from './search/searches.js'
 import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'
-import { createProviders } from './waterfall/providers.js'
 import { endBulkLoad } from './write/bulk-load.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */

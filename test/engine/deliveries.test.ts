@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DeliveryAttempt } from '../../src/api/ports/ports.js'
-import { buildBodies } from '../../src/engine/deliveries/payloads.js'
+import { buildBodies } from '../../src/engine/jobs/payloads.js'
 import {
   claimDelivery,
   type Delivery,

@@ -102,7 +102,7 @@ async function signingSecrets(
   given: readonly string[],
 ): Promise<readonly string[]> {
   if (given.length > 0 || !workspace) return given
-  const { readValidSecrets } = await import('../../engine/deliveries/payloads.js')
+  const { readValidSecrets } = await import('../../engine/jobs/payloads.js')
   return workspace.driver.read((tx) => readValidSecrets(tx, workspace.owner, clock.now()))
 }
 

@@ -17,8 +17,8 @@ import {
   type ServerSpending,
 } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
-import { buildBody } from '../deliveries/payloads.js'
 import { personaTable } from '../handlers/personas.js'
+import { buildBody } from '../jobs/payloads.js'
 import { createAccess, hashKey } from '../request/access.js'
 import { readCounter } from '../tables/counters.js'
 import {

@@ -13,7 +13,7 @@ import {
   type SubjectMatcher,
 } from '../../storage/erasure/traversal.js'
 import { engineTime } from '../clock.js'
-import { dropRepliesOfRun } from '../settlement/settlement.js'
+import { dropRepliesOfRun } from '../credits/settlement.js'
 import {
   type AsyncJob,
   type Dropped,

@@ -5,7 +5,7 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime, nextRenewal } from '../clock.js'
 import { addMovement, readBalances } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
-import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/payloads.js'
+import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../jobs/payloads.js'
 import { hashKey, hintOf, makeKey } from '../request/access.js'
 import {
   findWorkspace,

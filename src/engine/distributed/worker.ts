@@ -7,9 +7,9 @@ import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../api/ports/ports.js'
 import { type Driver, dueWork } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
+import type { RowCaller } from '../credits/settlement.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import type { RowCaller } from '../settlement/settlement.js'
 import {
   answerChunk,
   claimChunk,

@@ -1,10 +1,10 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Account, CompanyQuery, Headcount, JobPosting } from '../../api/ports/ports.js'
-import { newNotes } from '../records/waterfall.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
 import { askVendorsFor, toVendorAccount, unlessLost } from './vendors.js'
+import { newNotes } from './waterfall.js'
 
 /** Handlers of the area `accounts`. */
 export const accounts: HandlersOf<'accounts'> = {

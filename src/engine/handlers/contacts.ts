@@ -6,13 +6,6 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createFinishedJob, type NewJob } from '../credits/accept.js'
 import {
-  type ContactResult,
-  outsideOf,
-  runWaterfall,
-  toContactRecord,
-  toPendingRecord,
-} from '../records/waterfall.js'
-import {
   type AsyncJob,
   type Enrichment,
   findEnrichment,
@@ -26,6 +19,7 @@ import {
 } from '../tables/jobs.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import { withTenure } from './leads.js'
+import { type ContactResult, outsideOf, runWaterfall, toContactRecord, toPendingRecord } from './waterfall.js'
 
 /** Handlers of the area `contacts`. */
 export const contacts: HandlersOf<'contacts'> = {

@@ -2,7 +2,6 @@ import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { PeopleFilters, Person, PersonQuery, Search } from '../../api/ports/ports.js'
 import { tenureAt } from '../../api/values/dates.js'
-import { newNotes } from '../records/waterfall.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {
   echoOf,
@@ -17,6 +16,7 @@ import {
 } from './imports.js'
 import { findPersona } from './personas.js'
 import { askVendorsFor, toVendorPerson, unlessLost } from './vendors.js'
+import { newNotes } from './waterfall.js'
 
 /** Handlers of the area `leads`. */
 export const leads: HandlersOf<'leads'> = {

@@ -1,6 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { toListOutput } from '../deliveries/payloads.js'
+import { toListOutput } from '../jobs/payloads.js'
 import {
   countCompanies,
   findList,

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../../api/ports/ports.js'
-import { newNotes, notAsked, type VendorNotes } from '../records/waterfall.js'
 import type { HandlerContext } from './handler.js'
+import { newNotes, notAsked, type VendorNotes } from './waterfall.js'
 
 type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'asking'>
 

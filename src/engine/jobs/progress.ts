@@ -6,12 +6,12 @@ import { engineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
-import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from '../deliveries/payloads.js'
-import type { RowCaller } from '../settlement/settlement.js'
+import type { RowCaller } from '../credits/settlement.js'
 import { insertDeliveries } from '../tables/deliveries.js'
 import { type AsyncJob, insertRecords, type JobRecord, lockJob, updateJob } from '../tables/jobs.js'
 import { updateList } from '../tables/lists.js'
 import { findWorkspace, readClock, type Workspace } from '../tables/members.js'
+import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from './payloads.js'
 
 /** What the work on accepted jobs needs. */
 export interface WorkerPorts {

@@ -25,8 +25,6 @@ import { type CounterState, countedAt, createClockWatch, engineTime, periodStart
 import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
-import { handlers } from '../handlers/registry.js'
-import { requireConsent } from '../records/waterfall.js'
 import {
   billOf,
   type Claim,
@@ -39,7 +37,9 @@ import {
   idempotencyKey,
   type Request,
   settleRequest,
-} from '../settlement/settlement.js'
+} from '../credits/settlement.js'
+import { handlers } from '../handlers/registry.js'
+import { requireConsent } from '../handlers/waterfall.js'
 import { readCounter, setCounter } from '../tables/counters.js'
 import { listMembers, openSuppressor, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'

@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode, errors, toRefusal } from '../../api/calls/err
 import { areaOf, type Operation } from '../../api/operations/table.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { creditsNeeded } from '../credits/cost.js'
-import { findRunReply, idempotencyKey, type Request } from '../settlement/settlement.js'
+import { findRunReply, idempotencyKey, type Request } from '../credits/settlement.js'
 import { type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
 import { findReply } from '../tables/replies.js'
 import { needsSession } from './access.js'

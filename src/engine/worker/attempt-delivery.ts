@@ -2,7 +2,7 @@ import { isRefusal } from '../../api/calls/errors.js'
 import type { DeliveryResult } from '../../api/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../deliveries/payloads.js'
+import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../jobs/payloads.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import {
   type Delivery,

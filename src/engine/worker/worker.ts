@@ -7,9 +7,9 @@ import { dueWork } from '../../storage/driver/connection.js'
 import { engineTime, leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { runChunkWorker } from '../distributed/worker.js'
+import { outsideOf, runWaterfall, toContactRecord } from '../handlers/waterfall.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import { outsideOf, runWaterfall, toContactRecord } from '../records/waterfall.js'
 import {
   claimDelivery,
   type Delivery,

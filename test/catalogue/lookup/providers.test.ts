@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Contact, ContactType } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
-import { runWaterfall } from '../../../src/engine/records/waterfall.js'
+import { runWaterfall } from '../../../src/engine/handlers/waterfall.js'
 import { perFile } from '../../support/each.js'
 import { openWith } from '../open.js'
 

@@ -17,8 +17,6 @@ import {
   toPlace,
 } from '../../storage/driver/connection.js'
 import { startHeartbeat } from '../clock.js'
-import { acceptJob, type NewJob } from '../credits/accept.js'
-import { type Bill, charge } from '../credits/ledger.js'
 import type { Principal } from '../tables/members.js'
 import {
   dropClaim,
@@ -30,6 +28,8 @@ import {
   type StoredReply,
   storeReply,
 } from '../tables/replies.js'
+import { acceptJob, type NewJob } from './accept.js'
+import { type Bill, charge } from './ledger.js'
 
 /** A request on its way through the checks. */
 export interface Request {

@@ -1,11 +1,11 @@
 import type { Contact, FoundEmail, Provider } from '../../api/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { matchPerson } from '../lookup/lookups.js'
 import { foldText } from '../normalize/name.js'
 import { describePhone } from '../normalize/phone.js'
 import { freeMailboxes } from '../normalize/value-kinds.js'
 import { matchCompany } from '../records/match-company.js'
 import { type StoredPerson, toPerson } from '../records/person.js'
+import { matchPerson } from './lookups.js'
 
 /** Creates the providers of a waterfall over the catalogue in order: known data first, then guesses. */
 export const createProviders = (driver: Driver): readonly Provider[] => [

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type EmailExample, learnPattern } from '../../../src/catalogue/waterfall/providers.js'
+import { type EmailExample, learnPattern } from '../../../src/catalogue/lookup/providers.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
 import { casesOf, rowsOf } from '../../support/fixtures.js'
@@ -26,9 +26,7 @@ const guessed = (examples: readonly EmailExample[], first: string, last: string)
 
 describe('an address that is guessed from a name', () => {
   it.each(
-    casesOf<[string, string, string, string]>(
-      'catalogue/waterfall/email-pattern/follows-the-pattern-becomes',
-    ),
+    casesOf<[string, string, string, string]>('catalogue/lookup/email-pattern/follows-the-pattern-becomes'),
   )('follows the pattern %s: %s %s becomes %s', (template, first, last, local) => {
     expect(guessed(colleagues(template), first, last)).toBe(local)
     expect(learnPattern(colleagues(template))?.template).toBe(template)

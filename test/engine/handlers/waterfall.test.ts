@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Contact, FoundEmail, PhoneDetail, Provider } from '../../../src/api/ports/ports.js'
 import { contactResult } from '../../../src/api/schemas/records.js'
-import { requireConsent, runWaterfall } from '../../../src/engine/records/waterfall.js'
+import { requireConsent, runWaterfall } from '../../../src/engine/handlers/waterfall.js'
 import type { WaterfallAsk } from '../../../src/engine/tables/jobs.js'
 
 const ada: Contact = {
