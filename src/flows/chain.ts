@@ -179,7 +179,7 @@ function lookupOf(
   const header = [lineColumn, ...filling.map(([field]) => field)]
   const mapping = { columns, unused: [], notes: [] }
   const known = leftOut && { has: leftOut }
-  const lookup = createLookup(request, mapping, header, ports.sentences.explainRows, known, suppressor)
+  const lookup = createLookup(request, mapping, { header }, ports.sentences.explainRows, known, suppressor)
   return { header, lookup: { ...lookup, skip: hasLeft } }
 }
 

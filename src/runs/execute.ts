@@ -259,14 +259,16 @@ async function* inPortions(
 
 /** Returns rows without results about people and companies that are suppressed: they keep the columns of the input. */
 async function withoutSuppressed(
-  { suppressor, input }: Batch,
+  { suppressor, input, about = (_, given) => given }: Batch,
   rows: readonly OutputRow[],
 ): Promise<OutputRow[]> {
   if (!suppressor) return [...rows]
   const bodies = rows.map(({ body }) => body)
   // An answer need not say which company was asked for.
   const suppressed = await suppressor.areAbout(
-    rows.map(({ cells, body }) => (body === undefined ? undefined : { body, input: input(cells) })),
+    rows.map(({ cells, body }) =>
+      body === undefined ? undefined : { body, input: about(cells, input(cells)) },
+    ),
   )
   const { results } = (await suppressor.records({ results: bodies })) as { results: readonly unknown[] }
   return rows.map((row, at) =>
@@ -484,9 +486,11 @@ class Launcher {
   async #resumed({ states }: RowBatch): Promise<RowState[]> {
     const valid = states.filter((state) => this.#isValid(state))
     const from = states[0]?.ordinal ?? 0
-    const { journal, suppressor } = this.ports.batch
+    const { journal, suppressor, about } = this.ports.batch
     const resumed = await journal.resume(from, from + states.length)
-    const suppressed = await suppressor?.areAbout(valid.map(({ input }) => input))
+    const suppressed = await suppressor?.areAbout(
+      valid.map(({ input, row }) => about?.(row.cells, input) ?? input),
+    )
     for (const [at, state] of valid.entries()) {
       const own = resumed.get(state.ordinal)
       if (suppressed?.[at]) {

@@ -113,7 +113,7 @@ async function planBatch(
   // Refuses what is wrong with a condition before anything is held.
   await createSelection(withShared(own, mapping), table.header)
   const suppressor = await ports.target.suppressor()
-  const lookup = createLookup(own, mapping, table.header, ports.sentences.explainRows, others, suppressor)
+  const lookup = createLookup(own, mapping, table, ports.sentences.explainRows, others, suppressor)
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
@@ -288,7 +288,7 @@ export async function exportRun(
   const lookup = createLookup(
     request,
     mapping,
-    table.header,
+    table,
     ports.sentences.explainRows,
     isSame ? others : undefined,
     await ports.target.suppressor(),

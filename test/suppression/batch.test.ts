@@ -52,3 +52,29 @@ describe('a batch with rows about suppressed companies', () => {
     expect([statuses(), (await here.charges()).length]).toEqual([['found', 'found', 'found'], 3])
   })
 })
+
+describe('a batch with rows about suppressed people', () => {
+  it.each([
+    ['contacts waterfall', ['--enrichment-type', 'email']],
+    ['leads enrich', []],
+  ])(
+    'knows them by every column of the file that identifies a person, also where %s does not send it',
+    async (line, more) => {
+      const people = [
+        'First name,Last name,Company domain,E-mail,Account owner',
+        'Ann,Able,company-1.example,ann@elsewhere.example,max@ours.example',
+        'Bob,Baker,company-1.example,bob@elsewhere.example,max@ours.example',
+      ]
+      here.write('people.csv', `${people.join('\n')}\n`)
+      here.write('known.csv', 'Email\nbob@elsewhere.example\n')
+      await here.run('suppress', 'add', 'ann@elsewhere.example', 'max@ours.example')
+      const argv = [...line.split(' '), '--csv', 'people.csv', ...more, '--yes', '-o', 'out.csv']
+      const quote = await here.run(...argv, '--dry-run', '--json')
+      expect(quote.json).toMatchObject({ rows: 2, lookups: 1, suppressed: 1 })
+      await here.run(...argv)
+      expect(statuses()).toEqual(['suppressed', 'not_found'])
+      await here.run(...argv, '--skip-known', 'known.csv', '--keep-known')
+      expect(statuses()).toEqual(['suppressed', 'known'])
+    },
+  )
+})

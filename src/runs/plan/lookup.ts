@@ -15,6 +15,8 @@ import {
   identifying,
   type Mapping,
   type MappingRequest,
+  mapColumns,
+  rowInput,
   type SavedMap,
   toPins,
 } from '../input/mapping.js'
@@ -52,7 +54,7 @@ export const toMappingRequest = (
 export function createLookup(
   request: LookupRequest,
   mapping: Mapping,
-  header: readonly string[],
+  { header, samples }: Pick<Table, 'header'> & Partial<Pick<Table, 'samples'>>,
   explainRows: ExplainRows,
   known?: { has(input: Input): boolean },
   suppressor?: RowSuppressor,
@@ -61,8 +63,12 @@ export function createLookup(
   const onlyMissing = onlyMissingOf(request, header)
   const hasFilled = onlyMissing && hasResult(onlyMissing, header)
   const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
+  const identifiers = known || suppressor ? readIdentifiers(operation, header, samples) : undefined
+  const about =
+    identifiers && ((cells: readonly string[], input: Input) => ({ ...identifiers(cells), ...input }))
   return {
     ...reader,
+    about,
     input: Object.hasOwn(shape.input.shape, 'enrichment_type')
       ? (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut))
       : reader.input,
@@ -74,8 +80,27 @@ export function createLookup(
     suppressor,
     ...(operation.quota === undefined ? {} : { units: ({ limit }: Input) => Number(limit ?? 0) }),
     skip: (cells) => hasFilled?.(cells) || isBlank(cells),
-    isKnown: known && ((cells) => cells.length === header.length && known.has(reader.input(cells))),
+    isKnown:
+      known &&
+      ((cells) => {
+        if (cells.length !== header.length) return false
+        const input = reader.input(cells)
+        return known.has(about?.(cells, input) ?? input)
+      }),
   }
+}
+
+/** Returns a reader of the columns that identify the person of a row, whether the operation sends them or not. */
+function readIdentifiers(
+  { batch }: Operation,
+  header: readonly string[],
+  samples: Table['samples'] | undefined,
+): ((cells: readonly string[]) => Input) | undefined {
+  if (!samples || (batch?.identity !== 'person' && batch?.identity !== 'contact')) return undefined
+  const fields = ['email', 'personal_email', 'network_url']
+  const { columns, ...mapping } = mapColumns({ header, samples, fields, subject: 'person', anyOf: [] })
+  // A column of some other address may be that of somebody else, such as the owner of the account.
+  return rowInput({ ...mapping, columns: columns.filter(({ by }) => by === 'name' || by === 'synonym') })
 }
 
 const isSeveral = (types: unknown): types is readonly unknown[] => Array.isArray(types) && types.length > 1
@@ -290,6 +315,8 @@ export interface RowSuppressor {
 export interface Lookup {
   /** Returns the input of a row; an ApiError makes the row invalid. */
   readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
+  /** Adds to an input what else its row says about whom it is about; absent where it says no more. */
+  readonly about?: ((cells: readonly string[], input: Input) => Input) | undefined
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void
   /** Returns why a row is invalid, in the names of the file and the command. */

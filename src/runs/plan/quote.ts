@@ -273,7 +273,7 @@ class Counter {
 
   async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
-    const { journal, skip, isKnown, isEmailOnly, onlyCountsStored, suppressor } = this.counting
+    const { journal, skip, isKnown, isEmailOnly, onlyCountsStored, suppressor, about } = this.counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
     const unskipped = states.filter(({ row }) => skip?.(row.cells) !== true)
@@ -288,7 +288,9 @@ class Counter {
     counted.skipped += states.length - unskipped.length
     counted.known += unskipped.length - meant.length
     counted.invalid += meant.length - prepared.length
-    const suppressed = await suppressor?.areAbout(prepared.map(({ input }) => input))
+    const suppressed = await suppressor?.areAbout(
+      prepared.map(({ input, row }) => about?.(row.cells, input) ?? input),
+    )
     const valid = suppressed ? prepared.filter((_, at) => !suppressed[at]) : prepared
     counted.suppressed += prepared.length - valid.length
     const resumed = await journal.resume(first, first + states.length)

@@ -182,7 +182,7 @@ test('a profile URL, an email address or a phone number never fills a field of a
       const { operation, shape } = request
       const ofProfile = operation.batch?.identity === 'company' ? 'company profile' : 'person profile'
       const reader = createRowReader(operation, shape, mapping)
-      const { identity } = createLookup(request, mapping, header, runSentences.explainRows)
+      const { identity } = createLookup(request, mapping, { header }, runSentences.explainRows)
       const profileOf = new Map<string, string>()
       for (const [row, cells] of rowsOf(columns).entries()) {
         const input = reader.input(cells)
