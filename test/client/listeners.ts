@@ -13,6 +13,7 @@ import type { Certified } from './certificate.js'
 /** A listener on this machine that counts what reaches it. */
 export interface Listener {
   readonly port: number
+  readonly origin: string
   /** Connections so far. */
   readonly connections: () => number
   readonly close: () => Promise<void>
@@ -24,11 +25,20 @@ export interface Received {
   readonly body: string
 }
 
-/** Answers requests; with a certificate, over TLS. */
-export const answering = (
-  answer: RequestListener,
+/** Answers requests; with a certificate, over TLS. A client may leave within its body. */
+export function answering(
+  answer: (...exchange: Parameters<RequestListener>) => unknown,
   { host, port, tls }: { host?: string; port?: number; tls?: Certified } = {},
-): Promise<Listener> => listening(tls ? createTlsServer(tls, answer) : createServer(answer), host, port)
+): Promise<Listener> {
+  const answered: RequestListener = async (request, response) => {
+    try {
+      await answer(request, response)
+    } catch (error) {
+      if (request.complete) throw error
+    }
+  }
+  return listening(tls ? createTlsServer(tls, answered) : createServer(answered), host, port)
+}
 
 /** Passes each connection to a function, and discards what is sent on it. */
 export const accepting = (
@@ -96,8 +106,10 @@ export async function listening(server: Server, host = '127.0.0.1', port = 0): P
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
+  const { port: own } = server.address() as AddressInfo
   return {
-    port: (server.address() as AddressInfo).port,
+    port: own,
+    origin: `http://127.0.0.1:${own}`,
     connections: () => connections,
     close: () =>
       new Promise((resolve) => {

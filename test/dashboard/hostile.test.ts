@@ -1,9 +1,9 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync } from 'node:fs'
-import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answering, type Listener } from '../client/listeners.js'
 import { hasNoBrowser, ready, sharedBrowser } from '../support/browser.js'
 import { machine } from '../support/command.js'
 import { sample } from '../support/effort.js'
@@ -241,8 +241,7 @@ const attack = (origin: string): string => `
 describe.skipIf(hasNoBrowser)('hostile pages', () => {
   let browser: Browser
   let here: ServedDashboard
-  let evil: Server
-  let evilOrigin: string
+  let evil: Listener
   const cookies: string[] = []
   const markup = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
@@ -293,15 +292,13 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
         ...name,
       ])
     })
-    evil = createServer((request, response) => {
+    evil = await answering((request, response) => {
       cookies.push(request.headers.cookie ?? '')
       response.setHeader('content-type', 'text/html').end('<body>Evil</body>')
     })
-    await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve))
-    evilOrigin = `http://127.0.0.1:${(evil.address() as AddressInfo).port}`
   })
   afterAll(async () => {
-    evil?.close()
+    await evil?.close()
     await here?.close()
   })
 
@@ -309,7 +306,7 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
     const { page, close } = await here.open(browser)
     const before = await here.json('engine', 'status')
     const other = await page.context().newPage()
-    for (const origin of [evilOrigin, evilOrigin.replace('127.0.0.1', 'localhost')]) {
+    for (const origin of [evil.origin, evil.origin.replace('127.0.0.1', 'localhost')]) {
       await other.goto(origin)
       expect(await other.evaluate(attack(here.origin))).toEqual([])
     }
@@ -324,7 +321,7 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
     await page
       .context()
       .newPage()
-      .then((other) => other.goto(`${evilOrigin}/dashboard`))
+      .then((other) => other.goto(`${evil.origin}/dashboard`))
     expect(cookies.join()).toContain(own?.value ?? 'no cookie')
     const { status } = await send(`${here.origin}/dashboard/data/`, {
       cookie: `${own?.name}=${own?.value}`,
@@ -332,7 +329,7 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
     })
     expect(status).toBe(401)
     const otherTab = await page.context().newPage()
-    await otherTab.goto(evilOrigin)
+    await otherTab.goto(evil.origin)
     expect(await otherTab.evaluate('localStorage.length')).toBe(0)
     await close()
   })
@@ -340,7 +337,7 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
   it('that open the dashboard in a window see nothing of it', async () => {
     const { page, close } = await here.open(browser)
     const other = await page.context().newPage()
-    await other.goto(evilOrigin)
+    await other.goto(evil.origin)
     const opening = other.context().waitForEvent('page')
     await other.evaluate(`window.opened = window.open('${here.origin}/dashboard'); undefined`)
     await ready(await opening)

@@ -206,7 +206,7 @@ it.each(cases)(
       }
     }
     const calm = await history('this machine', 0, 0)
-    for (let left = tries(2, 12); left > 0; ) {
+    for (let left = tries(1, 12); left > 0; ) {
       const killed = await history(kind, left, Math.ceil(calm.took))
       expect(killed.end, `PROSPECT_TEST_SEED=${seed}`).toEqual(calm.end)
       left -= killed.deaths

@@ -1,9 +1,7 @@
-import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { closeAfterTest } from '../client/listeners.js'
+import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked, writeList } from '../support/flows.js'
@@ -201,18 +199,15 @@ describe('prospect flow run', () => {
   it('asks an address about rows, keeps its answers like paid ones, and sends it the result', async () => {
     const asked: unknown[] = []
     const batches: { key: unknown; rows: object[] }[] = []
-    const server = createServer(async (request, response) => {
-      const body = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString()) as {
-        rows?: object[]
-        size?: number
-      }
-      if (body.rows) batches.push({ key: request.headers['idempotency-key'], rows: body.rows })
-      else asked.push([request.headers.authorization, body])
-      response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify({ data: { score: 2 * (body.size ?? 0) } }))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/`
+    const { origin: url } = closeAfterTest(
+      await answering(async (request, response) => {
+        const body = JSON.parse((await received(request)).body) as { rows?: object[]; size?: number }
+        if (body.rows) batches.push({ key: request.headers['idempotency-key'], rows: body.rows })
+        else asked.push([request.headers.authorization, body])
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ data: { score: 2 * (body.size ?? 0) } }))
+      }),
+    )
     const flow = (and: string) => [
       'name: asked',
       'input: { csv: list.csv }',
@@ -249,7 +244,6 @@ describe('prospect flow run', () => {
     await here.run(['flow', 'run', 'flow.yaml'], { env })
     expect(asked).toHaveLength(7)
     expect(batches).toHaveLength(3)
-    server.close()
   })
 
   it('begins with a list of the workspace, and with what another flow has written', async () => {
@@ -449,13 +443,13 @@ describe('prospect flow run', () => {
     ]
     writeFileSync(path('people.csv'), people.join('\n'))
     const sent: string[] = []
-    const server = createServer(async (request, response) => {
-      sent.push(Buffer.concat(await Array.fromAsync(request)).toString())
-      response.setHeader('content-type', 'application/json')
-      response.end('{"line": "Hello"}')
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/`
+    const { origin: url } = closeAfterTest(
+      await answering(async (request, response) => {
+        sent.push((await received(request)).body)
+        response.setHeader('content-type', 'application/json')
+        response.end('{"line": "Hello"}')
+      }),
+    )
     write([
       'name: outward',
       'input: { csv: people.csv }',
@@ -463,7 +457,6 @@ describe('prospect flow run', () => {
       `output: { http: { post: ${url} } }`,
     ])
     expect((await run()).code).toBe(0)
-    server.close()
     expect(sent).toHaveLength(2)
     expect(sent.join('\n')).not.toMatch(/company-31|gone@/i)
     expect(sent.join('\n')).toContain('may@other.example')

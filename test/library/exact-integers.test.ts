@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { handler, type OpenedEngine, openEngine, remote, type TypedCaller } from '../../src/index.js'
 import { answering, type Listener, received } from '../client/listeners.js'
@@ -108,20 +106,18 @@ describe('an integer beyond 2^53', () => {
 
   it('is delivered in the custom fields of a webhook', async () => {
     const bodies: string[] = []
-    const server = createServer(async (request, response) => {
+    const server = await answering(async (request, response) => {
       bodies.push((await received(request)).body)
       response.end()
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
     const reply = await send(
       engine.caller,
       '/leads/search',
-      search.replace('127.0.0.1:1/', `127.0.0.1:${port}/`),
+      search.replace('127.0.0.1:1/', `127.0.0.1:${server.port}/`),
     )
     await engine.worker.finish((JSON.parse(reply.text) as { id: string }).id)
     await engine.worker.drain()
-    await new Promise((resolve) => server.close(resolve))
+    await server.close()
     expect(bodies).toEqual([expect.stringContaining(`"custom":${custom}`)])
   })
 })

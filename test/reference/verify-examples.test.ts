@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -11,6 +9,7 @@ import { type EventName, eventNames } from '../../src/api/webhooks/events.js'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender } from '../../src/client/sender.js'
 import { eventExamples } from '../../src/reference/openapi.js'
+import { answering, type Listener } from '../client/listeners.js'
 import { sample } from '../support/effort.js'
 
 /** A delivery as it arrived. */
@@ -23,21 +22,20 @@ const doc = readFileSync(join(import.meta.dirname, '..', '..', 'docs/receive-web
 const secret = newSecret(new Uint8Array(32).fill(7))
 const sender = createSender()
 let folder: string
-let server: Server
+let server: Listener
 let arrive: (arrived: Arrived) => void
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-verify-'))
-  server = createServer(async (request, response) => {
+  server = await answering(async (request, response) => {
     arrive({ headers: request.headers as Arrived['headers'], body: Buffer.concat(await request.toArray()) })
     // The shell blocks this process for seconds: a connection that is kept would be closed under the next delivery.
     response.writeHead(204, { connection: 'close' }).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 })
 afterAll(async () => {
   await sender.close()
-  server.close()
+  await server.close()
   rmSync(folder, { recursive: true })
 })
 
@@ -51,12 +49,11 @@ function pasted(language: string, holding: string): string {
 
 /** What arrives when an event is delivered. */
 async function delivered(name: EventName, secrets: readonly string[] = [secret], timestamp = Date.now()) {
-  const { port } = server.address() as AddressInfo
   const arrived = new Promise<Arrived>((resolve) => {
     arrive = resolve
   })
   const body = JSON.stringify(eventExamples[name])
-  const attempt = { url: `http://127.0.0.1:${port}/`, id: `msg_${name}`, timestamp, body, secrets }
+  const attempt = { url: `${server.origin}/`, id: `msg_${name}`, timestamp, body, secrets }
   expect(await sender.send({ ...attempt, allow: [], loopback: true })).toMatchObject({ status: 204 })
   return arrived
 }

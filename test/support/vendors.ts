@@ -1,5 +1,5 @@
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { answering, received } from '../client/listeners.js'
 
 /** The provider file that the documents print. */
 export const acmemail = (base = 'https://api.acmemail.example/v2'): string => `name: acmemail
@@ -154,37 +154,26 @@ export async function fakeVendor(
     // Items without an id are told by their order.
     return json(response, 200, { success: true, data: job.items[0]?.id ? data.reverse() : data })
   }
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const { pathname, searchParams } = new URL(request.url ?? '', 'http://vendor')
-      seen.push(`${request.url} ${JSON.stringify(request.headers)}`)
-      onRequest('before')
-      response.on('finish', () => onRequest('after'))
-      const text = Buffer.concat(chunks).toString()
-      if (pathname === '/account') return json(response, 200, { data: { left: 90 } })
-      if (pathname === '/token')
-        return json(response, 200, { access_token: `token ${seen.length}`, expires_in: 3600 })
-      if (pathname === '/phones') return submit(JSON.parse(text).items, response)
-      if (pathname.startsWith('/phones/')) return poll(jobs.get(pathname.slice(8)), response)
-      // A company is what its domain begins with.
-      const company = capital(searchParams.get('domain')?.split('.')[0] ?? '')
-      const row = searchParams.get('last_name') ?? searchParams.get('email') ?? company
-      const costs = pathname === '/people' || pathname === '/companies' ? 10 : 1
-      return behave(row, add(asked, row, 1), response, (credits = costs) => void add(charges, row, credits))
-    })
+  const { origin, close } = await answering(async (request, response) => {
+    const { body } = await received(request)
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://vendor')
+    seen.push(`${request.url} ${JSON.stringify(request.headers)}`)
+    onRequest('before')
+    response.on('finish', () => onRequest('after'))
+    if (pathname === '/account') return json(response, 200, { data: { left: 90 } })
+    if (pathname === '/token')
+      return json(response, 200, { access_token: `token ${seen.length}`, expires_in: 3600 })
+    if (pathname === '/phones') return submit(JSON.parse(body).items, response)
+    if (pathname.startsWith('/phones/')) return poll(jobs.get(pathname.slice(8)), response)
+    // A company is what its domain begins with.
+    const company = capital(searchParams.get('domain')?.split('.')[0] ?? '')
+    const row = searchParams.get('last_name') ?? searchParams.get('email') ?? company
+    const costs = pathname === '/people' || pathname === '/companies' ? 10 : 1
+    return behave(row, add(asked, row, 1), response, (credits = costs) => void add(charges, row, credits))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ asked, charges, seen },
+    ...{ origin, close, asked, charges, seen },
     charged: () => [...charges.values()].reduce((sum, credits) => sum + credits, 0),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
   }
 }
 

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { outputKinds, stepKinds } from '../../src/flows/format.js'
 import { formats } from '../../src/runs/output/columns.js'
+import { answering, received } from '../client/listeners.js'
 import { type Machine, machine } from '../support/command.js'
 import { isLong } from '../support/effort.js'
 import { emptySchema } from '../support/postgres.js'
@@ -333,18 +332,11 @@ describe.each(isLong ? ['SQLite', 'PostgreSQL'] : ['SQLite'])(
       const schema = database === 'SQLite' ? undefined : await emptySchema()
       const env: Record<string, string> = schema ? { PROSPECT_DATABASE_URL: schema.url } : {}
       const [here, there] = [machine(), machine()]
-      const sink = createServer((request, response) => {
-        let body = ''
-        request.on('data', (chunk) => {
-          body += chunk
-        })
-        request.on('end', () => {
-          arrived.push(body)
-          response.writeHead(200, { 'content-type': 'application/json' }).end('{"seen":1}')
-        })
+      const sink = await answering(async (request, response) => {
+        arrived.push((await received(request)).body)
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"seen":1}')
       })
-      await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
-      const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/in`
+      const url = `${sink.origin}/in`
       const vendor = await fakeVendor()
       const run: World['run'] = async (argv, more) => {
         const [from, seen] = [arrived.length, vendor.seen.length]
@@ -360,14 +352,7 @@ describe.each(isLong ? ['SQLite', 'PostgreSQL'] : ['SQLite'])(
       writeFileSync(join(here.home, 'acme.key'), 'acme-secret-key-1234567890\n', { mode: 0o600 })
       const printedBy = async (argv: string) => (await there.run(argv.split(' '))).stdout
       const server = await startServer({ here: there, env: {}, run: printedBy })
-      closing.push(
-        server.stop,
-        () => sink.close(),
-        vendor.close,
-        () => schema?.drop(),
-        here.remove,
-        there.remove,
-      )
+      closing.push(server.stop, sink.close, vendor.close, () => schema?.drop(), here.remove, there.remove)
       await run('providers add acme.yaml --key-file acme.key --allow-target 127.0.0.1/32')
       const read = (name: string) => {
         const path = join(here.home, name)
