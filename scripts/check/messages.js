@@ -6,7 +6,6 @@ const readingForeign = [
   'src/api/validation/fits.ts',
   'src/cli/options/command-environment.ts',
   'src/cli/output/print.ts',
-  'src/cli/output/report-error.ts',
   'src/client/connection.ts',
   'src/csv/workbook/archive.ts',
   'src/http/forwarder.ts',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
-import type { MappedCommand } from '../../src/cli/program/command-map.js'
+import type { MappedCommand } from '../../src/cli/program/program.js'
 import { areas } from '../../src/cli/program/program.js'
 import { command } from '../support/command.js'
 

@@ -6,8 +6,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
 import { guardStreams } from '../../src/cli/context/io.js'
-import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import examples from '../../src/cli/program/examples.json' with { type: 'json' }
+import type { MappedCommand } from '../../src/cli/program/program.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering as listening } from '../client/listeners.js'
 import { answering, type Given, machine, streamsOf } from '../support/command.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { once } from '../../src/api/values/objects.js'
-import type { MappedCommand } from '../../src/cli/program/command-map.js'
+import type { MappedCommand } from '../../src/cli/program/program.js'
 import { command } from '../support/command.js'
 
 const shown = async (...argv: string[]) => (await command(argv)).stdout

@@ -65,8 +65,9 @@ describe('scripts on an older Node', () => {
     cpSync(join(root, 'src'), here.path('src'), { recursive: true })
     here.write(
       'src/dashboard/browser/tsconfig.json',
-      '{ "compilerOptions": { "noEmit": true, "types": [], "lib": ["ES2024", "DOM"] }, "files": ["morph.ts"] }\n',
+      '{ "compilerOptions": { "noEmit": true, "types": [], "lib": ["ES2024", "DOM"] }, "files": ["a.ts"] }\n',
     )
+    here.write('src/dashboard/browser/a.ts', "document.title = 'a'\n")
     here.write('scripts/check/documents.js', 'export const documentProblems = async () => []\n')
     const { stdout } = await here.run('scripts/check.js')
     for (const check of ['types', 'lint', 'documents', 'lockfile'])

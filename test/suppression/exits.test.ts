@@ -240,7 +240,7 @@ const gates: Readonly<Record<string, string>> = {
   'http/forwarder.ts': 'received events: cleaned by `openEvents`',
   'flows/command.ts': 'rows of a flow: `customLookup` in flows/chain.ts',
   'cli/options/help.ts': 'what was printed, to a pager',
-  'cli/commands/serve/dashboard.ts': 'a browser, with a link',
+  'cli/commands/serve/serve.ts': 'a browser, with a link',
   'cli/commands/dashboard/open.ts': 'nothing: a browser',
   'csv/workbook/convert.ts': 'a file of the user, within the program',
   'dashboard/browser/page.ts': 'within the page',

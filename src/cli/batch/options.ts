@@ -12,7 +12,6 @@ import type { Context, GlobalOptions, Streams, StreamsContext } from '../context
 import { UsageError } from '../context/errors.js'
 import { openWorkspaceOwner } from '../context/open-databases.js'
 import type { Invocation } from '../options/command-environment.js'
-import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
 import {
   costs,
@@ -22,6 +21,7 @@ import {
   optionRows,
   positiveWhole,
   repeated,
+  serverAddress,
   toOptions,
   whole,
 } from '../options/values.js'

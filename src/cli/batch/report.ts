@@ -12,8 +12,8 @@ import type { Context, StreamsContext } from '../context/context.js'
 import { interruptible, styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
 import { fileOf, openFile } from '../output/output.js'
+import { reportError } from '../output/print.js'
 import { columnsOfKind } from '../output/records.js'
-import { reportError } from '../output/report-error.js'
 import {
   countRows,
   duration,

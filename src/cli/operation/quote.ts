@@ -17,10 +17,9 @@ import { hintOf, report } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
-import { print } from '../output/print.js'
+import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
 import { numberAt, valueAt } from '../output/records.js'
-import { reportError } from '../output/report-error.js'
 import { record } from '../output/table.js'
 import {
   countRows,

@@ -17,15 +17,17 @@ import { formatCredits, formatNumber } from '../output/text.js'
 import { profileName } from '../target/resolve-target.js'
 import { callOnce, everyPage, explainMissing, reportNothingFound, reportRefusal } from './call.js'
 import { extraOf } from './extras.js'
-import { holds, openSpending, recordSpent } from './record-spending.js'
-import type { OperationRequest } from './request.js'
 import {
   findStored,
+  holds,
+  openSpending,
   openStoredLookups,
+  recordSpent,
   reportStored,
   sharesLookups,
   usesStoredAnswers,
-} from './stored-lookups.js'
+} from './record-spending.js'
+import type { OperationRequest } from './request.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
 export async function runSync(context: Context, request: OperationRequest): Promise<number> {

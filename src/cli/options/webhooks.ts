@@ -16,9 +16,8 @@ import { checkSecret } from '../context/home.js'
 import { readStdin, readText } from '../context/io.js'
 import { fileOf } from '../output/output.js'
 import type { Invocation } from './command-environment.js'
-import { engineOption } from './databases.js'
 import { groups } from './global-options.js'
-import { type OptionsOf, optionRows, port, seconds } from './values.js'
+import { engineOption, type OptionsOf, optionRows, port, seconds } from './values.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {

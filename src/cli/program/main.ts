@@ -5,7 +5,7 @@ import { watchStreams } from '../context/io.js'
 import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
 import { readHelp } from '../options/help.js'
-import { outcomeOf } from '../output/report-error.js'
+import { outcomeOf } from '../output/print.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { buildProgram } from './program.js'
 

@@ -10,10 +10,19 @@ import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
+import { findStored } from '../operation/record-spending.js'
 import { askMissing, checkTyped, collectInput, type OperationRequest } from '../operation/request.js'
 import { runSync, withFields } from '../operation/run-sync.js'
-import { findStored } from '../operation/stored-lookups.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
+import {
+  addStoredId,
+  among,
+  expandId,
+  mostCandidates,
+  resolveIds,
+  type StoredIds,
+  type StoredKind,
+} from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import {
   argumentText,
@@ -26,15 +35,6 @@ import {
   withHeadings,
   withWords,
 } from '../options/schema-options.js'
-import {
-  addStoredId,
-  among,
-  expandId,
-  mostCandidates,
-  resolveIds,
-  type StoredIds,
-  type StoredKind,
-} from '../options/stored-ids.js'
 import { toOptions } from '../options/values.js'
 import { waitOf, waitOptions } from '../options/webhooks.js'
 import { canAsk } from '../output/prompt.js'

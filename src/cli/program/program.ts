@@ -1,9 +1,16 @@
 import { Command, Option } from 'commander'
+import { observedNote } from '../../api/operations/facts.js'
 import { type Operation, operations } from '../../api/operations/table.js'
-import { asGroup, type CommandEnvironment, checkWord } from '../options/command-environment.js'
+import {
+  asGroup,
+  type CommandEnvironment,
+  type CommandFactory,
+  checkWord,
+} from '../options/command-environment.js'
 import texts from '../options/command-texts.json' with { type: 'json' }
 import { wordsOf } from '../options/global-options.js'
-import { type Handwritten, handwritten } from './commands.js'
+import { optionValues } from '../options/schema-options.js'
+import { limitsText, priceText } from '../output/text.js'
 import { operationCommand } from './operation-command.js'
 
 const headings = {
@@ -14,9 +21,43 @@ const headings = {
   servers: 'Servers:',
 } as const
 
-const others: Readonly<Record<string, Handwritten>> = {
-  ...handwritten,
-  commands: ['machine', async () => (await import('./command-map.js')).commandsCommand],
+/** A hand-written command: its heading in help, and its code, which is loaded when it is used. */
+type Handwritten = readonly [
+  heading: 'lookups' | 'machine' | 'local' | 'servers',
+  load: () => Promise<(environment: CommandEnvironment) => Command>,
+]
+
+/** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-texts.json`. */
+const handwritten: Readonly<Record<string, Handwritten>> = {
+  init: ['machine', async () => (await import('../commands/setup/login.js')).initCommand],
+  login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],
+  logout: ['machine', async () => (await import('../commands/setup/login.js')).logoutCommand],
+  engine: ['local', async () => (await import('../commands/engine/workspace.js')).engineCommand],
+  data: ['local', async () => (await import('../commands/data/data.js')).dataCommand],
+  industries: ['local', async () => (await import('../commands/data/data.js')).industriesCommand],
+  config: ['machine', async () => (await import('../commands/setup/profiles.js')).configCommand],
+  profiles: ['machine', async () => (await import('../commands/setup/profiles.js')).profilesCommand],
+  providers: ['local', async () => (await import('../commands/providers/providers.js')).providersCommand],
+  ledger: ['machine', async () => (await import('../commands/ledger/ledger.js')).ledgerCommand],
+  serve: ['servers', async () => (await import('../commands/serve/serve.js')).serveCommand],
+  dashboard: ['servers', async () => (await import('../commands/serve/serve.js')).dashboardCommand],
+  worker: ['servers', async () => (await import('../commands/serve/serve.js')).workerCommand],
+  mcp: ['servers', async () => (await import('../commands/mcp/mcp.js')).mcpCommand],
+  listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
+  match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
+  suppress: ['lookups', async () => (await import('../commands/suppress/suppress.js')).suppressCommand],
+  runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
+  flow: ['lookups', async () => (await import('../commands/flow/flow.js')).flowCommand],
+  events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],
+  limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],
+  doctor: ['machine', async () => (await import('../commands/doctor/doctor.js')).doctorCommand],
+  api: ['machine', async () => (await import('../commands/api/api.js')).apiCommand],
+  openapi: ['machine', async () => (await import('../commands/api/api.js')).openapiCommand],
+  completion: [
+    'machine',
+    async () => (await import('../commands/completion/completion.js')).completionCommand,
+  ],
+  commands: ['machine', async () => commandsCommand],
 }
 
 /** The lines of help of commands that are not derived from the operation table. */
@@ -44,7 +85,7 @@ export async function buildProgram(
         : stub(name, areas[name])
       ).helpGroup(savedAreas.has(name) ? headings.account : headings.lookups),
     )
-  for (const [name, [heading, load]] of Object.entries(others)) {
+  for (const [name, [heading, load]] of Object.entries(handwritten)) {
     const command = name === area ? (await load())(environment) : stub(name, summaries[name])
     program.addCommand(command.helpGroup(headings[heading]))
   }
@@ -110,3 +151,99 @@ function summaryOf(rows: readonly Operation[]): string {
 const savedAreas: ReadonlySet<string> = new Set(['searches', 'lists', 'personas', 'credits', 'account'])
 
 export const areas: Readonly<Record<string, string>> = texts.areas
+
+interface MappedOption {
+  readonly flags: string
+  readonly name: string
+  readonly description: string
+  readonly takes_value: boolean
+  readonly values?: readonly string[]
+  readonly group: string | null
+}
+
+/** A command, for programs to read: agents, and what writes the documents. */
+export interface MappedCommand {
+  /** Words after `prospect`. */
+  readonly command: string
+  /** Option that chooses it among commands of the same words. */
+  readonly flag?: string
+  readonly summary: string
+  readonly arguments: readonly {
+    readonly name: string
+    readonly required: boolean
+    readonly description: string
+    readonly values?: readonly string[]
+  }[]
+  readonly options: readonly MappedOption[]
+  readonly note?: string
+  readonly operation?: string
+  readonly method?: string
+  readonly path?: string
+  readonly price?: string
+  readonly limits?: string
+  readonly idempotent?: boolean
+}
+
+const commandsCommand: CommandFactory = (environment) =>
+  environment
+    .command('commands', 'Every command and option, for programs')
+    .printResult(() => commandMap(environment), { columns: ['command', 'flag', 'summary', 'price'] })
+
+async function commandMap(environment: CommandEnvironment): Promise<MappedCommand[]> {
+  const derived = await Promise.all(
+    operations().map(async (row) => {
+      const words = row.command.split(' ')
+      const command = await operationCommand(environment, words.at(-1) ?? '', row)
+      return {
+        ...facts(command, row.command),
+        ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
+        ...(row.observed ? { note: observedNote } : {}),
+        operation: row.id,
+        method: row.method,
+        path: row.path,
+        price: priceText(row),
+        limits: limitsText(row),
+        idempotent: row.idempotent,
+      }
+    }),
+  )
+  const written = await Promise.all(
+    Object.values(handwritten).map(async ([, load]) => (await load())(environment)),
+  )
+  return [...derived, ...written.flatMap((command) => leaves(command, command.name()))]
+}
+
+/** Returns a command and those below it, without groups. */
+function leaves(command: Command, path: string): MappedCommand[] {
+  const below = command.commands.flatMap((each) => leaves(each, `${path} ${each.name()}`))
+  // A group hides its options; a command that works and has others below it does not.
+  const acts = below.length === 0 || command.options.some((option) => !option.hidden)
+  return acts ? [facts(command, path), ...below] : below
+}
+
+function facts(command: Command, path: string): MappedCommand {
+  return {
+    command: path,
+    summary: command.description(),
+    arguments: command.registeredArguments.map((argument) => ({
+      name: argument.name(),
+      required: argument.required,
+      description: argument.description,
+      ...(argument.argChoices ? { values: argument.argChoices } : {}),
+    })),
+    options: command.options.filter((option) => !option.hidden).map(toMappedOption),
+  }
+}
+
+function toMappedOption(option: Option): MappedOption {
+  const name = option.long ?? option.short ?? ''
+  const words = option.argChoices ?? optionValues.get(option) ?? []
+  return {
+    flags: option.flags,
+    name,
+    description: option.description,
+    takes_value: option.required || option.optional,
+    ...(words.length === 0 ? {} : { values: words }),
+    group: option.helpGroupHeading?.replace(/:$/, '') ?? null,
+  }
+}

@@ -13,8 +13,8 @@ import { recordSpent } from '../operation/record-spending.js'
 import type { OperationRequest } from '../operation/request.js'
 import { reportSuccess, runSync, sendAndPrint, sendRequest, withFields } from '../operation/run-sync.js'
 import { type Wait, waitOf } from '../options/webhooks.js'
+import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
-import { reportError } from '../output/report-error.js'
 import { countOf, formatNumber } from '../output/text.js'
 import {
   checkOutput,

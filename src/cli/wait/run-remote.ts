@@ -25,9 +25,9 @@ import type { OperationRequest } from '../operation/request.js'
 import { runSync, sendRequest } from '../operation/run-sync.js'
 import type { Invocation } from '../options/command-environment.js'
 import { waitOf, webhookUrl } from '../options/webhooks.js'
+import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
 import type { Row } from '../output/records.js'
-import { reportError } from '../output/report-error.js'
 import { targetIn } from '../target/resolve-target.js'
 import {
   checkOutput,

@@ -5,8 +5,20 @@ import { liveOnlyFilters } from '../../api/schemas/enumerations.js'
 import { validate } from '../../api/validation/validate.js'
 import { isObject, type Fields as Values } from '../../api/values/objects.js'
 import { filtersOf, previewSize } from '../../engine/handlers/imports.js'
-import { count, Empty, Facts, formatNumber, pathOf, Section, Table, Tabs } from '../page/elements.js'
-import { RequestControl, type RequestField, readRequest, requestFields } from '../page/request-form.js'
+import {
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  pathOf,
+  RequestControl,
+  type RequestField,
+  readRequest,
+  requestFields,
+  Section,
+  Table,
+  Tabs,
+} from '../page/elements.js'
 import type { Fields, Html, Page, View } from '../page/view.js'
 
 /** Companies and people of the catalogue: found by the filters of the API, and one with its history. */

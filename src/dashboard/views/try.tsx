@@ -8,8 +8,16 @@ import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { validate } from '../../api/validation/validate.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { type DryRun, dryRun } from '../../engine/credits/cost.js'
-import { ActionButton, count, Empty, Facts, Section } from '../page/elements.js'
-import { RequestControl, readRequest, requestFields } from '../page/request-form.js'
+import {
+  ActionButton,
+  count,
+  Empty,
+  Facts,
+  RequestControl,
+  readRequest,
+  requestFields,
+  Section,
+} from '../page/elements.js'
 import type { ActionResult, DashboardPorts, Fields, Html, Page, View } from '../page/view.js'
 
 /** Any operation as a form: what it would send and cost, the same as `curl` and as a command, and the reply. */

@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { notifyBug } from '../../../src/cli/output/report-error.js'
+import { notifyBug } from '../../../src/cli/output/print.js'
 import {
   answering,
   type CommandResult,

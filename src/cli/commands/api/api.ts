@@ -11,8 +11,7 @@ import { everyPage, printRefusedBody, waitForRateLimits } from '../../operation/
 import { createSpendingLayer } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
-import { print } from '../../output/print.js'
-import { isJson, reportError } from '../../output/report-error.js'
+import { isJson, print, reportError } from '../../output/print.js'
 import { createApp, createDocument } from '../serve/http-server.js'
 
 export const apiCommand: CommandFactory = ({ command }) =>

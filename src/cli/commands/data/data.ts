@@ -15,21 +15,28 @@ import { prepareHome } from '../../context/home.js'
 import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import { readIndustries } from '../../operation/filter-names.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
-import { durationMs, type OptionsOf, optionRows } from '../../options/values.js'
+import {
+  catalogueOption,
+  durationMs,
+  type OptionsOf,
+  optionRows,
+  withCatalogueOption,
+} from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
+import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
 import {
   type ExistingDatabases,
+  exportPerson,
   findFilesWith,
   forgetSuppressions,
+  formatPerson,
   openExisting,
   openExistingCatalogue,
   rewriteFiles,
-} from './databases.js'
-import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
+} from './person.js'
 
 export const dataCommand: CommandFactory = ({ group }) =>
   group('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge', [
@@ -107,7 +114,6 @@ const exportOptions = optionRows({
 async function printPerson(context: Context, kind: string | undefined, who: string): Promise<number> {
   if (kind !== undefined)
     throw new UsageError('A kind of record and a person are given.', `Leave out ${kind}, or --person.`)
-  const { exportPerson, formatPerson } = await import('./person.js')
   const held = await exportPerson(context, who)
   await print(context, held, { layout: () => formatPerson(held) })
   return exitCodes.ok

@@ -34,8 +34,14 @@ import { Stop, systemReason, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
 import { ensureWorkspace, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
-import { type OptionsOf, optionRows, repeated, whole } from '../../options/values.js'
+import {
+  catalogueOption,
+  type OptionsOf,
+  optionRows,
+  repeated,
+  whole,
+  withCatalogueOption,
+} from '../../options/values.js'
 import { openFile, pathOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'

@@ -17,7 +17,7 @@ import {
   toOptions,
   whole,
 } from '../../options/values.js'
-import { toUsageError } from '../../output/report-error.js'
+import { toUsageError } from '../../output/print.js'
 
 export const faultsCommand: CommandFactory = ({ group }) =>
   group('faults', 'Failures on request, to test scripts: refusals, delays, lost answers and deliveries', [

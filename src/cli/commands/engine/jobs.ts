@@ -13,7 +13,7 @@ import {
   resolveIds,
   type StoredIds,
   type StoredKind,
-} from '../../options/stored-ids.js'
+} from '../../options/command-environment.js'
 import { isoTime, whole } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { columnsOfKind, toView } from '../../output/records.js'

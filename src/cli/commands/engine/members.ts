@@ -7,7 +7,7 @@ import type { Context } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { among, expandId } from '../../options/stored-ids.js'
+import { among, expandId } from '../../options/command-environment.js'
 import { momentMs, repeated, whole } from '../../options/values.js'
 import { toView } from '../../output/records.js'
 

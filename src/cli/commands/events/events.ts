@@ -23,7 +23,7 @@ import {
   mostCandidates,
   resolveIds,
   type StoredKind,
-} from '../../options/stored-ids.js'
+} from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl, webhookUrl } from '../../options/webhooks.js'
 import { print, printRecords, type View } from '../../output/print.js'

@@ -16,9 +16,16 @@ import { isLargePrice, profileInUse } from '../../context/home.js'
 import { interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { runPlaceOf, serverAddress, sharedOptions } from '../../options/databases.js'
-import { addStoredId } from '../../options/stored-ids.js'
-import { type OptionsOf, optionRows, positiveWhole, whole } from '../../options/values.js'
+import { addStoredId } from '../../options/command-environment.js'
+import {
+  type OptionsOf,
+  optionRows,
+  positiveWhole,
+  runPlaceOf,
+  serverAddress,
+  sharedOptions,
+  whole,
+} from '../../options/values.js'
 import { fileOf } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirm, showAbove } from '../../output/prompt.js'
@@ -33,8 +40,7 @@ import {
 } from '../../output/text.js'
 import { describeMissing, nameSource } from '../../target/local-target.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
-import { formatFlowQuote, makeFlowQuote } from './quote.js'
-import { findFlow, listCommand, showCommand, stored } from './show.js'
+import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, stored } from './show.js'
 
 export const flowCommand: CommandFactory = ({ group }) =>
   group('flow', 'A whole prospecting workflow in one file', [

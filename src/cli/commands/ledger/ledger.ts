@@ -9,9 +9,17 @@ import { openWorkspaceOwner } from '../../context/open-databases.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
-import { among, resolveIds } from '../../options/stored-ids.js'
-import { listOf, type OptionsOf, optionRows, rangeOptions, readTimes } from '../../options/values.js'
+import { among, resolveIds } from '../../options/command-environment.js'
+import {
+  contextOfRuns,
+  listOf,
+  type OptionsOf,
+  optionRows,
+  rangeOptions,
+  readTimes,
+  runPlaceOf,
+  sharedOptions,
+} from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'

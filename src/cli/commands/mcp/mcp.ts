@@ -15,7 +15,7 @@ import { aborted, interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type { CommandEnvironment, CommandFactory, Invocation } from '../../options/command-environment.js'
 import { costs, listOf, type OptionsOf, optionRows, port, whole } from '../../options/values.js'
-import { notifyBug } from '../../output/report-error.js'
+import { notifyBug } from '../../output/print.js'
 import { startListening } from '../serve/http-server.js'
 
 const defaultPort = 4012

@@ -15,9 +15,9 @@ import { openAdmin, openEngineStore } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
+import { redactBody } from '../../output/print.js'
 import { askSecret } from '../../output/prompt.js'
 import { bars } from '../../output/records.js'
-import { redactBody } from '../../output/report-error.js'
 import { formatNumber, type Look } from '../../output/text.js'
 
 export const providersCommand: CommandFactory = ({ group }) =>

@@ -12,10 +12,16 @@ import { executeBatch, exportAnswers } from '../../batch/run.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
+import { addStoredId, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { groups } from '../../options/global-options.js'
-import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
-import { isoTime, toOptions } from '../../options/values.js'
+import {
+  contextOfRuns,
+  isoTime,
+  runPlaceOf,
+  runPlaceOption,
+  sharedOptions,
+  toOptions,
+} from '../../options/values.js'
 import type { Look } from '../../output/text.js'
 import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
 

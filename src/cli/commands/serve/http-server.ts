@@ -10,7 +10,7 @@ import { type Context, type StreamsContext, version } from '../../context/contex
 import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
 import { type OptionsOf, optionRows, port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
-import { notifyBug } from '../../output/report-error.js'
+import { notifyBug } from '../../output/print.js'
 
 export async function createDocument(serverUrl?: string): Promise<object> {
   const { openapi } = await import('../../../reference/openapi.js')

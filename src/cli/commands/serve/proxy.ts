@@ -20,8 +20,13 @@ import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/io.js'
 import { openEngineStore, openEvents, openStateOf, openWhenWritable } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
-import { createDoubtRecorder, createSpendingLayer, doubtLayer } from '../../operation/record-spending.js'
-import { openStoredLookups, usesStoredAnswers } from '../../operation/stored-lookups.js'
+import {
+  createDoubtRecorder,
+  createSpendingLayer,
+  doubtLayer,
+  openStoredLookups,
+  usesStoredAnswers,
+} from '../../operation/record-spending.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import {
