@@ -3,16 +3,22 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The files that take longest, the longest first. */
 const longest = [
-  'catalogue/postgres',
-  'cli/runs/distributed',
-  'cli/runs/every-target',
-  'engine/distributed-faults',
-  'cli/secrets',
-  'dashboard/hostile',
+  'flows/killed',
+  'reference/shell-examples',
+  'cli/killed-batch',
+  'engine/processes-postgres',
+  'providers/vendors',
   'scenarios/scenarios',
-  'client/chaos',
-  'library/package',
-  'storage/same-answers',
+  'cli/examples',
+  'flows/examples',
+  'dashboard/work',
+  'mcp/clients',
+  'cli/runs/distributed',
+  'cli/runs/workbooks',
+  'cli/runs/elsewhere',
+  'engine/distributed-faults',
+  'suppression/exits',
+  'catalogue/postgres',
 ]
 
 /** Starts the longest files first, so that none of them runs alone at the end. */

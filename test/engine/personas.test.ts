@@ -1,9 +1,6 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { personaTable } from '../../src/engine/handlers/personas.js'
-import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 
 type Shown = { id: string; name: string }
@@ -50,14 +47,6 @@ describe('a persona', () => {
     expect(await bench.balance()).toBe(1_000)
   })
 
-  it('is created once under one idempotency key', async () => {
-    const bench = await openBench()
-    const one = await bench.call('personas.create', { name: 'Buyers' }, { idempotencyKey: 'k' })
-    const two = await bench.call('personas.create', { name: 'Buyers' }, { idempotencyKey: 'k' })
-    expect([two.status, two.body]).toEqual([201, one.body])
-    expect(names((await bench.call('personas.list', {})).body)).toEqual(['Buyers'])
-  })
-
   it('stores nothing when its creation is refused', async () => {
     const bench = await openBench()
     const refused = [{}, { name: ' ' }, { name: 'x', functions: ['999'] }, { name: 'x', job_titles: [''] }]
@@ -101,36 +90,6 @@ describe('a persona', () => {
     expect(names((await bench.call('personas.list', {}, { apiKey })).body)).toEqual([])
     expect((await bench.call('personas.get', { uuid: id })).status).toBe(200)
   })
-
-  it('P26: exists in its workspace from its creation to its deletion, and nowhere else', async () => {
-    const bench = await openBench()
-    const keys = [bench.key, await secondKey(bench)]
-    const made: { id: string; owner: number; alive: boolean }[] = []
-    const step = fc.record({
-      does: fc.constantFrom('create', 'get', 'delete'),
-      as: fc.nat(1),
-      which: fc.nat(),
-    })
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
-        for (const { does, as, which } of steps) {
-          const options = { apiKey: keys[as] }
-          const one = made[which % Math.max(1, made.length)]
-          if (does === 'create' || !one) {
-            const { id } = await created(bench, 'x', options)
-            made.push({ id, owner: as, alive: true })
-            continue
-          }
-          const found = one.alive && one.owner === as
-          const operation = does === 'get' ? 'personas.get' : 'personas.delete'
-          const { status } = await call(bench, operation, { uuid: one.id }, options)
-          expect([does, status]).toEqual([does, found ? 200 : 404])
-          if (does === 'delete' && found) one.alive = false
-        }
-      }),
-      { numRuns: tries(25, 100) },
-    )
-  })
 })
 
 interface Pagination {
@@ -165,12 +124,6 @@ describe('pages', () => {
     expect(last.pagination).toEqual({ page: 3, per_page: 2, total_count: 5, has_more: false })
   })
 
-  it('have at most 500 rows, and say so', async () => {
-    const bench = await openBench()
-    expect((await paged(bench, { per_page: 501 })).pagination.per_page).toBe(500)
-    expect((await paged(bench, { per_page: '9000' })).pagination.per_page).toBe(500)
-  })
-
   it('after the last one are empty, however far', async () => {
     const bench = await withPersonas(1)
     const { personas, pagination } = await paged(bench, { page: Number.MAX_SAFE_INTEGER, per_page: 500 })
@@ -193,75 +146,5 @@ describe('pages', () => {
   ])('are refused for %j', async (input, status) => {
     const bench = await openBench()
     expect((await bench.call('personas.list', input)).status).toBe(status)
-  })
-})
-
-/** Rows put beneath the engine, and what a walk must meet of them. */
-class Model {
-  readonly rows = new Map<string, number>()
-  readonly due = new Set<string>()
-  readonly met: string[] = []
-  readonly #bench: Bench
-
-  constructor(bench: Bench) {
-    this.#bench = bench
-  }
-
-  /** A row that comes behind the last one met is due; before the first page all are. */
-  async add(createdAt: number): Promise<void> {
-    const id = crypto.randomUUID()
-    const last = this.met.at(-1)
-    const moment = last === undefined ? Number.POSITIVE_INFINITY : (this.#moments.get(last) ?? 0)
-    if (createdAt < moment || (createdAt === moment && id < (last ?? ''))) this.due.add(id)
-    this.rows.set(id, createdAt)
-    this.#moments.set(id, createdAt)
-    const { workspaceId } = this.#bench
-    const lists = { job_titles: [], excluded_job_titles: [], functions: [], seniority_levels: [] }
-    const times = { created_at: createdAt, updated_at: createdAt }
-    const persona = { id, workspace_id: workspaceId, name: id, ...lists, ...times }
-    await this.#bench.store.transaction((tx) => personaTable.insert(tx, persona))
-  }
-
-  async drop(which: number): Promise<void> {
-    const id = [...this.rows.keys()][which % Math.max(1, this.rows.size)]
-    if (id === undefined) return
-    await this.#bench.store.transaction((tx) => tx.run('DELETE FROM personas WHERE id = ?', id))
-    this.rows.delete(id)
-    if (!this.met.includes(id)) this.due.delete(id)
-  }
-
-  /** Moments of all rows there ever were. */
-  readonly #moments = new Map<string, number>()
-}
-
-/** A change between two pages: a row at one of few moments, or the deletion of one. */
-const change = fc.oneof(fc.record({ at: fc.nat(3) }), fc.record({ drops: fc.nat() }))
-const walk = fc.record({
-  start: fc.array(fc.nat(3), { maxLength: 40 }),
-  perPage: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 500 })),
-  between: fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }),
-})
-
-type Walk = typeof walk extends fc.Arbitrary<infer T> ? T : never
-
-async function walked({ start, perPage, between }: Walk): Promise<void> {
-  const bench = await openBench()
-  const model = new Model(bench)
-  for (const at of start) await model.add(at)
-  for (let at = 0, place: Input = {}; ; at++) {
-    const { personas, pagination } = await paged(bench, { per_page: perPage, ...place })
-    model.met.push(...personas.map(({ id }) => id))
-    expect(pagination.total_count).toBe(model.rows.size)
-    expect(pagination.has_more).toBe(pagination.next_cursor !== undefined)
-    if (!pagination.has_more) break
-    place = { cursor: pagination.next_cursor }
-    for (const one of between[at] ?? []) await ('at' in one ? model.add(one.at) : model.drop(one.drops))
-  }
-  expect([...model.met].sort()).toEqual([...model.due].sort())
-}
-
-describe('P23: stable walk', () => {
-  it('visits every row that stays exactly once, and rows added after the cursor', async () => {
-    await fc.assert(fc.asyncProperty(walk, walked), { numRuns: tries(40, 500) })
   })
 })

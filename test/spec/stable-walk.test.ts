@@ -2,67 +2,84 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { acceptJob, type NewJob } from '../../src/engine/credits/accept.js'
+import { personaTable } from '../../src/engine/handlers/personas.js'
 import { findWorkspace, listMembers } from '../../src/engine/tables/members.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 
 const seed = Number(process.env.WALK_SEED ?? 20_260_310)
 
-/** Pages of one kind of rows, and the work that makes a row. */
+/** Pages of one kind of rows, which are put beneath the engine. */
 interface Pages {
   readonly id: OperationId
   readonly query: Record<string, unknown>
-  readonly rows: 'lists' | 'searches'
-  work(id: string, workspaceId: string, at: number): Pick<NewJob, 'plan' | 'list'>
+  readonly rows: 'lists' | 'searches' | 'personas'
+  add(bench: Bench, id: string, at: number): Promise<void>
+  /** Where such rows can be deleted. */
+  drop?(bench: Bench, id: string): Promise<unknown>
 }
+
+/** Adds the work that makes a row. */
+const accept = (
+  { store, workspaceId }: Bench,
+  operation: 'lists.create' | 'leads.search',
+  work: Pick<NewJob, 'id' | 'plan' | 'list'>,
+  at: number,
+): Promise<void> =>
+  store.transaction(async (tx) => {
+    const [member] = await listMembers(tx, workspaceId)
+    const workspace = await findWorkspace(tx, workspaceId)
+    if (!member || !workspace) throw new Error('no workspace')
+    const accepted = { name: work.id, expected: 0, ...work }
+    await acceptJob(tx, { workspace, member, operation, credits: 0, topUpUrl: '' }, accepted, at)
+  })
 
 const lists: Pages = {
   id: 'lists.list',
   query: {},
   rows: 'lists',
-  work: (id, workspaceId, at) => ({
-    plan: { does: 'list' },
-    list: {
-      ...{
-        id,
-        workspace_id: workspaceId,
-        name: id,
-        network_list_id: Number.parseInt(id.slice(0, 8), 16),
-        status: 'pending',
-        companies: [],
-      },
-      ...{ created_at: at, updated_at: at },
-    },
-  }),
+  add: (bench, id, at) => {
+    const of = { id, workspace_id: bench.workspaceId, name: id, created_at: at, updated_at: at }
+    const network_list_id = Number.parseInt(id.slice(0, 8), 16)
+    const list = { ...of, network_list_id, status: 'pending' as const, companies: [] }
+    return accept(bench, 'lists.create', { id, plan: { does: 'list' }, list }, at)
+  },
 }
 
 const searches: Pages = {
   id: 'searches.list',
   query: { enriched: false },
   rows: 'searches',
-  work: () => ({ plan: { does: 'search', search: { kind: 'people', filters: {} }, scale: false } }),
+  add: (bench, id, at) => {
+    const search = { kind: 'people', filters: {} } as const
+    return accept(bench, 'leads.search', { id, plan: { does: 'search', search, scale: false } }, at)
+  },
 }
 
-/** Puts a row beneath the engine. */
-const addRow = ({ store, workspaceId }: Bench, pages: Pages, id: string, at: number): Promise<void> =>
-  store.transaction(async (tx) => {
-    const [member] = await listMembers(tx, workspaceId)
-    const workspace = await findWorkspace(tx, workspaceId)
-    if (!member || !workspace) throw new Error('no workspace')
-    const operation = pages.rows === 'lists' ? 'lists.create' : 'leads.search'
-    const work = { id, name: id, expected: 0, ...pages.work(id, workspaceId, at) }
-    await acceptJob(tx, { workspace, member, operation, credits: 0, topUpUrl: '' }, work, at)
-  })
+const personas: Pages = {
+  id: 'personas.list',
+  query: {},
+  rows: 'personas',
+  add: (bench, id, at) => {
+    const of = { id, workspace_id: bench.workspaceId, name: id, created_at: at, updated_at: at }
+    const none = { job_titles: [], excluded_job_titles: [], functions: [], seniority_levels: [] }
+    return bench.store.transaction((tx) => personaTable.insert(tx, { ...of, ...none }))
+  },
+  drop: (bench, id) => bench.store.transaction((tx) => tx.run('DELETE FROM personas WHERE id = ?', id)),
+}
 
+/** A change between two pages: a row at one of few moments, or the deletion of one. */
+const change = fc.oneof(fc.record({ at: fc.nat(3) }), fc.record({ drops: fc.nat() }))
 const walk = fc.record({
-  start: fc.array(fc.nat(3), { maxLength: 30 }),
+  start: fc.array(fc.nat(3), { maxLength: 40 }),
   perPage: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 500 })),
-  between: fc.array(fc.array(fc.nat(3), { maxLength: 4 }), { maxLength: 10 }),
+  between: fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }),
 })
 type Walk = typeof walk extends fc.Arbitrary<infer T> ? T : never
 
-describe.each([lists, searches])('P23: a walk over $id', (pages) => {
+describe.each([lists, searches, personas])('P23: a walk over $id', (pages) => {
   let bench: Bench
+  let there = 0
   let epoch = Date.parse('2026-01-01T00:00:00Z')
   beforeAll(async () => {
     bench = await openBench()
@@ -70,12 +87,12 @@ describe.each([lists, searches])('P23: a walk over $id', (pages) => {
   })
   afterAll(() => bench.caller.close())
 
-  /** Walks to the end while rows are added at few moments; those behind the cursor are due, whoever comes before is not. */
+  /** Walks to the end while rows come, at few moments, and go; those behind the cursor are due, whoever comes before is not. */
   async function walked({ start, perPage, between }: Walk): Promise<void> {
     // Rows of earlier walks come first in time, that is, last in the order: the walk ends when it meets them.
     epoch += 1_000
     const own = new Map<string, number>()
-    const due = new Set<string>()
+    const [due, dropped] = [new Set<string>(), new Set<string>()]
     const met: string[] = []
     const add = async (offset: number) => {
       const [id, at] = [crypto.randomUUID(), epoch + offset]
@@ -83,7 +100,17 @@ describe.each([lists, searches])('P23: a walk over $id', (pages) => {
       const moment = last === undefined ? Number.POSITIVE_INFINITY : (own.get(last) ?? 0)
       if (at < moment || (at === moment && id < (last ?? ''))) due.add(id)
       own.set(id, at)
-      await addRow(bench, pages, id, at)
+      await pages.add(bench, id, at)
+      there++
+    }
+    const drop = async (which: number) => {
+      const left = [...own.keys()].filter((id) => !dropped.has(id))
+      const id = left[which % Math.max(1, left.length)]
+      if (!pages.drop || id === undefined) return
+      await pages.drop(bench, id)
+      there--
+      dropped.add(id)
+      if (!met.includes(id)) due.delete(id)
     }
     for (const offset of start) await add(offset)
     for (let page = 0, cursor = {}; ; page++) {
@@ -92,10 +119,11 @@ describe.each([lists, searches])('P23: a walk over $id', (pages) => {
       const { [pages.rows]: rows, pagination } = body as Page
       const ids = (rows ?? []).map(({ id }) => id)
       met.push(...ids.filter((id) => own.has(id)))
+      expect(pagination.total_count).toBe(there)
       expect(pagination.has_more).toBe(pagination.next_cursor !== undefined)
       if (!pagination.has_more || ids.some((id) => !own.has(id))) break
       cursor = { cursor: pagination.next_cursor }
-      for (const offset of between[page] ?? []) await add(offset)
+      for (const one of between[page] ?? []) await ('at' in one ? add(one.at) : drop(one.drops))
     }
     expect([...met].sort()).toEqual([...due].sort())
   }
@@ -108,5 +136,10 @@ describe.each([lists, searches])('P23: a walk over $id', (pages) => {
 interface Page {
   readonly lists?: readonly { readonly id: string }[]
   readonly searches?: readonly { readonly id: string }[]
-  readonly pagination: { readonly has_more: boolean; readonly next_cursor?: string }
+  readonly personas?: readonly { readonly id: string }[]
+  readonly pagination: {
+    readonly has_more: boolean
+    readonly total_count: number
+    readonly next_cursor?: string
+  }
 }
