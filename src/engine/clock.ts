@@ -1,10 +1,9 @@
 import type { Clock } from '../api/ports/ports.js'
+import { dayMs } from '../api/values/dates.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { type Counter, hasCounterAfter, restartCounters } from './tables/counters.js'
 import type { StoredClock } from './tables/members.js'
 import type { Lease } from './tables/record-table.js'
-
-const dayMs = 86_400_000
 
 /** Returns engine time at a moment of real time. */
 export const engineTime = (clock: StoredClock, realNow: number): number =>

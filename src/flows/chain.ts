@@ -8,7 +8,6 @@ import type { CsvRow } from '../csv/parse.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
-import { Queue } from '../runs/flow.js'
 import type { Mapping } from '../runs/input/mapping.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { openJournal } from '../runs/open-journal.js'
@@ -447,6 +446,59 @@ async function openCondition({ keep, before }: KeepStep & Pick<Step, 'before'>) 
 function* chunks(rows: readonly FlowRow[]): Generator<readonly FlowRow[]> {
   if (rows.length <= chunkRows) yield rows
   else for (let at = 0; at < rows.length; at += chunkRows) yield rows.slice(at, at + chunkRows)
+}
+
+/** A bounded queue with one producer, which waits while it is full, and one consumer, which waits while it is empty. */
+class Queue<T> {
+  #items: T[] = []
+  #ended = false
+  #isClosed = false
+  #wake: () => void = () => {}
+
+  constructor(private readonly limit: number) {}
+
+  /** Adds an item when there is room. It is lost where the consumer has left. */
+  async put(item: T): Promise<void> {
+    while (this.#items.length >= this.limit && !this.#isClosed) await this.#change()
+    if (this.#isClosed) return
+    this.#items.push(item)
+    this.#changed()
+  }
+
+  /** Ends the queue: no further item comes. */
+  end(): void {
+    this.#ended = true
+    this.#changed()
+  }
+
+  /** Returns the first item, which stays and takes up room until `drop`; `undefined` when no further item comes. */
+  async first(): Promise<T | undefined> {
+    while (this.#items.length === 0 && !this.#ended) await this.#change()
+    return this.#items[0]
+  }
+
+  /** Has the consumer leave. */
+  close(): void {
+    this.#isClosed = true
+    this.#items = []
+    this.#changed()
+  }
+
+  drop(): void {
+    this.#items.shift()
+    this.#changed()
+  }
+
+  // The two sides never wait at once: one waits for room, the other for items.
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  #changed(): void {
+    this.#wake()
+  }
 }
 
 /** Yields what is in a queue until it ends. */

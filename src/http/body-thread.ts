@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { passedResults } from '../client/proxied-work.js'
 import { summarizeReply } from '../client/reply.js'
-import { parseRequest } from './parse-body.js'
+import { parseRequest } from './body.js'
 import { readDelivery } from './receiver.js'
 
 /** What is done in another thread, by kind of task. */

@@ -7,9 +7,8 @@ import { ApiError } from '../api/calls/errors.js'
 import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { largeBytes, usualBody } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
-import { parseObject, readBody, saysJson } from './body.js'
+import { parseObject, readBody, readRequestOf, saysJson } from './body.js'
 import type { BodyTask, performTask } from './body-thread.js'
-import { readRequestOf } from './parse-body.js'
 
 /** How many bytes of large bodies are in memory at once: of one workspace, and of all. */
 const maxHeld = { own: 40 * 1_048_576, all: 160 * 1_048_576 }

@@ -3,7 +3,7 @@ import { type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
 import { BulkLauncher } from './bulk.js'
-import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
+import { InFlightCounter, RateGate, StopReason } from './flow.js'
 import { turnPollMs } from './journal/answers.js'
 import {
   cutAt,
@@ -48,7 +48,9 @@ class Runner {
   readonly #launcher: Launcher
   readonly #checkpoint: DurabilityCheckpoint
   readonly #rateGate: RateGate
-  readonly #rowBatches: Queue<RowBatch>
+  /** How many batches of rows may be read that are not written yet. */
+  readonly #ahead: number
+  #isWritable = true
   readonly #batchSize: number
   #launched = 0
   /** Ordinal of the first row without an answer. */
@@ -67,7 +69,7 @@ class Runner {
     this.#batchSize = batch.together
       ? requestsPerBatch * batch.together.most
       : Math.min(largestBatch, concurrency)
-    this.#rowBatches = new Queue(Math.ceil((2 * concurrency) / this.#batchSize) + 1)
+    this.#ahead = Math.ceil((2 * concurrency) / this.#batchSize) + 1
     const stopReason = new StopReason(batch.explainStop)
     this.#stopReason = stopReason
     this.#rateGate = new RateGate(batch.time, stopReason.signal, () => this.#showProgress())
@@ -90,7 +92,7 @@ class Runner {
     const interrupted = () => signal && this.#stopReason.interrupt(signal)
     if (signal?.aborted) interrupted()
     signal?.addEventListener('abort', interrupted)
-    await Promise.all([this.#send(), this.#write()])
+    await this.#process()
     await this.#checkpoint.reported().catch((error: unknown) => this.#stopReason.fail(error))
     signal?.removeEventListener('abort', interrupted)
     const complete = await this.#close()
@@ -120,14 +122,19 @@ class Runner {
     return isFault || (signal.aborted && this.#launched >= this.batch.journal.answeredUpTo)
   }
 
-  async #send(): Promise<void> {
+  /** Sends the rows, and writes them in their order. */
+  async #process(): Promise<void> {
+    let written = Promise.resolve()
+    const open: Promise<void>[] = []
     try {
       for await (const rows of inPortions(this.batch.table.rows(), this.#batchSize)) {
         if (this.#isOver) return
         const rowBatch = new RowBatch(rows, this.#launched, (state) => {
           if (state.outcome) this.#tally.noted(state, state.outcome)
         })
-        await this.#rowBatches.put(rowBatch)
+        if (open.length >= this.#ahead) await open.shift()
+        written = written.then(() => this.#write(rowBatch))
+        open.push(written)
         this.#launched += rowBatch.states.length
         await this.#launcher.launch(rowBatch)
       }
@@ -135,40 +142,35 @@ class Runner {
     } catch (error) {
       this.#stopReason.fail(error)
     } finally {
-      this.#rowBatches.end()
+      await written
     }
   }
 
-  async #write(): Promise<void> {
-    const { writer } = this.batch
-    let writable = true
-    for (let rowBatch = await this.#rowBatches.first(); rowBatch; rowBatch = await this.#rowBatches.first()) {
-      await rowBatch.settled
-      await this.#journalWriter.kept().catch((error: unknown) => this.#stopReason.fail(error))
-      let rows = rowBatch.states.flatMap(outputRow)
-      try {
-        rows = await withoutSuppressed(this.batch, rows)
-        if (writable && rows.length > 0) {
-          await writer.write(rows)
-          for (const row of rows) this.#tally.add(row)
-          for (const { outcome, leftOut } of rowBatch.states)
-            if (outcome && outcome.answer.status !== 'invalid') this.#tally.addLeftOut(leftOut)
-        }
-      } catch (error) {
-        writable = false
-        this.#stopReason.fail(error)
+  async #write(rowBatch: RowBatch): Promise<void> {
+    await rowBatch.settled
+    await this.#journalWriter.kept().catch((error: unknown) => this.#stopReason.fail(error))
+    let rows = rowBatch.states.flatMap(outputRow)
+    try {
+      rows = await withoutSuppressed(this.batch, rows)
+      if (this.#isWritable && rows.length > 0) {
+        await this.batch.writer.write(rows)
+        for (const row of rows) this.#tally.add(row)
+        for (const { outcome, leftOut } of rowBatch.states)
+          if (outcome && outcome.answer.status !== 'invalid') this.#tally.addLeftOut(leftOut)
       }
-      for (const state of rowBatch.states) {
-        this.#tally.passed(state)
-        if (state.outcome) this.#tally.spend(state.outcome)
-      }
-      this.#unwritten += writable ? rowBatch.states.length - rows.length : rowBatch.states.length
-      await this.#noteWritten(rowBatch).catch((error: unknown) => this.#stopReason.fail(error))
-      // Not earlier: until an answer is recorded, equal rows find it here.
-      this.#launcher.retire(rowBatch)
-      this.#rowBatches.drop()
-      this.#showProgress()
+    } catch (error) {
+      this.#isWritable = false
+      this.#stopReason.fail(error)
     }
+    for (const state of rowBatch.states) {
+      this.#tally.passed(state)
+      if (state.outcome) this.#tally.spend(state.outcome)
+    }
+    this.#unwritten += this.#isWritable ? rowBatch.states.length - rows.length : rowBatch.states.length
+    await this.#noteWritten(rowBatch).catch((error: unknown) => this.#stopReason.fail(error))
+    // Not earlier: until an answer is recorded, equal rows find it here.
+    this.#launcher.retire(rowBatch)
+    this.#showProgress()
   }
 
   /** Reports recorded rows, so that targets need not keep their replies; not where the journal failed. */

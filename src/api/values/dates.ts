@@ -1,3 +1,6 @@
+/** Milliseconds of a day in UTC. */
+export const dayMs = 86_400_000
+
 /** Returns a date such as 2026-02-28 as 00:00 UTC in milliseconds; `undefined` when there is no such day. */
 export function dayOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined

@@ -1,4 +1,5 @@
 import type { Headcount, JobFilters, JobPosting, PersonQuery } from '../../api/ports/ports.js'
+import { dayMs } from '../../api/values/dates.js'
 import {
   boundInteger,
   boundText,
@@ -30,8 +31,6 @@ import type { StoredJob } from '../records/jobs.js'
 import { type CompanyMatch, onlyOne, type StoredAccount, toAccount } from '../records/match-company.js'
 import { type FoundPerson, type StoredPerson, selectPeople } from '../records/person.js'
 import { isGeneratedId } from '../records/write-person.js'
-
-const dayMs = 86_400_000
 
 /** Returns a company's newest matching jobs, at most `limit`, and how many match. */
 export async function findJobs(

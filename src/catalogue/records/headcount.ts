@@ -1,5 +1,6 @@
 import type { Ids } from '../../api/ports/ports.js'
 import { companySizes } from '../../api/schemas/enumerations.js'
+import { dayMs } from '../../api/values/dates.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
@@ -72,8 +73,6 @@ interface DatedHeadcount {
 
 /** Maximum distance between a day and the entry that is used for it, in days. */
 const maxDistanceDays = 31
-const dayMs = 86_400_000
-
 /** Returns the headcount `months` before the newest entry; null when there is none near that day. Oldest entry first. */
 export function findHeadcountBefore(entries: readonly DatedHeadcount[], months: number): number | null {
   const then = new Date(entries.at(-1)?.date ?? Number.NaN)

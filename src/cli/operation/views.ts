@@ -1,6 +1,7 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
+import { dayMs } from '../../api/values/dates.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
 import type { Context } from '../context/context.js'
@@ -13,8 +14,6 @@ import { formatCredits, type Look } from '../output/text.js'
 import { callOnce, everyPage, reportRefusal } from './call.js'
 import { resolveListName } from './filter-names.js'
 import type { OperationRequest } from './request.js'
-
-const dayMs = 86_400_000
 
 /** Credits consumed on a day (UTC). */
 interface DayCredits {

@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path'
 import { styleText } from 'node:util'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
+import { dayMs } from '../../api/values/dates.js'
 import { escapeControls } from '../../api/values/json.js'
 import type { LeftOutValues } from '../../csv/names.js'
 import type { Context, Streams } from '../context/context.js'
@@ -171,8 +172,6 @@ export function duration(seconds: number): string {
   if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
   return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
 }
-
-const dayMs = 86_400_000
 
 /** Returns a moment for a person: on a terminal as `3 min ago` or `in 42 s`, beyond a week as its day; else in ISO. */
 export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTerminal' | 'now'>): string {

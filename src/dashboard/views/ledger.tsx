@@ -1,12 +1,11 @@
 import { commandOf } from '../../api/operations/table.js'
-import { dayOf } from '../../api/values/dates.js'
+import { dayMs, dayOf } from '../../api/values/dates.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
 import { Empty, formatNumber, Input, pathOf, Section, Table, Tabs, Time } from '../page/elements.js'
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
-const dayMs = 86_400_000
 /** Days that are summed unless others are chosen. */
 const usualDays = 30
 const pageSize = 50

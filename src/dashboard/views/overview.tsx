@@ -1,4 +1,5 @@
 import { commandOf } from '../../api/operations/table.js'
+import { dayMs } from '../../api/values/dates.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
 import { describeFaults } from '../../engine/tables/faults.js'
@@ -17,7 +18,6 @@ import {
 } from '../page/elements.js'
 import type { DashboardPorts, Html, ListedRun, View } from '../page/view.js'
 
-const dayMs = 86_400_000
 const chartDays = 30
 
 /** The first view: what is left, what was spent, what is running and what needs attention. */

@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
+import { dayMs } from '../../api/values/dates.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import {
   addRow,
@@ -279,7 +280,6 @@ SELECT coalesce(sum(amount), 0) AS credits FROM movements
 WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?`
 const consumedOfMemberSql = `${consumedSql} AND member_id = ?`
 
-const dayMs = 86_400_000
 const groupingSql = {
   day: `created_at / ${dayMs}`,
   operation: "coalesce(operation, '')",

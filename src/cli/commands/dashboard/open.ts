@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import type { Caller } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
+import { dayMs } from '../../../api/values/dates.js'
 import { once } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
@@ -90,8 +91,6 @@ export async function openDashboard(
     onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`),
   })
 }
-
-const dayMs = 86_400_000
 
 /** Most sums that are remembered. Each range of days that is asked for has its own. */
 const mostSums = 50

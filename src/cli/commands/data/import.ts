@@ -5,6 +5,7 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument } from 'commander'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { dayMs } from '../../../api/values/dates.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ImportReport } from '../../../catalogue/import/import.js'
 import {
@@ -404,8 +405,6 @@ const size = optionRows({
   people: ['<n>', 'how many people (default: 5,000)', whole],
   seed: ['<n>', 'a different number makes different data (default: 1)', whole],
 })
-
-const dayMs = 86_400_000
 
 /** Loads a sample into the catalogue; its newest dates are of today. Returns the number of its records, by kind. */
 export async function addSample(context: Context, asked: OptionsOf<typeof size>): Promise<object> {
