@@ -14,8 +14,19 @@ import { checkJq, print, type View } from '../output/print.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf, shortenId } from '../output/text.js'
 import texts from './command-texts.json' with { type: 'json' }
-import { addGlobals, groups, layoutOption, withGlobalsOf } from './global-options.js'
-import { type HelpTopic, helpLayout, moreHelp, printPaged, toSentence, withMore, wrapText } from './help.js'
+import {
+  addGlobals,
+  groups,
+  type HelpTopic,
+  helpLayout,
+  layoutOption,
+  moreHelp,
+  printPaged,
+  toSentence,
+  withGlobalsOf,
+  withMore,
+  wrapText,
+} from './global-options.js'
 import { type OptionRows, type OptionsOf, toOptions } from './values.js'
 
 export interface Invocation<Options = Readonly<Record<string, unknown>>> {

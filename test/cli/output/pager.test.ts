@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { printPaged } from '../../../src/cli/options/help.js'
+import { printPaged } from '../../../src/cli/options/global-options.js'
 import { createContext } from '../../../src/cli/target/create.js'
 import { machine, streamsOf } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
