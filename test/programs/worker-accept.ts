@@ -17,13 +17,15 @@ let transactions = 0
 const store = await openEngineDatabase(location)
 const deadly: Driver = {
   ...store,
-  transaction: async (work) => {
+  transaction: async (work, scope) => {
+    // The note of a key's first use comes at any moment.
+    if (scope === undefined) return store.transaction(work)
     const number = ++transactions
     const answer = await store.transaction(async (tx) => {
       const done = await work(tx)
       die(`in${number}`)
       return done
-    })
+    }, scope)
     die(`after${number}`)
     return answer
   },
