@@ -13,6 +13,7 @@ import { answering, command, machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { nameServer } from '../support/name-server.js'
+import { loadSample } from '../support/sample.js'
 import { fakeFile, fakeVendor } from '../support/vendors.js'
 import { connectAgent } from './agent.js'
 
@@ -21,7 +22,7 @@ const toolOf = (id: string) => id.replace('.', '_')
 
 describe('prospect mcp', () => {
   const filled = perFile(machine)
-  beforeAll(() => filled.json('init', '--yes', '--sample'))
+  beforeAll(() => loadSample(filled.home))
   const here = perTest(() => {
     const copy = machine()
     cpSync(filled.home, copy.home, { recursive: true })

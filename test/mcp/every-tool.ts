@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
 import type { Machine } from '../support/command.js'
+import { loadSample } from '../support/sample.js'
 
 /** Operations whose work others read, before all others; those that delete come last. */
 const rankOf = (id: string): number =>
@@ -15,7 +16,7 @@ const rankOf = (id: string): number =>
 
 /** Fills a machine with what the calls of all tools need. */
 export async function readyForTools(here: Machine): Promise<void> {
-  await here.json('init', '--yes', '--sample')
+  await loadSample(here.home)
   await here.json('engine', 'members', 'set', 'me@localhost', '--consent-personal-email')
   writeFileSync(join(here.home, 'list.csv'), 'name,domain\nAcme,acme-robotics.example\nOther,other.example\n')
 }
