@@ -71,10 +71,16 @@ export function chargeScript(statements) {
   const reads = statements.slice(1 + locks.length, insert)
   const asked = reads.map((one) => (one.includes('FROM movements') ? `${one} \\gset` : `${one};`))
   const ends = [follows(statements[insert]), ...statements.slice(insert + 1)]
-  return [...together([begin, ...locks]), ...asked, ...together(ends), ''].join('\n').replaceAll('\n\t', ' ')
+  return [...bulkRequests([begin, ...locks]), ...asked, ...bulkRequests(ends), '']
+    .join('\n')
+    .replaceAll('\n\t', ' ')
 }
 
-const together = (statements) => ['\\startpipeline', ...statements.map((one) => `${one};`), '\\endpipeline']
+const bulkRequests = (statements) => [
+  '\\startpipeline',
+  ...statements.map((one) => `${one};`),
+  '\\endpipeline',
+]
 
 /** A movement that was logged, behind the last one there is. */
 function follows(insert) {

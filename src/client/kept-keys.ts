@@ -3,7 +3,7 @@ import { ConnectionLost, type Layer, type Reply } from '../api/calls/caller.js'
 import { creditsCharged, type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
-import { settles } from './retry.js'
+import { isConclusive } from './retry.js'
 
 /** Idempotency keys of calls without a known outcome. They outlive this process. */
 export interface KeptKeys {
@@ -92,7 +92,7 @@ function lost(error: unknown): ConnectionLost {
 /** Whether the outcome of a call and of the earlier attempt under its key are known. */
 export function isKnown(ended: Reply | ConnectionLost, again: boolean): boolean {
   if (ended.unknown) return false
-  return !again || (!(ended instanceof ConnectionLost) && settles(ended))
+  return !again || (!(ended instanceof ConnectionLost) && isConclusive(ended))
 }
 
 /** SHA-256 of JSON with sorted fields. */

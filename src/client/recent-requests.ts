@@ -43,7 +43,7 @@ interface Asked extends AskedSubjects {
 const recentMs = 10_000
 
 /** Requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request counts as its items. */
-const mostRecent = 32_768
+const maxRecent = 32_768
 
 const none: readonly object[] = []
 
@@ -63,7 +63,7 @@ class Generation {
   }
 
   isOver(now: number): boolean {
-    return now >= this.beganAt + recentMs || this.#subjects >= mostRecent / 2
+    return now >= this.beganAt + recentMs || this.#subjects >= maxRecent / 2
   }
 
   /** Returns the requests for a subject, by keys that `read` returns. */

@@ -24,7 +24,15 @@ import {
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
 import { doubted, type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
-import { type AttemptResult, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
+import {
+  type AttemptResult,
+  isConclusive,
+  isOutcomeUnknown,
+  isRead,
+  maxAttempts,
+  Outage,
+  pauseAfter,
+} from './retry.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
 export interface RemoteOptions {
@@ -127,7 +135,7 @@ interface Server {
   readonly recent: RecentRequests
 }
 
-const usualHeader = 'idempotency-key'
+const defaultHeader = 'idempotency-key'
 
 async function honours({ options, honoured }: Server): Promise<boolean> {
   if (options.idempotency === undefined) return honoured.ask()
@@ -138,7 +146,7 @@ async function honours({ options, honoured }: Server): Promise<boolean> {
 const probeMs = 5_000
 
 /** Maximum number of probes. */
-const mostProbes = 4
+const maxProbes = 4
 
 /**
  * Whether a server reports support for idempotency keys; `undefined` when it does not answer. It is not sent any key. A
@@ -147,7 +155,7 @@ const mostProbes = 4
 async function saysItHonours(connection: Connection, path: string): Promise<boolean | undefined> {
   const signal = AbortSignal.timeout(probeMs)
   let denials = 0
-  for (let probes = 0; probes < mostProbes && denials < 2 && !signal.aborted; probes++) {
+  for (let probes = 0; probes < maxProbes && denials < 2 && !signal.aborted; probes++) {
     const said = await probeOnce(connection, path, signal)
     if (said) return true
     if (said === false) denials++
@@ -166,7 +174,7 @@ async function probeOnce(
     if (fails({ status })) return undefined
     if (body.length > largeBytes) return false
     const said = JSON.parse(Buffer.from(body).toString()) as { readonly idempotency?: unknown } | null
-    return String(said?.idempotency).toLowerCase() === usualHeader
+    return String(said?.idempotency).toLowerCase() === defaultHeader
   } catch (error) {
     return error instanceof Lost ? undefined : false
   }
@@ -190,9 +198,9 @@ async function answered(
   for (let attempts = 1; ; attempts++) {
     const attempted = await attempt(server, row, { ...request, headers, recent }, call)
     outage.note(attempted)
-    open = leavesOpen(attempted) || (open && !settles(attempted))
+    open = isOutcomeUnknown(attempted) || (open && !isConclusive(attempted))
     const repeatable =
-      isRead(row) || (leavesOpen(attempted) && attempts < mostAttempts && (await honours(server)))
+      isRead(row) || (isOutcomeUnknown(attempted) && attempts < maxAttempts && (await honours(server)))
     const now = options.clock.now()
     const pause = pauseAfter(attempted, { attempts, repeatable, random: options.random(), now })
     const goesOn = pause !== undefined && !outage.lasts && !call.signal?.aborted
@@ -223,7 +231,7 @@ function headersOf(
     'user-agent': version === undefined ? 'prospect' : `prospect/${version}`,
     ...(hasBody(row) ? { 'content-type': 'application/json' } : {}),
     ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
-    ...(key === undefined ? {} : { [idempotency ?? usualHeader]: key }),
+    ...(key === undefined ? {} : { [idempotency ?? defaultHeader]: key }),
   }
 }
 

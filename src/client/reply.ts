@@ -2,7 +2,7 @@ import { shapeOf } from '../api/areas/shapes.js'
 import type { Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
-import { mostLevels } from '../api/operations/facts.js'
+import { maxLevels } from '../api/operations/facts.js'
 import {
   creditsCharged,
   type Operation,
@@ -146,7 +146,7 @@ function pickForm(
 }
 
 /** Maximum number of values in an answer, those inside of others included. */
-const mostValues = 400_000
+const maxValues = 400_000
 
 function bodyOf({ body: bytes, broken, headers }: WireAnswer): Read {
   const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
@@ -154,10 +154,10 @@ function bodyOf({ body: bytes, broken, headers }: WireAnswer): Read {
   if (encoding !== 'identity') return { problem: 'with a compressed body, which was not asked for', bytes }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    const exceeded = exceededLimit(text, { depth: mostLevels, values: mostValues })
-    if (exceeded === 'depth') return { problem: `with JSON nested deeper than ${mostLevels} levels`, bytes }
+    const exceeded = exceededLimit(text, { depth: maxLevels, values: maxValues })
+    if (exceeded === 'depth') return { problem: `with JSON nested deeper than ${maxLevels} levels`, bytes }
     if (exceeded === 'values')
-      return { problem: `with more than ${mostValues.toLocaleString('en')} values`, bytes }
+      return { problem: `with more than ${maxValues.toLocaleString('en')} values`, bytes }
     return { value: parseExact(text), text, bytes }
   } catch {
     return { problem: 'with something that is not JSON', bytes }

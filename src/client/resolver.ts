@@ -30,7 +30,7 @@ const usual: ResolverOptions = {
 }
 
 /** Maximum number of failures to remember. */
-const mostFailures = 1_000
+const maxFailures = 1_000
 
 /**
  * Creates a resolver that reads the hosts file and asks the name servers itself. `dns.lookup` cannot be cancelled and
@@ -50,7 +50,7 @@ export function createResolver(given: Partial<ResolverOptions> = {}): Resolve {
     if (typeof answer !== 'string') return answer
     if (!signal?.aborted) {
       failures.delete(name)
-      const [oldest] = failures.size < mostFailures ? [] : failures.keys()
+      const [oldest] = failures.size < maxFailures ? [] : failures.keys()
       if (oldest !== undefined) failures.delete(oldest)
       failures.set(name, { code: answer, until: performance.now() + options.failureMs })
     }

@@ -4,10 +4,10 @@ import type { Operation } from '../api/operations/table.js'
 import type { Lost } from './reading.js'
 
 /** Maximum number of attempts. */
-export const mostAttempts = 4
+export const maxAttempts = 4
 
 /** A server that asks for a longer wait is not asked again; its answer is returned. */
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 const firstPauseMs = 300
 
 export type AttemptResult = Reply | Lost
@@ -20,18 +20,18 @@ export const isRead = ({ idempotent, method }: Pick<Operation, 'idempotent' | 'm
   !idempotent && method !== 'DELETE'
 
 /** Whether an attempt left open that the work was done. */
-export const leavesOpen = (attempted: AttemptResult): boolean =>
-  'status' in attempted ? retry.leavesOpen(attempted) : attempted.sent
+export const isOutcomeUnknown = (attempted: AttemptResult): boolean =>
+  'status' in attempted ? retry.isOutcomeUnknown(attempted) : attempted.sent
 
 /** Whether an attempt settles the outcome of earlier ones under the same key. */
-export const settles = (attempted: AttemptResult): boolean =>
-  'status' in attempted && retry.settlesEarlier(attempted)
+export const isConclusive = (attempted: AttemptResult): boolean =>
+  'status' in attempted && retry.concludesEarlier(attempted)
 
 /** Whether the same request may succeed shortly after. */
-const isPassing = (attempted: AttemptResult): boolean =>
+const isRetryable = (attempted: AttemptResult): boolean =>
   'status' in attempted
-    ? retry.leavesOpen(attempted) || retry.isInProgress(attempted)
-    : retry.lossPasses(attempted)
+    ? retry.isOutcomeUnknown(attempted) || retry.isInProgress(attempted)
+    : retry.isRetryableLoss(attempted)
 
 /** What decides whether there is another attempt. */
 export interface Circumstances {
@@ -53,16 +53,16 @@ export function pauseAfter(
   attempted: AttemptResult,
   { attempts, repeatable, random, now }: Circumstances,
 ): number | undefined {
-  if (attempts >= mostAttempts || !isPassing(attempted)) return undefined
-  if (leavesOpen(attempted) && !repeatable) return undefined
+  if (attempts >= maxAttempts || !isRetryable(attempted)) return undefined
+  if (isOutcomeUnknown(attempted) && !repeatable) return undefined
   const doubled = firstPauseMs * 2 ** (attempts - 1)
   const asked = 'status' in attempted ? (retryAfterMs(attempted.headers['retry-after'], now) ?? 0) : 0
-  if (asked > longestPauseMs) return undefined
+  if (asked > maxPauseMs) return undefined
   return Math.max(asked, Math.round(doubled * (0.5 + random / 2)))
 }
 
 /** This many failures in a row mean that the server is down. */
-const mostInARow = 10
+const maxInARow = 10
 
 /**
  * Counts the failures of a server over all calls. While it is down every call is sent once, so that retries add no
@@ -73,11 +73,11 @@ export class Outage {
 
   note(attempted: AttemptResult): void {
     // A doubted answer comes from a server that answers.
-    const isFailure = isPassing(attempted) && !('status' in attempted && attempted.isDoubted)
+    const isFailure = isRetryable(attempted) && !('status' in attempted && attempted.isDoubted)
     this.#failures = isFailure ? this.#failures + 1 : 0
   }
 
   get lasts(): boolean {
-    return this.#failures >= mostInARow
+    return this.#failures >= maxInARow
   }
 }

@@ -193,7 +193,7 @@ export type SendOutcome = Omit<DeliveryResult, 'ms'>
 
 type DeliveryAnswer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 
-const longestWaitMs = 86_400_000
+const maxWaitMs = 86_400_000
 
 /** Returns the meaning of an answer, which only depends on its status. `now` is real time. */
 export function outcomeOf({ statusCode: status, headers }: DeliveryAnswer, now: number): SendOutcome {
@@ -207,7 +207,7 @@ export function outcomeOf({ statusCode: status, headers }: DeliveryAnswer, now: 
 
 function waitOf(header: string | string[] | undefined, now: number): number | undefined {
   const waitMs = retryAfterMs(Array.isArray(header) ? header[0] : header, now)
-  return waitMs === undefined ? undefined : Math.min(waitMs, longestWaitMs)
+  return waitMs === undefined ? undefined : Math.min(waitMs, maxWaitMs)
 }
 
 /**

@@ -152,12 +152,12 @@ function toRefusal(
 }
 
 /** Maximum size of a form, in bytes. */
-const mostBytes = 1_048_576
+const maxBytes = 1_048_576
 
 async function readFields(request: Request): Promise<Fields> {
   if (!/^application\/json\b/.test(request.headers.get('content-type') ?? ''))
     throw refused(415, 'The fields of a form are sent as JSON.')
-  const bytes = await readBody(request, mostBytes)
+  const bytes = await readBody(request, maxBytes)
   try {
     const fields = JSON.parse(Buffer.from(bytes).toString()) as unknown
     if (typeof fields !== 'object' || fields === null) throw new SyntaxError()
@@ -287,7 +287,7 @@ interface Admitted {
 }
 
 /** How many browsers are admitted at most; the oldest is forgotten. */
-const mostSessions = 50
+const maxSessions = 50
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -313,7 +313,7 @@ function createSessions(random: (size: number) => Uint8Array) {
       const [cookie, token] = [makeToken(), makeToken()]
       sessions.set(digest(cookie), digest(token))
       for (const oldest of sessions.keys()) {
-        if (sessions.size <= mostSessions) break
+        if (sessions.size <= maxSessions) break
         sessions.delete(oldest)
       }
       return { cookie, token }

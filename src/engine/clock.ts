@@ -104,10 +104,10 @@ export function nextRenewal(createdAt: number, after: number): number {
 export const sharedClock = ({ aheadMs }: Pick<Driver, 'aheadMs'>, clock: Clock): Clock =>
   aheadMs ? { now: () => clock.now() + aheadMs() } : clock
 
-const usualLeaseMs = 30_000
+const defaultLeaseMs = 30_000
 
 /** Returns how long a lease lasts without a heartbeat, in real time. */
-export const leaseMsOf = ({ leaseMs = usualLeaseMs }: { readonly leaseMs?: number }): number => leaseMs
+export const leaseMsOf = ({ leaseMs = defaultLeaseMs }: { readonly leaseMs?: number }): number => leaseMs
 
 /** Renews work from time to time. A missed heartbeat is no failure: the fencing token decides what is stored. */
 export const startHeartbeat = (everyMs: number, beat: () => Promise<unknown>): NodeJS.Timeout =>

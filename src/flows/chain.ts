@@ -75,7 +75,7 @@ export interface StageContext {
   /** Real time before which no answer was given that is taken. */
   readonly notBefore: number
   /** Their budget. */
-  readonly together: { readonly credits: number; readonly runs: number[] } | undefined
+  readonly sharedBudget: { readonly credits: number; readonly runs: number[] } | undefined
   /** Their calls under way. */
   readonly underWay: { calls: number }
   sleep(ms: number, signal: AbortSignal): Promise<void>
@@ -114,8 +114,8 @@ export async function openStage(
   leftOut: ((input: Input) => boolean) | undefined,
   custom: Caller | undefined,
 ): Promise<Stage> {
-  const { records, together, notBefore, underWay } = context
-  await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
+  const { records, sharedBudget, notBefore, underWay } = context
+  await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   const suppressor = await ports.target.suppressor()
   const { header, lookup } =
     step.kind === 'lookup'
@@ -123,9 +123,9 @@ export async function openStage(
       : customLookup(step, suppressor)
   const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
   const same = await context.findSame(identity)
-  const batch = { request, records, identity, known: same, notBefore, input, together }
+  const batch = { request, records, identity, known: same, notBefore, input, sharedBudget }
   const { run, journal, target } = await openJournal(ports, batch, 0, { path: null, files: [] })
-  together?.runs.push(run.number)
+  sharedBudget?.runs.push(run.number)
   const bulk = step.kind === 'lookup' ? await ports.target.bulk(run.id) : undefined
   const isImport = step.kind === 'lookup' && step.operation.starts === 'import'
   const concurrency = request.choices.concurrency ?? (isImport ? importsAtOnce : lookupsAtOnce)
@@ -149,7 +149,7 @@ export async function openStage(
       ...lookup,
       ...target,
       caller: counted,
-      ...(bulk ? { together: bulk } : {}),
+      ...(bulk ? { sharedBudget: bulk } : {}),
       // An import can take long; a signal ends waiting for what it finds.
       ...(isImport ? { callOptions: { ...target.callOptions, signal: context.signal } } : {}),
       concurrency: workers?.concurrency ?? concurrency,

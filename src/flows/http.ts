@@ -95,7 +95,7 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
 }
 
 /** How often a request with rows is sent again that the address could not take. */
-const mostTries = 5
+const maxTries = 5
 
 /** Creates an output that sends rows to an address, so many in a request, each request under a key of its own. */
 export function httpOutput(
@@ -119,7 +119,7 @@ export function httpOutput(
       if (!('error' in answer) && answer.status >= 200 && answer.status < 300) return
       const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
       const isFinal = 'error' in answer ? answer.isRefused : !passes(answer)
-      if (isFinal || tries === mostTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
+      if (isFinal || tries === maxTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
       const seconds = 'error' in answer ? Number.NaN : Number(answer.retryAfter)
       await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries)
     }

@@ -43,7 +43,7 @@ export interface SendPorts {
 }
 
 /** The most companies of a list. */
-const mostListed = 100_000
+const maxListed = 100_000
 
 /** Opens the outputs of a flow before anything is paid for. `folder` is that of its file. */
 export async function openOutputs(
@@ -152,8 +152,8 @@ function listOutput({ createList }: SendPorts, name: string, flow: () => string,
         if (key === '{}' || seen.has(key)) continue
         seen.add(key)
         companies.push(company)
-        if (companies.length > mostListed)
-          throw new Refusal('run.too_many_items', { path: name, max: mostListed })
+        if (companies.length > maxListed)
+          throw new Refusal('run.too_many_items', { path: name, max: maxListed })
       }
     },
     finish: async () => {

@@ -7,9 +7,9 @@ import type { LookupStep, Step } from './read.js'
 
 /** A number that is not certain: the least, the one to expect, and the most. */
 export interface Range {
-  readonly least: number
+  readonly min: number
   readonly expected: number
-  readonly most: number
+  readonly max: number
 }
 
 /** What a step of a flow is expected to take and to cost. */
@@ -36,10 +36,10 @@ const usualShares = {
 /** Rows from which on the shares of earlier runs count. */
 const enoughRows = 20
 
-const times = ({ least, expected, most }: Range, shares: readonly [number, number, number]): Range => ({
-  least: Math.floor(least * shares[0]),
+const times = ({ min, expected, max }: Range, shares: readonly [number, number, number]): Range => ({
+  min: Math.floor(min * shares[0]),
   expected: Math.round(expected * shares[1]),
-  most: Math.ceil(most * shares[2]),
+  max: Math.ceil(max * shares[2]),
 })
 
 /** Returns what a step does with rows that come to it. */
@@ -53,9 +53,8 @@ function sharesOf(
     const share = before.out / before.in
     return { shares: [share * 0.8, share, Math.min(each, share * 1.2)], fromHistory: true }
   }
-  const [least, expected, most] =
-    usualShares[step.kind === 'keep' ? 'keep' : isOfPeople ? 'people' : 'lookup']
-  return { shares: [least * each, expected * each, most * each], fromHistory: false }
+  const [min, expected, max] = usualShares[step.kind === 'keep' ? 'keep' : isOfPeople ? 'people' : 'lookup']
+  return { shares: [min * each, expected * each, max * each], fromHistory: false }
 }
 
 /** What the quote of a step is made of. */
@@ -91,13 +90,13 @@ export async function quoteFlow(
     const out = times(coming, shares)
     const own = step.kind === 'lookup' ? await factsOf({ ...step, kind: 'lookup' }) : undefined
     const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
-    const [most, expected] = [ask(coming.most), ask(coming.expected)]
+    const [max, expected] = [ask(coming.max), ask(coming.expected)]
     quotes.push({
       ...{ step: step.name, rows: coming, out, from_history: fromHistory },
       credits: {
-        least: 0,
+        min: 0,
         expected: expected?.credits.expected ?? 0,
-        most: most?.credits.max ?? 0,
+        max: max?.credits.max ?? 0,
       },
       seconds: expected ? expected.seconds : 0,
     })
@@ -112,9 +111,9 @@ function quoteStep(
   { results, remaining, defaultShare }: StepFacts,
 ): BatchQuote {
   const limit: unknown = (shape.input.shape as Shape['input']['shape']).limit?.safeParse(undefined).data
-  const most = rows * (mostCredits(operation, { limit, ...constants }) ?? 0)
+  const max = rows * (mostCredits(operation, { limit, ...constants }) ?? 0)
   const units = operation.quota === undefined ? 0 : rows * Number(constants.limit ?? 0)
-  const counted = { ...nothing, rows, unique: rows, lookups: rows, most, units, affordable: rows }
+  const counted = { ...nothing, rows, unique: rows, lookups: rows, most: max, units, affordable: rows }
   return createQuote({
     counted: { ...counted, invalidReasons: [], leftOut: [] },
     ...{ results, defaultShare, windows: remaining.windows },

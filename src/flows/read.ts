@@ -401,7 +401,7 @@ class Reader {
     const ending = () => known.find((one) => one.endsWith(`.${name}`) || one.endsWith(`_${name}`))
     this.#add(this.#placeOf(path), 'unknown', {
       ...{ what, name, near: meant ?? nearest(name, known) ?? ending() },
-      known: known.slice(0, mostNamed),
+      known: known.slice(0, maxNamed),
     })
   }
 
@@ -452,7 +452,7 @@ const isCommand = (id: string, name: string): boolean =>
   operations().some((row) => row.id === id && row.command.replaceAll(' ', '.') === name)
 
 /** Most names that a sentence lists. */
-const mostNamed = 40
+const maxNamed = 40
 
 const typeNames: Readonly<Record<string, string>> = {
   ...{ string: 'text', array: 'a list', object: 'an object', record: 'an object', int: 'a whole number' },

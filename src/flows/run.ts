@@ -117,15 +117,15 @@ export async function runFlow(
   const workspace = await ports.target.workspace()
   const notBefore = await ports.target.answersFrom()
   const identify = (parts: readonly unknown[], operation: string): RunIdentity => {
-    const knownBy = digestOf([flow.name, path, workspace, ...parts])
-    const named = { target, engine, formerly: formerly.map((one) => ({ ...one, knownBy })) }
-    return { ...named, knownBy, operation, workspace, file: path, fileHash: '' }
+    const identityKey = digestOf([flow.name, path, workspace, ...parts])
+    const named = { target, engine, formerly: formerly.map((one) => ({ ...one, identityKey })) }
+    return { ...named, identityKey, operation, workspace, file: path, fileHash: '' }
   }
   const findSame = (identity: RunIdentity) => findRecorded(records, identity, asked.fresh, notBefore)
   const lists = await openKnownLists(ports, flow.skipKnown)
   const content = [await contentOf(asked), lists?.fingerprint]
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
-  await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
+  await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   const same = await findSame(identity)
   // What the last run had is left out, so that it is not written again.
   const known = since && same?.status === 'finished' ? undefined : same
@@ -145,9 +145,9 @@ export async function runFlow(
   const record = await beginRecord(ports, asked, identity, known, records, outputs.files)
   ports.onBegin(record.id)
   const { credits } = flow.budget
-  const together = credits === undefined ? undefined : { credits, runs: [] as number[] }
+  const sharedBudget = credits === undefined ? undefined : { credits, runs: [] as number[] }
   const context = {
-    ...{ records, findSame, notBefore, together, underWay: { calls: 0 } },
+    ...{ records, findSame, notBefore, sharedBudget, underWay: { calls: 0 } },
     ...{ sleep: ports.sleep, signal: stop.signal },
   }
   const earlier = since && (await openPastLookups(records, flow.name, record))
@@ -172,7 +172,7 @@ export async function runFlow(
       ...{ flow: flow.name, steps: chain.counts, written: outputs.written, stopped },
       globals: asked.targetOptions,
     }
-    const own = { number: record.number, fence: records.locks.fenceOf(identity.knownBy) }
+    const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
     const values = [status, outputs.written, records.now(), toJson(saved)]
     await records.database.transaction(
       (connection) =>

@@ -3,7 +3,7 @@ import { shapeOf } from '../api/areas/shapes.js'
 import type { Input, ReadRequest } from '../api/calls/caller.js'
 import { ApiError, type Details, type ErrorCode } from '../api/calls/errors.js'
 import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
-import { type BodyLimits, largeBytes, mostLevels, usualBody } from '../api/operations/facts.js'
+import { type BodyLimits, largeBytes, maxLevels, usualBody } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { fingerprintOf, validate, withoutBlanks } from '../api/validation/validate.js'
 import { exceededLimit, hazardIn, isTooLarge, parseExact, toJson } from '../api/values/json.js'
@@ -61,21 +61,21 @@ export function parseObject(bytes: Uint8Array, limits: Pick<BodyLimits, 'values'
   const value = parseJson(bytes, limits)
   if (typeof value !== 'object' || value === null || Array.isArray(value) || isTooLarge(value))
     throw refused('The request body must be a JSON object')
-  if (Object.keys(value).length > mostFields)
-    throw refused(`The request body has more than ${mostFields} fields`)
+  if (Object.keys(value).length > maxFields)
+    throw refused(`The request body has more than ${maxFields} fields`)
   const hazard = hazardIn(value)
   if (hazard !== undefined) throw refused(hazard)
   return value as Input
 }
 
 /** Maximum number of fields of a request, of which each is looked at on its own. */
-const mostFields = 1_000
+const maxFields = 1_000
 
 /** Parses bytes as JSON, or refuses: not UTF-8, nested too deep or invalid (400), or with too many values (413). */
 export function parseJson(bytes: Uint8Array, { values }: Pick<BodyLimits, 'values'>): unknown {
   const text = textOf(bytes)
-  const exceeded = exceededLimit(text, { depth: mostLevels, values })
-  if (exceeded === 'depth') throw refused(`The request body is nested deeper than ${mostLevels} levels`)
+  const exceeded = exceededLimit(text, { depth: maxLevels, values })
+  if (exceeded === 'depth') throw refused(`The request body is nested deeper than ${maxLevels} levels`)
   if (exceeded === 'values') throw new ApiError('too_many_values', { limit: values })
   try {
     return parseExact(text)

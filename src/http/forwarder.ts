@@ -96,7 +96,7 @@ function createWakeUp(sleep: ForwarderOptions['sleep']) {
   }
 }
 
-const patienceMs = 15_000
+const timeoutMs = 15_000
 
 /**
  * Sends a copy of a delivery to an address once, with the same body and headers, in at most 15 s. A redirect is a
@@ -107,7 +107,7 @@ export async function passOn(
   { headers, body }: Pick<ReceivedDelivery, 'headers' | 'body'>,
   signal?: AbortSignal,
 ): Promise<Passed> {
-  const timeout = AbortSignal.timeout(patienceMs)
+  const timeout = AbortSignal.timeout(timeoutMs)
   try {
     const response = await fetch(target, {
       method: 'POST',

@@ -29,7 +29,7 @@ export interface HandlerOptions {
   /** Version of the program, for `/health`. */
   readonly version: string
   /** The server behind this one, for `/health`. */
-  readonly behind?: object | undefined
+  readonly upstream?: object | undefined
   /** Rejects while requests cannot be answered, for `/ready`. Without it the server is always ready. */
   readonly ready?: (() => Promise<unknown>) | undefined
   /** Creates the document at `/openapi.json`; called once. */
@@ -80,19 +80,20 @@ function operationAnswer(operation: Operation, serving: Serving): Route['answer'
       const options = callOptions(request)
       const reply = caller.answerRequest
         ? await caller.answerRequest(id, read, options)
-        : await caller.call(id, (await read(strangerTo(options))).input, options)
+        : await caller.call(id, (await read(readerFor(options))).input, options)
       return respond(names && !reply.wire ? renamed(reply, names) : reply)
     } catch (thrown) {
-      if (!isTold(thrown)) report?.(thrown)
+      if (!isReported(thrown)) report?.(thrown)
       return refuse(asApiError(thrown), operation)
     }
   }
 }
 
 /** Where keys are not checked, large bodies are counted by the key that they came with. */
-const strangerTo = ({ apiKey = '' }: CallOptions): InputReader => ({ owner: apiKey, validates: false })
+const readerFor = ({ apiKey = '' }: CallOptions): InputReader => ({ owner: apiKey, validates: false })
 
-const isTold = (thrown: unknown): boolean => thrown instanceof ApiError || thrown instanceof ConnectionLost
+const isReported = (thrown: unknown): boolean =>
+  thrown instanceof ApiError || thrown instanceof ConnectionLost
 
 const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
   ...reply,
@@ -142,11 +143,11 @@ function queryFields(query: string): Record<string, unknown> {
   return Object.fromEntries(fields)
 }
 
-function ownRoutes({ caller, version, behind, ready, document, report }: HandlerOptions): Route[] {
+function ownRoutes({ caller, version, upstream, ready, document, report }: HandlerOptions): Route[] {
   // Keys that the server behind does not support are not supported here.
   const health = async () => {
     const honours = (await caller.supportsIdempotency?.()) ?? true
-    return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...behind }
+    return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...upstream }
   }
   // Written once, because anybody may ask for it without a key.
   let written: Promise<Uint8Array<ArrayBuffer>> | undefined

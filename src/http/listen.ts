@@ -24,7 +24,7 @@ export interface Timing {
 }
 
 /** The timing of every server but those of tests. */
-export const usualTiming: Timing = {
+export const defaultTiming: Timing = {
   headersMs: 10_000,
   requestMs: 15_000,
   keepAliveMs: 10_000,
@@ -65,7 +65,7 @@ export interface Listening {
 /** Serves a fetch-shaped handler on a socket, behind the guard and the limits on size and time. Throws a Refusal where it cannot. */
 export async function listen(options: ListenOptions): Promise<Listening> {
   if (!options.public && !isLoopback(options.host)) throw notPublic(options.host)
-  const timing = options.timing ?? usualTiming
+  const timing = options.timing ?? defaultTiming
   const server = makeServer(timing, options.maxConnections ?? 1_000)
   const { address, port } = await bind(server, options)
   if (!options.public && !isLoopback(address)) {

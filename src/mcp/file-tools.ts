@@ -245,7 +245,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     loose({
       flow: z.string(),
       steps: z.array(z.looseObject({})),
-      credits: z.object({ least: z.number(), expected: z.number(), most: z.number() }),
+      credits: z.object({ min: z.number(), expected: z.number(), max: z.number() }),
       balance: z.number().nullable(),
     }),
     reads,

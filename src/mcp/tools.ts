@@ -39,7 +39,7 @@ export const toolName = (id: OperationId): string => id.replace('.', '_')
 const waitMs = 30_000
 
 /** Most records of accepted work in an answer. */
-const mostRecords = 100
+const maxRecords = 100
 
 /**
  * Returns the tools of the operation table. Where the target is a server, their schemas let its answers differ: a client must
@@ -166,7 +166,7 @@ function acceptedShape() {
     records: z
       .array(z.record(z.string(), z.unknown()))
       .optional()
-      .describe(`What was found, at most ${mostRecords} records`),
+      .describe(`What was found, at most ${maxRecords} records`),
     total: z.int().optional().describe('How many records were found'),
     next: z.string().optional().describe('The tool that has the rest, or the result later'),
   })
@@ -191,7 +191,7 @@ async function callAndWait(
   const body = resultOf(await started.ended)
   const records = Array.isArray(body) ? body : [body]
   return {
-    ...{ status: 'finished', id, records: records.slice(0, mostRecords), total: records.length },
-    ...(records.length > mostRecords ? { next: `Call ${readerOf(row)} with this id for the others.` } : {}),
+    ...{ status: 'finished', id, records: records.slice(0, maxRecords), total: records.length },
+    ...(records.length > maxRecords ? { next: `Call ${readerOf(row)} with this id for the others.` } : {}),
   }
 }

@@ -223,7 +223,7 @@ export const providerJsonSchema = () => ({
 /** Names that stand for what is built in. */
 const builtIn = ['catalogue', 'pattern', 'mx']
 
-const mostBytes = 256 * 1_024
+const maxBytes = 256 * 1_024
 
 /** What is wrong, and where: below a place of the file. */
 type Refuse = (problem: string, at: Path, details?: Readonly<Record<string, unknown>>) => never
@@ -237,8 +237,8 @@ export interface ReadProvider {
 
 /** Reads a provider file, YAML or JSON. Throws a Refusal with the line and column of what is wrong. */
 export async function readProvider(text: string, name: string): Promise<ReadProvider> {
-  if (Buffer.byteLength(text) > mostBytes)
-    throw new Refusal('provider.file', { path: name, problem: 'too_long', max: mostBytes })
+  if (Buffer.byteLength(text) > maxBytes)
+    throw new Refusal('provider.file', { path: name, problem: 'too_long', max: maxBytes })
   const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })

@@ -4,7 +4,7 @@ import { Resolver } from 'node:dns/promises'
 export type CheckMail = (email: string) => Promise<'role' | 'disposable' | 'no_mx' | undefined>
 
 const keptMs = 86_400_000
-const mostKept = 50_000
+const maxKept = 50_000
 
 /** Creates what checks addresses without writing to them. `servers` are name servers; by default those of the system. */
 export function createMailCheck(servers?: readonly string[], now = () => Date.now()): CheckMail {
@@ -22,7 +22,7 @@ export function createMailCheck(servers?: readonly string[], now = () => Date.no
     if (!entry || entry.until <= now()) {
       const hasMail = asksForMail(domain, servers)
       entry = { hasMail, until: now() + keptMs }
-      if (known.size >= mostKept) known.clear()
+      if (known.size >= maxKept) known.clear()
       known.set(domain, entry)
       // A server that does not answer is asked again.
       if ((await hasMail) === undefined) known.delete(domain)

@@ -82,9 +82,9 @@ type Step = Ended | 'again' | 'submitted' | 'taken'
 
 const knownMs = 1_000
 /** How soon a call of another process is looked at, and how often at most. */
-const [lookMs, longestLookMs] = [100, 1_000]
+const [lookMs, maxLookMs] = [100, 1_000]
 /** Most repetitions of a request that the vendor put off. */
-const mostAgain = 30
+const maxAgain = 30
 /** How long a provider without credits, or with an invalid key, is left alone. */
 const pauseMs = 3_600_000
 /** How much longer than its answer may take a call is believed to be under way. */
@@ -92,7 +92,7 @@ const leaseMarginMs = 5_000
 /** How long a batch waits for more rows. */
 const gatherMs = 30
 /** As many as there are connections: the rates decide. */
-const usualConcurrency = 64
+const defaultConcurrency = 64
 
 /** What opening vendors needs. `servers` are name servers; by default those of the system. */
 type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
@@ -226,7 +226,7 @@ class VendorDesk implements Vendors {
       const known = call && (await this.#recorded(question, call, now))
       if (known === 'wait') {
         await this.ports.sleep(waitMs)
-        waitMs = Math.min(2 * waitMs, longestLookMs)
+        waitMs = Math.min(2 * waitMs, maxLookMs)
         continue
       }
       if (known) return known
@@ -236,7 +236,7 @@ class VendorDesk implements Vendors {
       // Another process has it, or the vendor: the store says what comes of it.
       if (step === 'taken' || step === 'submitted') continue
       if (step !== 'again' && step !== undefined) return step
-      if (++again > mostAgain) return { is: 'skipped', why: 'rate_limited' }
+      if (++again > maxAgain) return { is: 'skipped', why: 'rate_limited' }
     }
   }
 
@@ -570,7 +570,7 @@ class VendorDesk implements Vendors {
   #limit({ key, loaded }: Question): LimitFunction {
     const name = `${key.workspaceId} ${key.provider}`
     const known =
-      this.#limits.get(name) ?? pLimit(loaded.compiled.file.limits?.concurrent ?? usualConcurrency)
+      this.#limits.get(name) ?? pLimit(loaded.compiled.file.limits?.concurrent ?? defaultConcurrency)
     this.#limits.set(name, known)
     return known
   }

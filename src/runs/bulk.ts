@@ -1,6 +1,6 @@
 import { ConnectionLost, type Input, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
-import { leavesOpen, passes } from '../api/calls/retry.js'
+import { isOutcomeUnknown, passes } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
@@ -17,13 +17,13 @@ import {
   unknownAnswer,
 } from './journal/journal.js'
 import type { RowBatch, RowState } from './plan/lookup.js'
-import type { Batch, CallPorts, Together } from './ports.js'
+import type { Batch, BulkRequests, CallPorts } from './ports.js'
 
 /** Key of the row number among the custom values that a server returns with a result. */
 const mark = 'prospect_row'
 
 /** Returns the first rows with equal options, as many as fit into one request. */
-function takeAlike(states: readonly RowState[], { shared, most }: Together): readonly RowState[] {
+function takeAlike(states: readonly RowState[], { shared, most }: BulkRequests): readonly RowState[] {
   const [first] = states
   if (!first) return []
   const asked = JSON.stringify(of(first.input, shared, true))
@@ -36,7 +36,7 @@ function takeAlike(states: readonly RowState[], { shared, most }: Together): rea
 }
 
 /** Returns the request for several rows; each carries its number, which comes back with its result. */
-function requestFor(states: readonly RowState[], { shared, into }: Together): Input {
+function requestFor(states: readonly RowState[], { shared, into }: BulkRequests): Input {
   const items = states.map(({ input, ordinal }) => {
     const item = of(input, shared, false)
     return { ...item, custom: { ...(isObject(item.custom) ? item.custom : {}), [mark]: String(ordinal + 1) } }
@@ -82,7 +82,7 @@ function resultsIn(
 }
 
 /** The progress of work that reports its status with its results. */
-interface Standing {
+interface JobStatus {
   readonly isOver: boolean
   readonly hasFailed: boolean
   /** Number of rows that were done, in their order. */
@@ -90,7 +90,7 @@ interface Standing {
 }
 
 /** Returns the progress of work from the body that its reader returned. */
-function standingIn(body: unknown, rows: number): Standing {
+function jobStatusIn(body: unknown, rows: number): JobStatus {
   const { status, finished } = isObject(body) ? body : {}
   const state = workStateOf(status)
   const hasFailed = state === 'failed'
@@ -121,14 +121,14 @@ function unmarked({ custom, ...item }: Fields): Fields {
  * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or
  * all rows are sent singly, or the run ends.
  */
-type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
+type SendResult = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
 
 /** The result of one try; `open` where the run ends and the effect of the request is not known. */
-type Came = Accepted | Sent | 'open'
+type SubmitResult = Accepted | SendResult | 'open'
 
 /** What sending requests for several rows depends on. */
 interface BulkPorts extends CallPorts {
-  readonly together: Together
+  readonly bulkRequests: BulkRequests
   readonly journal: BulkJournal
 }
 
@@ -139,15 +139,15 @@ class BulkCalls {
   #isLossReported = false
 
   constructor(private readonly ports: BulkPorts) {
-    this.#operation = operation(ports.together.operation)
+    this.#operation = operation(ports.bulkRequests.operation)
     this.#single = operation(ports.batch.operation)
   }
 
   /** Sends recorded rows. Resolves when the target has accepted or refused them. */
-  async start(states: readonly RowState[], bulk: Bulk): Promise<Sent> {
+  async start(states: readonly RowState[], bulk: Bulk): Promise<SendResult> {
     const { inFlight, journal } = this.ports
     inFlight.begin()
-    let sent: Sent | undefined
+    let sent: SendResult | undefined
     try {
       for (const state of states) state.sent = true
       const came = bulk.accepted ?? (await this.#ask(states, bulk))
@@ -176,13 +176,13 @@ class BulkCalls {
   }
 
   /** Returns the accepted work, or another result of the request. */
-  async #ask(states: readonly RowState[], bulk: Bulk): Promise<Came> {
-    const { batch, together, stopReason, rateGate, doubted } = this.ports
+  async #ask(states: readonly RowState[], bulk: Bulk): Promise<SubmitResult> {
+    const { batch, bulkRequests, stopReason, rateGate, doubted } = this.ports
     const ordinals = states.map(({ ordinal }) => ordinal)
     const [first] = states
     const isAlone = states.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
-    const input = isAlone ? first.input : requestFor(states, together)
+    const input = isAlone ? first.input : requestFor(states, bulkRequests)
     // Whether the target may have received it before.
     let isOpen = !bulk.row.fresh
     for (let again = false; ; again = true) {
@@ -201,16 +201,16 @@ class BulkCalls {
         isOpen ||= isConflict(reply)
         rateGate.close(verdict.ms)
       } else if (verdict.kind === 'stop') return this.#refused(states, verdict.failure, isOpen)
-      else if (leavesOpen(reply)) return this.#settle(states, unknownAnswer)
+      else if (isOutcomeUnknown(reply)) return this.#settle(states, unknownAnswer)
       else if (isAlone) return this.#settle(states, verdict.answer)
       else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)
       else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
     }
   }
 
-  async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
-    const { together, journal } = this.ports
-    const accepted = acceptedIn(body, bulk.ordinals, together.into)
+  async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | SendResult> {
+    const { bulkRequests, journal } = this.ports
+    const accepted = acceptedIn(body, bulk.ordinals, bulkRequests.into)
     // The work was accepted under an unknown id.
     if (!accepted) return this.#settle(states, unknownAnswer)
     await journal.accept(bulk, accepted)
@@ -218,14 +218,14 @@ class BulkCalls {
   }
 
   /** Smaller requests may fit into the remaining credits. Any other refusal ends the run. */
-  #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): Sent | 'open' {
+  #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): SendResult | 'open' {
     if (states.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
     this.ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
     // The target may have received it before, or now: the refusal does not say.
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 
-  #settle(states: readonly RowState[], answer: RowAnswer): Sent {
+  #settle(states: readonly RowState[], answer: RowAnswer): SendResult {
     for (const state of states) this.#answer(state, answer)
     return 'taken'
   }
@@ -238,18 +238,18 @@ class BulkCalls {
 
   /** Waits for the results. Where the run ends first, its next part reads them. */
   async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
-    const { together, stopReason, inFlight, batch, doubted } = this.ports
+    const { bulkRequests, stopReason, inFlight, batch, doubted } = this.ports
     try {
       const callOptions = {
         ...batch.callOptions,
         onDoubted: doubted.onDoubted(states.map(({ ordinal }) => ordinal)),
       }
-      const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason, () =>
+      const reply = await resultsOf(accepted, { ...batch, callOptions }, bulkRequests, stopReason, () =>
         this.#reportLoss(),
       )
       if (reply) {
-        const results = resultsIn(reply.body, bulk.ordinals, accepted, together.into)
-        const { done } = standingIn(reply.body, states.length)
+        const results = resultsIn(reply.body, bulk.ordinals, accepted, bulkRequests.into)
+        const { done } = jobStatusIn(reply.body, states.length)
         for (const [at, state] of states.entries())
           this.#answer(state, this.#answerOf(results[at], at < done))
       }
@@ -269,7 +269,7 @@ class BulkCalls {
   #answerOf(result: Fields | undefined, isDone: boolean): RowAnswer {
     // The result may have been found and charged.
     if (!result) return unknownAnswer
-    if ((!isDone || standingIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))
+    if ((!isDone || jobStatusIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))
       return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
     const credits = creditsCharged(this.#single, result)
     const reply = { status: this.#single.ok, body: result, headers: {}, credits }
@@ -288,13 +288,13 @@ const isConflict = ({ status }: Reply): boolean => status === 409
 const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } as const
 
 /** After this many failed polls in a row, a server is given up. */
-const mostFailures = 20
+const maxFailures = 20
 
 /** After this many replies that do not know the whole, its parts are polled. */
-const mostUnknown = 3
+const maxUnknown = 3
 
 /** After this many replies in a row that do not know it, it counts as forgotten. */
-const mostForgotten = 10
+const maxForgotten = 10
 
 /**
  * Polls for the results of accepted work; returns `undefined` where the run ends first. Polling is free, so the next part of
@@ -303,31 +303,33 @@ const mostForgotten = 10
 async function resultsOf(
   accepted: Accepted,
   batch: Batch,
-  together: Together,
+  bulkRequests: BulkRequests,
   stopReason: StopReason,
   onLoss: () => void,
 ): Promise<Reply | undefined> {
   const { caller, callOptions = {}, time } = batch
-  const ask = (id: string) => caller.call(together.reader, { id }, callOptions).catch(lostCall)
+  const ask = (id: string) => caller.call(bulkRequests.reader, { id }, callOptions).catch(lostCall)
   const mayAskApart = accepted.parts.every((part) => part !== null)
-  const longest = together.work ? pause.longestHere : pause.longest
+  const longest = bulkRequests.work ? pause.longestHere : pause.longest
   let [failures, unknown, forgotten] = [0, 0, 0]
   for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
-    await together.work?.(accepted.id, stopReason.signal)
-    const isApart = mayAskApart && unknown >= mostUnknown
-    const { reply, lacks } = isApart ? await askParts(accepted, together, ask) : await askWhole(accepted, ask)
+    await bulkRequests.work?.(accepted.id, stopReason.signal)
+    const isApart = mayAskApart && unknown >= maxUnknown
+    const { reply, lacks } = isApart
+      ? await askParts(accepted, bulkRequests, ask)
+      : await askWhole(accepted, ask)
     const isAnswer = !(reply instanceof ConnectionLost)
     if (lacks) forgotten++
     if (isAnswer && isOk(reply)) {
       failures = 0
       if (!lacks) forgotten = 0
       else if (!isApart) unknown++
-      if ((!lacks || forgotten >= mostForgotten) && standingIn(reply.body, 0).isOver) {
+      if ((!lacks || forgotten >= maxForgotten) && jobStatusIn(reply.body, 0).isOver) {
         if (lacks) onLoss()
         return reply
       }
     } else {
-      if ((isAnswer && !passes(reply)) || ++failures > mostFailures) stopReason.refuseAll(failureIn(reply))
+      if ((isAnswer && !passes(reply)) || ++failures > maxFailures) stopReason.refuseAll(failureIn(reply))
     }
     if (stopReason.signal.aborted) return undefined
     const asked = isAnswer ? (retryAfterMs(reply.headers['retry-after'], time.now()) ?? 0) : 0
@@ -354,7 +356,7 @@ async function askWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
 }
 
 /** Polls the parts. Returns the results of the known ones; a reply that is neither a success nor a 404 comes first. */
-async function askParts({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
+async function askParts({ parts }: Accepted, { into }: BulkRequests, ask: Ask): Promise<Asked> {
   const items: unknown[] = []
   let isOver = true
   for (const part of parts) {
@@ -362,7 +364,7 @@ async function askParts({ parts }: Accepted, { into }: Together, ask: Ask): Prom
     if (isMissing(reply)) continue
     if (reply instanceof ConnectionLost || !isOk(reply)) return { reply, lacks: false }
     items.push(reply.body)
-    isOver &&= standingIn(reply.body, 0).isOver
+    isOver &&= jobStatusIn(reply.body, 0).isOver
   }
   const body = { status: isOver ? 'finished' : 'pending', [into]: items }
   const lacks = items.length < parts.length
@@ -378,7 +380,7 @@ const failureIn = (reply: Reply | ConnectionLost): Failure =>
 type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]
 
 /** Requests whose results are awaited at once. */
-const togetherAtOnce = 16
+const bulkRequestsAtOnce = 16
 /** The same where no request takes several rows. */
 const aloneAtOnce = 64
 
@@ -399,7 +401,7 @@ export class BulkLauncher {
   ) {
     this.#calls = new BulkCalls(ports)
     this.#spendable = new CreditBalance(ports.batch)
-    this.#most = ports.together.most
+    this.#most = ports.bulkRequests.most
   }
 
   /** Returns requests of earlier parts for rows of a row batch, of which some have no answer. */
@@ -472,14 +474,14 @@ export class BulkLauncher {
     if (first && this.#alone.delete(first)) return [first]
     return takeAlike(
       states.filter((state) => !this.#alone.has(state)),
-      this.ports.together,
+      this.ports.bulkRequests,
     )
   }
 
   /** Sends as many as possible of rows with the same options. Returns those that were sent. */
   async #sendSome(states: readonly RowState[]): Promise<readonly RowState[]> {
-    const { together, journal, inFlight } = this.ports
-    const { least } = together
+    const { bulkRequests, journal, inFlight } = this.ports
+    const { least } = bulkRequests
     if (states.length < least || this.#most < least) return this.#sendAlone(states)
     const size = await this.#size(states)
     const isShort = size < Math.min(states.length, this.#most)
@@ -492,7 +494,7 @@ export class BulkLauncher {
   async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
     const isLast = this.ports.inFlight.isIdle
     const sent = await this.#calls.start(states, bulk)
-    this.#spendable.take(mostOf(states))
+    this.#spendable.take(maxOf(states))
     if (!isRefused(sent)) return states
     this.#spendable.forget()
     if (sent === 'singly') for (const state of states) this.#alone.add(state)
@@ -521,7 +523,7 @@ export class BulkLauncher {
   /** Returns how many of the rows can certainly be paid. */
   async #size(states: readonly RowState[]): Promise<number> {
     const wanted = states.slice(0, this.#most)
-    let left = await this.#spendable.reaching(mostOf(wanted))
+    let left = await this.#spendable.reaching(maxOf(wanted))
     let size = 0
     for (const { most } of wanted) {
       left -= most
@@ -532,17 +534,16 @@ export class BulkLauncher {
   }
 
   async #room(): Promise<void> {
-    const { inFlight, stopReason, together } = this.ports
-    const atOnce = this.#most < together.least ? aloneAtOnce : togetherAtOnce
+    const { inFlight, stopReason, bulkRequests } = this.ports
+    const atOnce = this.#most < bulkRequests.least ? aloneAtOnce : bulkRequestsAtOnce
     while (inFlight.underWay >= atOnce && !stopReason.signal.aborted) await inFlight.progress()
   }
 }
 
 /** Whether a target refused rows together, and may accept them otherwise. */
-const isRefused = (sent: Sent): boolean => sent !== 'taken' && sent !== 'ended'
+const isRefused = (sent: SendResult): boolean => sent !== 'taken' && sent !== 'ended'
 
-const mostOf = (states: readonly RowState[]): number =>
-  states.reduce((credits, { most }) => credits + most, 0)
+const maxOf = (states: readonly RowState[]): number => states.reduce((credits, { most }) => credits + most, 0)
 
 /** The balance of a target as far as it is known; asking for it is free. */
 class CreditBalance {

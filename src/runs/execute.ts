@@ -66,8 +66,8 @@ class Runner {
     this.#tally = new Tally(batch.total)
     this.#journalWriter = new JournalWriter(batch.journal)
     this.#checkpoint = new DurabilityCheckpoint(batch.journal, batch.onSafe)
-    this.#batchSize = batch.together
-      ? requestsPerBatch * batch.together.most
+    this.#batchSize = batch.bulkRequests
+      ? requestsPerBatch * batch.bulkRequests.most
       : Math.min(largestBatch, concurrency)
     this.#ahead = Math.ceil((2 * concurrency) / this.#batchSize) + 1
     const stopReason = new StopReason(batch.explainStop)
@@ -410,9 +410,9 @@ class Launcher {
     private readonly journalWriter: JournalWriter,
     private readonly calls: Calls,
   ) {
-    const { together, journal } = ports.batch
-    if (together && journal.bulks)
-      this.#bulks = new BulkLauncher({ ...ports, together, journal: journal.bulks }, () =>
+    const { bulkRequests, journal } = ports.batch
+    if (bulkRequests && journal.bulks)
+      this.#bulks = new BulkLauncher({ ...ports, bulkRequests, journal: journal.bulks }, () =>
         journalWriter.kept(),
       )
   }

@@ -108,15 +108,22 @@ export async function identifyRun(
   if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
   // Runs of an earlier version took the first row for names of columns.
   if (!table.hasHeader) all.push('no header')
-  const knownBy = (name: string) =>
+  const identityKey = (name: string) =>
     createHash('sha256')
       .update(toJson([name, ...all]))
       .digest('hex')
       .slice(0, 32) + sample
   return {
-    ...{ knownBy: knownBy(target), operation: operation.id, target, file: table.path, fileHash, engine },
+    ...{
+      identityKey: identityKey(target),
+      operation: operation.id,
+      target,
+      file: table.path,
+      fileHash,
+      engine,
+    },
     workspace,
-    formerly: formerly.map((former) => ({ ...former, knownBy: knownBy(former.target) })),
+    formerly: formerly.map((former) => ({ ...former, identityKey: identityKey(former.target) })),
   }
 }
 
@@ -181,7 +188,9 @@ export async function samplesOf(
   runs: Runs,
 ): Promise<ReadonlySet<number>> {
   if (choices.fresh) return new Set()
-  const samples = (await runs.samplesOf(identity)).filter(({ knownBy }) => knownBy !== identity.knownBy)
+  const samples = (await runs.samplesOf(identity)).filter(
+    ({ identityKey }) => identityKey !== identity.identityKey,
+  )
   const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
   if (open) throw new Refusal('run.sample_open', { run: open.id, place })
   for (const run of samples) await runs.index(run)
@@ -204,7 +213,7 @@ async function sameRun(
   runs: Runs,
 ): Promise<Run> {
   const [now] = await runs.find(run.id)
-  if (now && identity.knownBy === now.knownBy) return now
+  if (now && identity.identityKey === now.identityKey) return now
   if (identity.target !== run.target)
     throw new Refusal('run.other_target', { run: run.id, target: run.target })
   const file = choices.file === '-' ? undefined : identity.file

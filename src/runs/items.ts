@@ -19,7 +19,7 @@ export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
   (bare(input.shape[field] as z.ZodType) as z.ZodArray<z.ZodObject>).element
 
 /** An array takes no more items. */
-const mostItems = 100_000
+const maxItems = 100_000
 
 export interface ItemProblem {
   readonly line: number
@@ -72,8 +72,8 @@ export async function readItems(
           found.items.push(input)
           found.lines.push(line)
         }
-        if (found.items.length > mostItems)
-          throw new Refusal('run.too_many_items', { path: table.path, max: mostItems })
+        if (found.items.length > maxItems)
+          throw new Refusal('run.too_many_items', { path: table.path, max: maxItems })
       }
   } catch (error) {
     await rejects?.abandon()

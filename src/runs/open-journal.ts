@@ -27,7 +27,7 @@ export interface ResolvedBatch {
   readonly samples?: ReadonlySet<number> | undefined
   readonly input: Pick<InputFile, 'id' | 'isPiped' | 'keep'>
   /** A budget that it shares with other runs. */
-  readonly together?: Budget['together']
+  readonly sharedBudget?: Budget['sharedBudget']
 }
 
 /** A run with its journal and its target. */
@@ -67,7 +67,7 @@ export async function openJournal(
   }
   const mayRepeat = await isRepeatable(request, target.caller)
   const options = {
-    budget: { perRun, perDay, together: batch.together },
+    budget: { perRun, perDay, sharedBudget: batch.sharedBudget },
     member: await ports.target.memberEmail(),
     mayRepeat,
     retryUnknown,
@@ -127,7 +127,7 @@ async function openOver(
   const { answeredUpTo } = await import('./journal/answers.js')
   const answered = await database.read((reads) => answeredUpTo(reads, run.number))
   if (run.indexed === 0 && answered > 0) await runs.index(run)
-  const fence = locks.fenceOf(run.knownBy)
+  const fence = locks.fenceOf(run.identityKey)
   return journalOf(database, run, { ...options, now, fence, answeredUpTo: answered })
 }
 
@@ -218,8 +218,8 @@ async function settleOthers(
 ): Promise<void> {
   const { settleLost } = await import('./journal/runs.js')
   // This command holds the lock of its run, and of all runs with the same identity.
-  const hold = ({ knownBy }: Pick<Run, 'knownBy'>) =>
-    knownBy === run.knownBy ? { release: () => {} } : lockOfDead(locks, knownBy)
+  const hold = ({ identityKey }: Pick<Run, 'identityKey'>) =>
+    identityKey === run.identityKey ? { release: () => {} } : lockOfDead(locks, identityKey)
   try {
     await settleLost(database, run, { now: now(), hold, settle })
   } catch (error) {

@@ -17,7 +17,7 @@ import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
 
 /** How several rows are sent in one request. */
-export interface Together {
+export interface BulkRequests {
   /** The operation that accepts several rows, and answers later. */
   readonly operation: OperationId
   /** The operation that reads accepted work by its id. */
@@ -50,7 +50,7 @@ export interface RecordedTarget {
   readonly name: string
   /** Id of an engine, wherever its database is; `undefined` on a server, or before it has a workspace. */
   readonly engine?: string
-  readonly formerly: readonly Omit<TargetAlias, 'knownBy'>[]
+  readonly formerly: readonly Omit<TargetAlias, 'identityKey'>[]
 }
 
 /** Where answers come from, in one phrase as `text`. */
@@ -82,7 +82,7 @@ export interface BatchTarget {
   /** Returns what keeps out whom the target suppresses; `undefined` where that is nobody. */
   suppressor(): Promise<RowSuppressor | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
-  bulk(run: string): Promise<Together | undefined>
+  bulk(run: string): Promise<BulkRequests | undefined>
   /** Has workers answer the rows of a run, instead of this process. */
   distribute(run: Run, apiKey: string | undefined, signal: AbortSignal): Promise<Distribution>
 }
@@ -208,7 +208,7 @@ export interface Batch extends Lookup {
   readonly table: Pick<Table, 'header' | 'rows'>
   readonly operation: OperationId
   /** How several rows are sent as one request; where absent, each row is a request. */
-  readonly together?: Together | undefined
+  readonly bulkRequests?: BulkRequests | undefined
   readonly caller: Caller
   readonly callOptions?: CallOptions
   readonly journal: Journal

@@ -21,7 +21,7 @@ export async function purgeOldRuns(
     const { database, locks, address } = records
     await stopKilledRuns(records, undefined)
     const now = home.clock.now() + (database.aheadMs?.() ?? 0)
-    const hold = ({ knownBy }: { readonly knownBy: string }) => locks.take(knownBy)
+    const hold = ({ identityKey }: { readonly identityKey: string }) => locks.take(identityKey)
     purged.push(await purgeRuns(database, { before: now - olderThanMs, now, hold }))
     if (address === undefined) {
       const left = await runsOver(database).list()
@@ -49,8 +49,8 @@ export async function forgetRun(
   run: Run,
   { records: { runs, locks, now }, held, discardReplies }: ForgetOptions,
 ): Promise<void> {
-  if (!held.has(run.knownBy)) await holdRun(home, locks, run.knownBy, { of: 'run', name: run.id })
-  held.add(run.knownBy)
+  if (!held.has(run.identityKey)) await holdRun(home, locks, run.identityKey, { of: 'run', name: run.id })
+  held.add(run.identityKey)
   const { lostAt } = (await runs.find(run.id))[0] ?? run
   await runs.forget(run, now())
   // Otherwise a later batch discards them, when no process can send a row again any more.
@@ -64,7 +64,7 @@ interface PurgedRuns {
   readonly answers: number
 }
 
-type OldRun = Pick<Run, 'number' | 'id' | 'knownBy'>
+type OldRun = Pick<Run, 'number' | 'id' | 'identityKey'>
 
 /**
  * Deletes the runs that ended, or began and never ended, before a moment of real time, with their answers. Runs under way
@@ -79,18 +79,18 @@ export async function purgeRuns(
   const taken = await driver.read((connection) => takenByOthers(connection, old))
   const runs: string[] = []
   let answers = 0
-  await forEachFree(old, hold, async ({ id, number, knownBy }) => {
+  await forEachFree(old, hold, async ({ id, number, identityKey }) => {
     // The run may have been resumed a moment ago.
     if (!(await driver.read((connection) => connection.get(stillSql, number, before)))) return
     answers += await purgeAnswers(driver, number, taken)
     await driver.transaction((connection) => dropRun(connection, number, now))
-    if (!knownBy.startsWith(lookupsMark)) runs.push(id)
+    if (!identityKey.startsWith(lookupsMark)) runs.push(id)
   })
   return { runs, answers }
 }
 
 const isOld = 'coalesce(ended_at, started_at) < ?'
-const oldSql = `SELECT number, id, known_by AS "knownBy" FROM runs WHERE ${isOld} ORDER BY number`
+const oldSql = `SELECT number, id, known_by AS "identityKey" FROM runs WHERE ${isOld} ORDER BY number`
 const stillSql = `SELECT number FROM runs WHERE number = ? AND ${isOld}`
 const answersSql = 'SELECT place, hash FROM answers WHERE place > ? AND place < ? ORDER BY place LIMIT ?'
 const takenSql = 'SELECT place, origin FROM answers WHERE origin IS NOT NULL'

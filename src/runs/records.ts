@@ -64,14 +64,14 @@ export const isRunning = async (
   home: Pick<RunHome, 'home' | 'clock'>,
   run: Run,
   locks: RunLocks = fileLocks(home),
-): Promise<boolean> => run.status === 'running' && (await locks.isHeld(run.knownBy))
+): Promise<boolean> => run.status === 'running' && (await locks.isHeld(run.identityKey))
 
 const lockFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'locks')
 
 type HomeOnly = Pick<RunHome, 'home'>
 
 /** Returns the path of a run's lock, which all runs with the same identity share. */
-const runLock = (home: HomeOnly, knownBy: string): string => join(lockFolder(home), `run-${knownBy}`)
+const runLock = (home: HomeOnly, identityKey: string): string => join(lockFolder(home), `run-${identityKey}`)
 
 /** Returns the path of a named lock. Throws a Refusal for an invalid name. */
 export function namedLock(home: HomeOnly, name: string): string {
@@ -85,13 +85,13 @@ export const fileLock = (home: HomeOnly, path: string): string =>
 
 /** Returns the locks of this machine's runs, which the system frees when their process ends. */
 export const fileLocks = (home: Pick<RunHome, 'home' | 'clock'>): RunLocks => ({
-  take: async (knownBy) => {
-    const lock = tryLock(runLock(home, knownBy))
-    if (lock) writeHolder(home, runLock(home, knownBy))
+  take: async (identityKey) => {
+    const lock = tryLock(runLock(home, identityKey))
+    if (lock) writeHolder(home, runLock(home, identityKey))
     return lock
   },
-  isHeld: async (knownBy) => isLocked(runLock(home, knownBy)),
-  holder: async (knownBy) => readHolder(runLock(home, knownBy)),
+  isHeld: async (identityKey) => isLocked(runLock(home, identityKey)),
+  holder: async (identityKey) => readHolder(runLock(home, identityKey)),
   fenceOf: () => '',
 })
 
@@ -106,8 +106,8 @@ export async function leasesOver(
 }
 
 /** Takes the lock of a run without waiting. Returns `undefined` where another process has it. */
-export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
-  (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
+export const lockOfDead = async (locks: RunLocks, identityKey: string): Promise<HeldRun | undefined> =>
+  (await locks.isHeld(identityKey)) ? undefined : locks.take(identityKey)
 
 /** Records runs as stopped whose process was killed; `own` is the run that this command holds. */
 export async function stopKilledRuns(
@@ -115,8 +115,8 @@ export async function stopKilledRuns(
   own: string | undefined,
 ): Promise<void> {
   const { stopKilled } = await import('./journal/runs.js')
-  await stopKilled(database, ({ knownBy }) =>
-    knownBy === own ? { release: () => {} } : lockOfDead(locks, knownBy),
+  await stopKilled(database, ({ identityKey }) =>
+    identityKey === own ? { release: () => {} } : lockOfDead(locks, identityKey),
   )
 }
 
@@ -124,11 +124,11 @@ export async function stopKilledRuns(
 export async function holdRun(
   home: Pick<RunHome, 'onClose'>,
   locks: RunLocks,
-  knownBy: string,
+  identityKey: string,
   what: LockedThing,
 ): Promise<void> {
-  const held = await locks.take(knownBy)
-  if (!held) throw inUse(what, await locks.holder(knownBy), locks.freedAfterMs)
+  const held = await locks.take(identityKey)
+  if (!held) throw inUse(what, await locks.holder(identityKey), locks.freedAfterMs)
   home.onClose(() => held.release())
 }
 
@@ -291,7 +291,7 @@ interface Lock {
 }
 
 /** Long enough for a process that only checks whether the lock is held. */
-const patienceMs = 250
+const timeoutMs = 250
 
 /** Keeps databases with a lock from the garbage collector, which would close them and so free their locks. */
 const held = new Set<Database.Database>()
@@ -300,7 +300,7 @@ const held = new Set<Database.Database>()
  * Takes the lock of a file, which is created if missing; `undefined` when another process, or this one, holds it after
  * `timeout` milliseconds.
  */
-export function takeLock(path: string, timeout = patienceMs): Lock | undefined {
+export function takeLock(path: string, timeout = timeoutMs): Lock | undefined {
   // Only a missing file is opened: closing a file releases the locks that this process has on it.
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   const database = new Database(path, { timeout })

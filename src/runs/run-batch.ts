@@ -116,8 +116,8 @@ async function planBatch(
   const lookup = createLookup(own, mapping, table, ports.sentences.explainRows, others, suppressor)
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
-  if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
-  await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
+  if (!dryRun) await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
+  await stopKilledRuns(records, dryRun ? undefined : identity.identityKey)
   const notBefore = await ports.target.answersFrom()
   const known = await findKnown(own, identity, records.runs, notBefore)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
@@ -240,12 +240,12 @@ async function executeBatch(
     await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await dialog.showProgress(run, () => workers?.workers())
   progress.update({ rows: 0, found: 0, credits: 0, total: count })
-  const together = await target.bulk(run.id)
+  const bulkRequests = await target.bulk(run.id)
   const report = await execute({
     ...rows,
     ...own,
     ...(workers ? { caller: workers.caller, concurrency: workers.concurrency } : {}),
-    ...(together ? { together } : {}),
+    ...(bulkRequests ? { bulkRequests } : {}),
     // An import can take long; a signal ends waiting for what it finds.
     ...(request.operation.starts === 'import' ? { callOptions: { ...own.callOptions, signal } } : {}),
     operation: request.operation.id,

@@ -101,7 +101,7 @@ export function createStoredLookups(ports: StoredLookupPorts) {
   /** Takes the turn of a lookup, or returns the answer that an equal one brought meanwhile. */
   const takeTurn = async (lookup: Lookup, input: Input): Promise<LookupTurn | Reply> => {
     const { store, holdLock, isAlive, notBefore } = await ports.open()
-    const asked = { ...lookup, input, id: ids.uuid(), knownBy: await holdLock() }
+    const asked = { ...lookup, input, id: ids.uuid(), identityKey: await holdLock() }
     for (let polls = 1; ; polls++) {
       const turn = await store.takeTurn(asked, { isAlive, notBefore }, clock.now())
       // Not earlier: another one may be answered just before its turn is free.

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { operations } from '../../src/api/operations/table.js'
 import { Lost } from '../../src/client/reading.js'
-import { isRead, leavesOpen, Outage, pauseAfter, settles } from '../../src/client/retry.js'
+import { isConclusive, isOutcomeUnknown, isRead, Outage, pauseAfter } from '../../src/client/retry.js'
 
 const reply = (status: number, headers: Reply['headers'] = {}, body: unknown = {}): Reply => ({
   ...{ status, headers, body, credits: 0 },
@@ -70,14 +70,14 @@ describe('retries', () => {
   })
 
   it('marks the outcome as unknown when a request was sent and not answered', () => {
-    expect([reply(500), reply(502), lost(true, 'x')].every(leavesOpen)).toBe(true)
-    expect([reply(501), reply(402), reply(200), lost(false, 'x')].some(leavesOpen)).toBe(false)
+    expect([reply(500), reply(502), lost(true, 'x')].every(isOutcomeUnknown)).toBe(true)
+    expect([reply(501), reply(402), reply(200), lost(false, 'x')].some(isOutcomeUnknown)).toBe(false)
   })
 
   it('an answer settles an unknown outcome, unless it was refused before the key was looked up', () => {
-    expect([200, 404, 402, 422, 409].every((status) => settles(reply(status)))).toBe(true)
-    expect([401, 403, 429, 500].some((status) => settles(reply(status)))).toBe(false)
-    expect(settles(reply(409, {}, { code: 'idempotency_in_progress' }))).toBe(false)
+    expect([200, 404, 402, 422, 409].every((status) => isConclusive(reply(status)))).toBe(true)
+    expect([401, 403, 429, 500].some((status) => isConclusive(reply(status)))).toBe(false)
+    expect(isConclusive(reply(409, {}, { code: 'idempotency_in_progress' }))).toBe(false)
   })
 })
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { mostLevels as deepest, usualBody } from '../../src/api/operations/facts.js'
+import { maxLevels as deepest, usualBody } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
 import { tries } from '../support/effort.js'
 import { CountingCaller } from './counting-caller.js'

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
-import { type Listening, type ListenOptions, listen, usualTiming } from '../../src/http/listen.js'
+import { defaultTiming, type Listening, type ListenOptions, listen } from '../../src/http/listen.js'
 import { casesOf } from '../support/fixtures.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
@@ -285,10 +285,10 @@ describe('connections', () => {
 
 describe('timeouts', () => {
   it('has the documented time limits', () => {
-    expect(usualTiming.headersMs).toBe(10_000)
-    expect(usualTiming.requestMs).toBe(15_000)
-    expect(usualTiming.unreadMs).toBe(30_000)
-    expect(usualTiming.checkMs).toBeLessThanOrEqual(5_000)
+    expect(defaultTiming.headersMs).toBe(10_000)
+    expect(defaultTiming.requestMs).toBe(15_000)
+    expect(defaultTiming.unreadMs).toBe(30_000)
+    expect(defaultTiming.checkMs).toBeLessThanOrEqual(5_000)
   })
 
   const trickle = (port: number, start: string, each: string) =>

@@ -362,7 +362,7 @@ describe('prospect mcp', () => {
     const { call, refused } = await connectAgent(here.home, ['--max-credits', '3'])
     expect(await call('flow_quote', { file: 'paid.yaml' })).toMatchObject({
       flow: 'paid',
-      credits: { most: 4 },
+      credits: { max: 4 },
     })
     const { id, ...stopped } = await call('flow_run', { file: 'paid.yaml', max_credits: 2, wait: 60 })
     expect(stopped).toMatchObject({ status: 'stopped', credits: 2, problem: { exit_code: 12 } })

@@ -16,7 +16,7 @@ import type { JournalOptions } from '../../src/runs/journal/run-journal.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { createLayout, rowFormats } from '../../src/runs/output/columns.js'
 import { createWriter } from '../../src/runs/output/writer.js'
-import type { Batch, Together } from '../../src/runs/ports.js'
+import type { Batch, BulkRequests } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { tries } from '../support/effort.js'
 import { states } from '../support/states.js'
@@ -27,7 +27,7 @@ import { testFolder } from './folder.js'
 describe.each(states())('%s', (name, open) => {
   const folder = testFolder()
 
-  const together: Together = {
+  const bulkRequests: BulkRequests = {
     ...{ operation: 'contacts.bulk_enrich', reader: 'contacts.get', into: 'contacts' },
     ...{ shared: ['country'], least: 2, most: 10 },
   }
@@ -60,7 +60,13 @@ describe.each(states())('%s', (name, open) => {
         const results = ['domain', 'email', 'custom'].map((name) => ({ name, path: [name] }))
         const writer = createWriter(sink, rowFormats.csv.create(createLayout(batch.table.header, results)))
         const ended = execute({
-          ...{ ...batch, writer, together, operation: 'contacts.enrich_sync' as const, most: () => price },
+          ...{
+            ...batch,
+            writer,
+            bulkRequests,
+            operation: 'contacts.enrich_sync' as const,
+            most: () => price,
+          },
           ...around({ journal, caller: target.caller }),
         })
         return { ended, rows: () => parse(sink.text(), { columns: true }) as Record<string, string>[] }
@@ -185,7 +191,7 @@ describe.each(states())('%s', (name, open) => {
       const { part } = await machine(names(4))
       const { ended } = await part(target, {}, (one) => ({
         ...one,
-        together: { ...together, work: async (id) => void worked.push(id) },
+        bulkRequests: { ...bulkRequests, work: async (id) => void worked.push(id) },
       }))
       expect(await ended).toMatchObject({ found: 4 })
       expect(worked).toEqual(['work-0', 'work-0', 'work-0'])

@@ -99,7 +99,7 @@ export function fakeTime() {
 /** A run that begins. */
 export const newRun = (more: Partial<NewRun> = {}): NewRun => ({
   id: 'run-1',
-  knownBy: 'known',
+  identityKey: 'known',
   operation: 'accounts.enrich',
   target: 'local',
   workspace: 'ours',

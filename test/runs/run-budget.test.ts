@@ -132,7 +132,9 @@ describe.each(states())('%s', (name, open) => {
             const total = () => targets.reduce((sum, one) => sum + one.total(), 0)
             await Promise.all(
               batches.map(async ({ rows, most }, at) => {
-                const added = await runsOver(driver).add(newRun({ id: `run-${at}`, knownBy: `known-${at}` }))
+                const added = await runsOver(driver).add(
+                  newRun({ id: `run-${at}`, identityKey: `known-${at}` }),
+                )
                 const { caller } = targets[at] as ReturnType<typeof chargingCaller>
                 const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), {
                   journal: await journalFor(driver, added, options),
@@ -153,7 +155,7 @@ describe.each(states())('%s', (name, open) => {
       const driver = await open()
       const spend = async (id: string, profile: string, now: number) => {
         const target = chargingCaller(1, [0])
-        const added = await runsOver(driver).add(newRun({ id, knownBy: id, profile }))
+        const added = await runsOver(driver).add(newRun({ id, identityKey: id, profile }))
         const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
         await execute(await companyBatch(await csvOf(names(20)), target.caller, memorySink(), { journal }))
         return target.total()

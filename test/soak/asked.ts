@@ -19,7 +19,7 @@ export interface Heard {
   readonly waits: number[]
 }
 
-const patienceMs = 90_000
+const timeoutMs = 90_000
 const againMs = 150
 /** Longer than all leases, and all that is done to the nodes. */
 const giveUpMs = 240_000
@@ -75,7 +75,7 @@ async function once({ key, path, body }: Asked, base: string, apiKey: string) {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': apiKey, 'idempotency-key': key },
       body,
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     const isReplay = response.headers.get('idempotent-replayed') === 'true'
     return { status: response.status, text: await response.text(), isReplay }

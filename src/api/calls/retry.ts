@@ -14,7 +14,8 @@ export const isLimited = ({ status }: Pick<Reply, 'status'>): boolean => status 
 export const fails = ({ status }: Pick<Reply, 'status'>): boolean => status >= 500
 
 /** Whether the work may have been done all the same. A 501 says that it was not. */
-export const leavesOpen = (answer: Pick<Reply, 'status'>): boolean => fails(answer) && answer.status !== 501
+export const isOutcomeUnknown = (answer: Pick<Reply, 'status'>): boolean =>
+  fails(answer) && answer.status !== 501
 
 /** Whether the same request can be answered later. */
 export const passes = (answer: Pick<Reply, 'status'>): boolean => isLimited(answer) || fails(answer)
@@ -35,7 +36,7 @@ export const isShortLimit = ({ status, body, unknown }: Reply): boolean =>
 const undecided: readonly number[] = [401, 403, 408, 413, 429]
 
 /** Whether a reply settles the outcome of earlier attempts under the same key. */
-export const settlesEarlier = (answer: Answer): boolean =>
+export const concludesEarlier = (answer: Answer): boolean =>
   !fails(answer) && !undecided.includes(answer.status) && !isInProgress(answer)
 
 /** Codes of failures before anything was sent. Of these, a wrong name or certificate does not pass. */
@@ -45,8 +46,13 @@ const unreached: readonly string[] = [
 ]
 
 /** Whether a request that brought no answer can be answered later, by the code of the failure. */
-export const lossPasses = ({ sent, code }: { readonly sent: boolean; readonly code: string }): boolean =>
-  sent ? code !== 'aborted' : unreached.includes(code)
+export const isRetryableLoss = ({
+  sent,
+  code,
+}: {
+  readonly sent: boolean
+  readonly code: string
+}): boolean => (sent ? code !== 'aborted' : unreached.includes(code))
 
 /** Whether a store or source cannot be reached for now. */
 export const isUnavailable = ({ status }: Pick<Reply, 'status'>): boolean => status === 503

@@ -51,7 +51,7 @@ export const usualBody: BodyLimits = { bytes: 1024 * 1024, values: 50_000 }
 export const largeBytes = 65_536
 
 /** Maximum nesting of arrays and objects in JSON from others. */
-export const mostLevels = 64
+export const maxLevels = 64
 
 /** How long a server keeps an idempotency key with its reply. An older key protects from nothing. */
 export const idempotencyTtlMs = 72 * 3_600_000
@@ -107,7 +107,7 @@ export interface Facts {
     /** The array that takes all lines of the file in one request. */
     readonly into?: string
     /** How several lines are sent as one request, with later results. */
-    readonly together?: BulkFacts
+    readonly bulkRequests?: BulkFacts
   }
   /** Limits of the request body, when they are not the usual ones. */
   readonly body?: BodyLimits

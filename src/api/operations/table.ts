@@ -125,7 +125,7 @@ export const table = {
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
     starts: 'waterfall', columns: ['enrichment_id', 'status'],
     batch: {
-      identity: 'contact', through: 'sync', together: { flag: 'bulk', into: 'contacts', least: 2, most: 100 },
+      identity: 'contact', through: 'sync', bulkRequests: { flag: 'bulk', into: 'contacts', least: 2, most: 100 },
     },
   },
   'contacts.enrich_sync': {

@@ -13,7 +13,7 @@ import {
 import { importFields } from '../schemas/enumerations.js'
 import { type FieldRefusal, takesNumbers } from '../schemas/fields.js'
 import { toCanonicalJson } from '../values/json.js'
-import { mostAlike } from '../values/nearest.js'
+import { maxAlike } from '../values/nearest.js'
 import { type Fields, isBlank, isObject, markField, nameFields, valueAt } from '../values/objects.js'
 import { bare } from './coerce.js'
 
@@ -188,9 +188,9 @@ function mapItems(
 }
 
 /** Most unknown fields that an answer names. */
-const mostNamed = 5
+const maxNamed = 5
 /** Longest name that an answer repeats. */
-const longestName = 80
+const maxNameLength = 80
 
 /**
  * Throws 422 for a field in two spellings and, where fields choose records, for one that is not known: a search that
@@ -203,12 +203,12 @@ export function checkNames(id: OperationId, { input }: Input, fields: Fields): v
   const unknown = findUnknown(id, { input }, fields)
   if (unknown.length === 0) return
   const known = Object.keys(input.shape)
-  const named = unknown.slice(0, mostNamed).map((name) => {
-    const shown = name.slice(0, longestName)
-    return `Unknown field ${shown || '""'}, the nearest is ${mostAlike(shown, known)}`
+  const named = unknown.slice(0, maxNamed).map((name) => {
+    const shown = name.slice(0, maxNameLength)
+    return `Unknown field ${shown || '""'}, the nearest is ${maxAlike(shown, known)}`
   })
   throw new ApiError('invalid', {
-    reason: [...named, ...(unknown.length > mostNamed ? ['and more'] : [])].join('; '),
+    reason: [...named, ...(unknown.length > maxNamed ? ['and more'] : [])].join('; '),
   })
 }
 

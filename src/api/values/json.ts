@@ -27,12 +27,12 @@ function parseSlowly(text: string, parseNumber: (digits: string) => unknown): un
 }
 
 /** Longest integer that is computed with: reading a longer one takes time that grows faster than its length. */
-const mostDigits = 400
+const maxDigits = 400
 
 /** Returns a `bigint` for an integer that a number would write with other digits, and raw JSON for an infinite number. */
 function exactNumber(digits: string): unknown {
   const number = Number(digits)
-  const isExact = digits.length <= mostDigits && /^-?\d{16,}$/.test(digits) && String(number) !== digits
+  const isExact = digits.length <= maxDigits && /^-?\d{16,}$/.test(digits) && String(number) !== digits
   if (isExact) return BigInt(digits)
   return Number.isFinite(number) ? number : rawJson(digits)
 }

@@ -11,7 +11,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
 }
 
 /** Returns the nearest candidate, else the first that has the longest part in common with a word. */
-export function mostAlike(word: string, candidates: readonly string[]): string | undefined {
+export function maxAlike(word: string, candidates: readonly string[]): string | undefined {
   const near = nearest(word, candidates)
   if (near !== undefined) return near
   const shared = candidates.map((candidate) => lengthInCommon(word.toLowerCase(), candidate))
@@ -26,11 +26,11 @@ function lengthInCommon(one: string, other: string): number {
   return longest
 }
 
-const shortestPart = 4
+const minPartLength = 4
 
 /** Whether one begins with the other, as `Website` and `Website URL`. */
 const isPartOf = (one: string, other: string): boolean =>
-  Math.min(one.length, other.length) >= shortestPart && (one.startsWith(other) || other.startsWith(one))
+  Math.min(one.length, other.length) >= minPartLength && (one.startsWith(other) || other.startsWith(one))
 
 /** Letters to insert, remove, change or swap to get from one word to the other. */
 function distance(from: string, to: string): number {

@@ -17,7 +17,7 @@ export type Verification =
 
 const prefix = 'whsec_'
 const version = 'v1'
-const usualToleranceMs = 300_000
+const defaultToleranceMs = 300_000
 const smallestSecret = 24
 const largestSecret = 64
 
@@ -55,7 +55,7 @@ export function verify(
   rawBody: string | Uint8Array,
   secrets: readonly string[],
   nowMs: number,
-  toleranceMs = usualToleranceMs,
+  toleranceMs = defaultToleranceMs,
 ): Verification {
   const [id, timestamp, signature] = (['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const).map(
     (name) => headerOf(headers, name),

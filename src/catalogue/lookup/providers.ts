@@ -53,12 +53,12 @@ const toFoundEmail = (
 ): FoundEmail | undefined => (email === undefined ? undefined : { email, status })
 
 /** Maximum numbers of addresses used to learn a pattern, and of colleagues read to find them. */
-const mostExamples = 50
-const mostColleagues = 1_000
+const maxExamples = 50
+const maxColleagues = 1_000
 
 const colleagues = `SELECT email, json_extract(record, '$.first_name') AS first, json_extract(record, '$.last_name') AS last
-  FROM (SELECT email, record FROM people WHERE company = ? ORDER BY name, key LIMIT ${mostColleagues}) AS colleagues
-  WHERE email IS NOT NULL AND coalesce(json_extract(record, '$.email_status'), 'valid') = 'valid' LIMIT ${mostExamples}`
+  FROM (SELECT email, record FROM people WHERE company = ? ORDER BY name, key LIMIT ${maxColleagues}) AS colleagues
+  WHERE email IS NOT NULL AND coalesce(json_extract(record, '$.email_status'), 'valid') = 'valid' LIMIT ${maxExamples}`
 const owner = 'SELECT key FROM people WHERE email = ? OR personal_email = ? LIMIT 1'
 
 interface Colleague {

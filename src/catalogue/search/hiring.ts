@@ -22,7 +22,7 @@ import { atCompanies, inIndustries, inPlaces, ofSizes } from './conditions.js'
 import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /** Maximum number of jobs in a record. */
-const mostJobs = 100
+const maxJobs = 100
 
 /**
  * Searches companies that hire, each with its matching jobs: those with the newest job first, those with only undated
@@ -129,7 +129,7 @@ async function readJobs(
       SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place,
         count(*) OVER (PARTITION BY company) AS total
       FROM jobs INDEXED BY jobs_by_company WHERE company IN (SELECT atom FROM json_each(?)) AND ${jobsWhere}
-    ) AS ranked WHERE place <= ${mostJobs} ORDER BY company, place`,
+    ) AS ranked WHERE place <= ${maxJobs} ORDER BY company, place`,
     JSON.stringify(keys),
     ...values,
   )

@@ -75,7 +75,7 @@ async function selectLookalikes(connection: Connection, filters: LookalikeFilter
       base,
       condition,
       scoreUnits,
-      leastUnits: Math.round(leastScore * scoreUnits),
+      minUnits: Math.round(minScore * scoreUnits),
       sizeFactor,
       growthPoints,
     },
@@ -121,11 +121,11 @@ export const weights: Readonly<Record<Aspect, number>> = {
 }
 
 /** Nothing resembles a company when less than this share of the weights is known. */
-const leastKnown = 0.5
+const minKnown = 0.5
 
 /** How likeness is measured. */
 export const similarityScale = {
-  leastScore: 0.6,
+  minScore: 0.6,
   /** Scores are whole numbers of this, so that companies of one score keep the order of their keys. */
   scoreUnits: 10_000,
   /** Headcounts that differ by this factor are not alike at all. */
@@ -135,7 +135,7 @@ export const similarityScale = {
   /** A headcount for each company size, in their order, where no exact one is known. */
   usualHeadcounts: [1, 5, 25, 110, 320, 700, 2_200, 7_000, 15_000],
 }
-const { leastScore, scoreUnits, sizeFactor, growthPoints, usualHeadcounts } = similarityScale
+const { minScore, scoreUnits, sizeFactor, growthPoints, usualHeadcounts } = similarityScale
 
 /** A company that others are compared with; unknown values are null. */
 interface CompanyExample {
@@ -168,6 +168,6 @@ function weighExample(example: CompanyExample) {
   const scaled = (aspect: Aspect) => (known[aspect] ? weights[aspect] / whole : 0)
   const own = Object.fromEntries(aspects.map((aspect) => [`for_${aspect}`, scaled(aspect)]))
   // A unit of the score is left for its rounding.
-  const least = leastScore - scaled('technologies') - scaled('growth') - 1 / scoreUnits
-  return { ...example, ...own, least_base: whole < leastKnown ? null : least }
+  const least = minScore - scaled('technologies') - scaled('growth') - 1 / scoreUnits
+  return { ...example, ...own, least_base: whole < minKnown ? null : least }
 }

@@ -51,7 +51,7 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
           ...running,
           ...(operation.quota === 'profiles' ? quota : {}),
         }
-      : { csv: together, ...reading, skipKnown: known.skipKnown, ...summary }
+      : { csv: listFile, ...reading, skipKnown: known.skipKnown, ...summary }
   const add = (some: OptionRows, group: string) => {
     for (const option of toOptions(some)) command.addOption(option.helpGroup(group))
   }
@@ -67,7 +67,7 @@ function onlyFile(file: string, other: string | undefined): string {
 }
 
 const rowByRow = csv('one lookup for each row of this CSV file; - for stdin')
-const together = csv('the companies of this CSV file, a row each; - for stdin')
+const listFile = csv('the companies of this CSV file, a row each; - for stdin')
 
 const reading = optionRows({
   sheet: ['<name>', 'the sheet of a workbook (default: its first one)'],

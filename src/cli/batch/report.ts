@@ -90,8 +90,8 @@ export async function showReport(
     stopped.rows_left === null
       ? ''
       : ` ${countRows(stopped.rows_left)} ${stopped.rows_left === 1 ? 'is' : 'are'} left.`
-  const isTold = !partial || stopped.reason.includes(report.partial ?? '')
-  const kept = isTold ? '' : keptText(report.rows, partial)
+  const isReported = !partial || stopped.reason.includes(report.partial ?? '')
+  const kept = isReported ? '' : keptText(report.rows, partial)
   const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
   const next = formatResumeHint(command, formatId(run.id, context.streams), stopped)
   const hint = [kept, next].filter((text) => text !== '').join(' ')

@@ -5,7 +5,14 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
 import { exitCodeOf } from '../../runs/output/report.js'
-import type { BatchDialog, BatchPorts, BatchTarget, KnownRun, RunPorts, Together } from '../../runs/ports.js'
+import type {
+  BatchDialog,
+  BatchPorts,
+  BatchTarget,
+  BulkRequests,
+  KnownRun,
+  RunPorts,
+} from '../../runs/ports.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../runs/run-batch.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
@@ -279,13 +286,13 @@ async function bulkOptions(
   context: Context,
   { operation, choices }: TargetCommand,
   run: string,
-): Promise<Together | undefined> {
-  const { together } = operation.batch ?? {}
+): Promise<BulkRequests | undefined> {
+  const { bulkRequests } = operation.batch ?? {}
   const row = operations().find(
-    ({ command, flag }) => command === operation.command && flag === together?.flag,
+    ({ command, flag }) => command === operation.command && flag === bulkRequests?.flag,
   )
-  if (!together || !row) return undefined
-  const { into, least, most } = together
+  if (!bulkRequests || !row) return undefined
+  const { into, least, most } = bulkRequests
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const shared = fields.filter((name) => name !== into)
   // The workers of a distributed run do all of the work that is accepted.
@@ -329,7 +336,7 @@ function distributor(context: Context, { operation }: TargetCommand): BatchTarge
     const caller = await context.distributedCaller({
       // The rows of a flow's step are not counted before.
       ...{ run: run.id, operation: operation.id, rows: run.total || atOnce, atOnce, apiKey, signal },
-      watches: operation.batch?.together !== undefined,
+      watches: operation.batch?.bulkRequests !== undefined,
       onWorkers: pool.count,
     })
     return { caller, concurrency: atOnce, workers: pool.workers }

@@ -338,10 +338,10 @@ const isSame = (one: BigIntStats | undefined, other: BigIntStats | undefined): b
 const fileAt = (path: string): BigIntStats | undefined =>
   resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
 
-const mostLinks = 40
+const maxLinks = 40
 
 /** Returns a path without links, also where its end does not exist. */
-function realPath(path: string, links = mostLinks): string {
+function realPath(path: string, links = maxLinks): string {
   const above = dirname(path)
   // Most of these files do not exist, and an error costs more than all else here.
   const itself = resultOr(undefined, () => lstatSync(path, { throwIfNoEntry: false }))

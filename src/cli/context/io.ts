@@ -107,7 +107,7 @@ export async function readText(streams: Streams, path: string, what: string): Pr
   }
 }
 
-const longestPauseMs = 50
+const maxPauseMs = 50
 
 /**
  * Reads a pipe or device to its end. Waits for the writer of a named pipe. It is opened without blocking, because nothing
@@ -129,7 +129,7 @@ export async function* readPipe(path: string, signal: AbortSignal): AsyncGenerat
         continue
       }
       await pause(ms)
-      ms = Math.min(2 * ms, longestPauseMs)
+      ms = Math.min(2 * ms, maxPauseMs)
     }
   } finally {
     await file.close()
@@ -182,7 +182,7 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
 }
 
 /** The longest timer of Node: about 24 days. */
-const longestMs = 2_147_483_647
+const maxMs = 2_147_483_647
 
 /** Runs work that is aborted by a signal of the system, or after some seconds; without seconds it takes its time. */
 export async function within<T>(
@@ -195,7 +195,7 @@ export async function within<T>(
   const end = () => late.abort()
   if (seconds === 0) end()
   else if (seconds !== undefined)
-    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(end, () => {})
+    context.sleep(Math.min(seconds * 1_000, maxMs), done.signal).then(end, () => {})
   try {
     return await work(AbortSignal.any([interrupted, late.signal]))
   } finally {

@@ -96,12 +96,12 @@ async function waitInSight(context: Context, seconds: number): Promise<void> {
 }
 
 /** The longest timer of Node: about 24 days. */
-const longestTimeoutMs = 2_147_483_647
+const maxTimeoutMs = 2_147_483_647
 
 const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
   seconds === undefined
     ? {}
-    : { signal: AbortSignal.timeout(Math.min(longestTimeoutMs, Math.ceil(seconds * 1_000))) }
+    : { signal: AbortSignal.timeout(Math.min(maxTimeoutMs, Math.ceil(seconds * 1_000))) }
 
 /** Gives each call so many seconds; `undefined` without a number. */
 export const withTimeout = (seconds: number | undefined): Layer | undefined =>

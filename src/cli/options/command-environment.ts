@@ -349,16 +349,16 @@ function namedByApi(word: string, path: string): readonly string[] {
     .map(({ command, flag }) => `prospect ${command}${flag ? ` --${flag}` : ''}`)
 }
 
-const mostMeant = 3
+const maxMeant = 3
 
 /** Returns the options that an unknown one resembles: those that end in it, the nearest, or the first that share a word. */
 function suggestOptions(typed: string, options: readonly string[]): readonly string[] {
   const longer = options.filter((option) => option.endsWith(`-${typed.replace(/^--/, '')}`))
-  if (longer.length > 0) return longer.slice(0, mostMeant)
+  if (longer.length > 0) return longer.slice(0, maxMeant)
   const near = nearest(typed, options)
   if (near !== undefined) return [near]
   const one = singular(typed.replace(/^--/, ''))
-  return options.filter((option) => option.split('-').map(singular).includes(one)).slice(0, mostMeant)
+  return options.filter((option) => option.split('-').map(singular).includes(one)).slice(0, maxMeant)
 }
 
 const singular = (word: string): string => word.replace(/s$/, '')
@@ -386,7 +386,7 @@ export const among = (ids: readonly string[]): StoredIds => ({
   newest: async () => ids[0],
 })
 
-export const mostCandidates = 6
+export const maxCandidates = 6
 
 /** Adds the argument and the option that name things of a kind: by ids, their beginnings, or `--last`. */
 export const addStoredId = <Options>(
@@ -434,7 +434,7 @@ export async function expandId(
 ): Promise<string | undefined> {
   const found = given === '' ? [] : await ids.startingWith(given)
   if (found.length < 2 || found.includes(given)) return found.includes(given) ? given : found[0]
-  const shown = found.slice(0, mostCandidates - 1).map((id) => shortenId(id, found))
+  const shown = found.slice(0, maxCandidates - 1).map((id) => shortenId(id, found))
   const more = found.length > shown.length ? ' and others' : ''
   throw new UsageError(
     `${given} is the beginning of more than one ${noun}: ${shown.join(', ')}${more}.`,

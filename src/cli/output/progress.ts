@@ -109,7 +109,7 @@ export function progressLine(
   look: Pick<Look, 'isAscii'>,
 ): string {
   const text = fitParts(parts, width)
-  const bar = barOf(step, Math.min(mostBar, width - widthOf(text) - 1))
+  const bar = barOf(step, Math.min(maxBar, width - widthOf(text) - 1))
   return cutEnd(drawable(oneLine(`${bar} ${text}`), look), width, look)
 }
 
@@ -145,11 +145,11 @@ function refreshing(show: (step: Step) => void, stop: () => void): Progress {
   }
 }
 
-const [leastBar, mostBar] = [8, 20]
+const [minBar, maxBar] = [8, 20]
 
 /** Returns the share of rows done as a bar; empty where rows were not counted, or where there is little room. */
-export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = mostBar): string {
-  if (!total || width < leastBar) return ''
+export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = maxBar): string {
+  if (!total || width < minBar) return ''
   const full = Math.floor(Math.min(1, rows / total) * width)
   return '█'.repeat(full) + '░'.repeat(width - full)
 }
@@ -175,7 +175,7 @@ export interface Money {
 }
 
 /** A shorter wait is over before it can be read. */
-const shortestWaitMs = 2_000
+const minWaitMs = 2_000
 
 /** Returns percent, rows, found, credits and budget, balance, rate or wait, and the time left of this part of a run. */
 export function progressParts(
@@ -188,7 +188,7 @@ export function progressParts(
   const { stored = 0, oldest_stored: oldest } = step
   const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
   const waitMs = waitsUntil - now
-  const isWaiting = waitMs >= shortestWaitMs
+  const isWaiting = waitMs >= minWaitMs
   return [
     [total ? `${Math.floor(Math.min(1, rows / total) * 100)} %` : '', 0],
     [total === undefined ? countRows(rows) : `${formatNumber(rows)} of ${formatNumber(total)} rows`, 2],

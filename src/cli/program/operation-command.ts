@@ -18,7 +18,7 @@ import {
   addStoredId,
   among,
   expandId,
-  mostCandidates,
+  maxCandidates,
   resolveIds,
   type StoredIds,
   type StoredKind,
@@ -192,7 +192,7 @@ const jobKind = (
 ): LocalKind => ({
   ...{ noun, list },
   ids: async (admin) => ({
-    startingWith: (prefix) => admin.jobsStartingWith(prefix, mostCandidates, filter),
+    startingWith: (prefix) => admin.jobsStartingWith(prefix, maxCandidates, filter),
     newest: async () => (await admin.jobsStartingWith('', 1, filter))[0],
   }),
 })

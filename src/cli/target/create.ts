@@ -185,7 +185,7 @@ function withVendors(caller: Caller, vendors: VendorSpending | undefined, isToge
 }
 
 /** Shorter secrets are not removed, because ordinary words would disappear with them. */
-const shortestSecret = 8
+const minSecretLength = 8
 
 const secretForms = /\b(?:pk_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,})/g
 
@@ -199,7 +199,7 @@ function createRedaction(
     redact: (text) => {
       let safe = text
       for (const secret of secrets)
-        if (secret !== undefined && secret.length >= shortestSecret) safe = safe.replaceAll(secret, '[key]')
+        if (secret !== undefined && secret.length >= minSecretLength) safe = safe.replaceAll(secret, '[key]')
       return safe.replace(secretForms, '[key]')
     },
   }

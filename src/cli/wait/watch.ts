@@ -132,7 +132,7 @@ const noProgress: WorkProgress = {
 const pause = { first: 2_000, factor: 1.5, longest: 15_000 } as const
 
 /** How many requests in a row may fail, as they do while a server restarts. */
-const mostFailures = 20
+const maxFailures = 20
 
 export function readerOf(kind: AcceptedWork['kind']): OperationId {
   if (kind === 'list_import') return 'lists.get'
@@ -156,7 +156,7 @@ export function watchPolled(context: Context, accepted: AcceptedWork): Watch {
           onProgress(progress)
           if (over.aborted || progress.state !== 'going') return progress
         } else if (reply?.unusable !== undefined) throw new UnreadableStatus(toStop(reply))
-        else if (reply && (!isTemporary(reply) || ++failures > mostFailures)) throw toStop(reply)
+        else if (reply && (!isTemporary(reply) || ++failures > maxFailures)) throw toStop(reply)
         if (over.aborted) return progressIn(accepted, body)
         const asked = (reply && secondsToWait(reply, context.clock.now())) ?? 0
         await context.sleep(Math.max(ms, asked * 1_000), over).catch(() => {})
@@ -190,7 +190,7 @@ const retrying =
   async (input) => {
     for (let failures = 0; ; ) {
       const reply = await ask(input)
-      if (isOk(reply) || !isTemporary(reply) || ++failures > mostFailures) return reply
+      if (isOk(reply) || !isTemporary(reply) || ++failures > maxFailures) return reply
       const asked = (secondsToWait(reply, context.clock.now()) ?? 0) * 1_000
       await context.sleep(Math.max(pause.first, asked))
     }

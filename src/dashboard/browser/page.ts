@@ -27,7 +27,7 @@ let reading: AbortController | undefined
 let isStale = false
 
 /** Longest pause between two readings of a view, in milliseconds. */
-const longestGapMs = 5_000
+const maxGapMs = 5_000
 
 function send(
   path: string,
@@ -82,7 +82,7 @@ async function load(isOther = false): Promise<void> {
       reading = undefined
       main.removeAttribute('aria-busy')
       // A view that takes long must not keep the server busy while much changes.
-      if (isStale) setTimeout(() => void load(), Math.min(longestGapMs, 4 * (performance.now() - began)))
+      if (isStale) setTimeout(() => void load(), Math.min(maxGapMs, 4 * (performance.now() - began)))
     }
   }
 }

@@ -89,12 +89,12 @@ const filterForm = (kind: Kind, fields: readonly RequestField[], texts: Fields) 
 }
 
 /** More records of a kind are listed only by a search: each page of all of them reads all. */
-const mostListed = 100_000
+const maxListed = 100_000
 
 /** Returns a page of all records of a kind, or what to do where there are none or too many. */
 async function allOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
   const { [kind]: total } = await (await page.ports.catalogue()).stats()
-  if (total > mostListed)
+  if (total > maxListed)
     return (
       <Section title="Results">
         <Empty>
@@ -230,8 +230,8 @@ const People = ({ records }: { readonly records: readonly RecordOf<'people'>[] }
   />
 )
 
-const mostEntries = 100
-const mostJobs = 25
+const maxEntries = 100
+const maxJobs = 25
 
 /** A record as `data export` prints it: its facts, then each list in it, and the jobs of a company. */
 async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> {
@@ -308,11 +308,11 @@ const Entries = ({ title, entries }: { readonly title: string; readonly entries:
           number: entries.every((entry) => typeof entry[name] === 'number'),
           cell: (entry: Values) => textOf(entry[name]),
         }))}
-        rows={entries.slice(0, mostEntries)}
+        rows={entries.slice(0, maxEntries)}
       />
-      {entries.length > mostEntries && (
+      {entries.length > maxEntries && (
         <Empty>
-          The first {mostEntries} of {formatNumber(entries.length)}.
+          The first {maxEntries} of {formatNumber(entries.length)}.
         </Empty>
       )}
     </Section>
@@ -325,7 +325,7 @@ async function jobsOf({ ports }: Pick<Page, 'ports'>, record: Values): Promise<H
     ...{ networkId: text('network_id'), url: text('network_url'), domain: text('domain') },
     ...{ name: text('name'), country: text('country') },
   }
-  const found = await (await ports.catalogue()).jobs(query, {}, mostJobs, (await ports.admin.clock()).now)
+  const found = await (await ports.catalogue()).jobs(query, {}, maxJobs, (await ports.admin.clock()).now)
   if (found === undefined || found.total === 0)
     return (
       <Section title="Jobs">

@@ -197,7 +197,7 @@ const byUse = (one: Key, other: Key): number =>
   Number(one.revokedAt !== null) - Number(other.revokedAt !== null) || other.createdAt - one.createdAt
 
 /** Most keys that are shown; `engine keys list` prints all. */
-const mostKeys = 200
+const maxKeys = 200
 
 const keyTable = (keys: readonly ListedKey[], now: number, isReadOnly: boolean) => (
   <>
@@ -226,11 +226,11 @@ const keyTable = (keys: readonly ListedKey[], now: number, isReadOnly: boolean) 
               },
             ]),
       ]}
-      rows={keys.slice(0, mostKeys)}
+      rows={keys.slice(0, maxKeys)}
       keyOf={({ id }) => id}
     />
-    {keys.length > mostKeys && (
-      <Empty command="engine keys list">These are the first {mostKeys}. All of them: </Empty>
+    {keys.length > maxKeys && (
+      <Empty command="engine keys list">These are the first {maxKeys}. All of them: </Empty>
     )}
   </>
 )

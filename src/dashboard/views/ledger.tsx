@@ -142,7 +142,7 @@ async function namesOf(ports: DashboardPorts, by: readonly By[], days: Days, nam
 }
 
 /** Most sums that are shown; an export has all. */
-const mostSums = 400
+const maxSums = 400
 
 async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Promise<Html> {
   const only = onlyOf(Object.fromEntries(query))
@@ -200,12 +200,12 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
               cell: (sum) => formatNumber(countOf(sum)),
             },
           ]}
-          rows={sums.slice(0, mostSums)}
+          rows={sums.slice(0, maxSums)}
           keyOf={(sum) => by.map((name) => sum[name] ?? 'none').join(' ')}
           foot={all.length > 1 ? foot : undefined}
         />
       )}
-      {sums.length > mostSums && <Empty>These are the newest {mostSums}; an export has all.</Empty>}
+      {sums.length > maxSums && <Empty>These are the newest {maxSums}; an export has all.</Empty>}
     </Section>
   )
 }

@@ -12,7 +12,7 @@ import {
   listFaults,
 } from '../tables/faults.js'
 import { listAllMembers, type Workspace } from '../tables/members.js'
-import { longestPauseMs } from '../worker/attempt-delivery.js'
+import { maxPauseMs } from '../worker/attempt-delivery.js'
 import { type AdminPorts, memberOf, readCurrent } from './workspaces.js'
 
 /** A fault that is asked for. */
@@ -103,5 +103,5 @@ function checkFault(where: string, rules: FaultRules): void {
       network: rules.network,
       statuses: faultStatuses,
     })
-  if (late > longestPauseMs) throw new Refusal('engine.fault_late')
+  if (late > maxPauseMs) throw new Refusal('engine.fault_late')
 }

@@ -55,14 +55,14 @@ export interface DistributedCallerPorts extends RunLeasePorts {
 }
 
 /** Most rows of a chunk; fewer when a run is small, so that several workers get some. */
-const mostRows = 100
+const maxRows = 100
 const chunksPerWorker = 4
-const leastWorkers = 4
+const minWorkers = 4
 /** Rows of the same few milliseconds share chunks; answers are polled at the longer interval. */
 const gatherMs = 5
 const lookMs = 1_000
 /** How long rows that a worker has taken are awaited when a run ends early. */
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** Returns a caller whose rows are called by the workers of a shared database, each row once. */
 export function createDistributedCaller(ports: DistributedCallerPorts): Caller {
@@ -200,8 +200,8 @@ class DistributedCaller {
 
   #size(): number {
     const { rows, atOnce } = this.ports
-    const chunks = chunksPerWorker * Math.max(leastWorkers, this.#workers)
-    return Math.max(1, Math.min(mostRows, Math.ceil(Math.min(rows, atOnce) / chunks)))
+    const chunks = chunksPerWorker * Math.max(minWorkers, this.#workers)
+    return Math.max(1, Math.min(maxRows, Math.ceil(Math.min(rows, atOnce) / chunks)))
   }
 
   async #readAnswers(): Promise<void> {
@@ -235,7 +235,7 @@ class DistributedCaller {
     await this.#withdrawChunks(false, (sent) => settleUnsent(sent))
     for (const sent of this.#waiting.splice(0)) settleUnsent(sent)
     if (!this.ports.signal?.aborted) return
-    this.#endsAt ??= performance.now() + patienceMs
+    this.#endsAt ??= performance.now() + timeoutMs
     if (performance.now() < this.#endsAt) return
     // Workers write nothing for them from now on; what they wrote is found when the run is resumed.
     await this.#readAnswers()

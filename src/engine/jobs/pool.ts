@@ -14,7 +14,7 @@ export interface WorkKind<T> {
 }
 
 /** How often work of other processes is looked for, in milliseconds. */
-const usualPauseMs = 1_000
+const defaultPauseMs = 1_000
 
 /** Does work of one kind: takes tasks one by one and runs them concurrently. */
 export class WorkerPool<T> {
@@ -44,7 +44,7 @@ export class WorkerPool<T> {
       const taken = this.#hasSlot() ? await this.#take() : undefined
       if (taken !== undefined) this.#begin(taken)
       else if (over && this.#under.size === 0 && this.#ended === ended) break
-      else await this.#event.wait(usualPauseMs)
+      else await this.#event.wait(defaultPauseMs)
     }
     await Promise.all(this.#under)
     return this.#ended

@@ -21,10 +21,10 @@ const hour = 60 * minute
 export const schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 10 * hour]
 const variation = 0.2
 /** Longest pause that a receiver may ask for; engine time. */
-export const longestPauseMs = 24 * hour
+export const maxPauseMs = 24 * hour
 
 /** First attempts of one job whose results are stored together, at most. */
-export const mostInARow = 100
+export const maxInARow = 100
 /** A series that takes longer than this is stored before it continues. */
 const rowMs = 500
 

@@ -28,7 +28,7 @@ import {
 } from '../tables/jobs.js'
 import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
 import { openSuppressor, readClock } from '../tables/members.js'
-import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
+import { attemptDeliveries, maxInARow, maxPauseMs } from './attempt-delivery.js'
 
 const jobsAtOnce = 4
 /** How long a job is worked on before those of other workspaces have their turn, in milliseconds. */
@@ -36,7 +36,7 @@ const turnMs = 1_000
 /** Half of both numbers at most is for one workspace. */
 const deliveriesAtOnce = 128
 /** Most deliveries in progress, including those that wait for slow receivers. */
-const mostDeliveries = 512
+const maxDeliveries = 512
 /** When an attempt gives up its slot, and when a URL counts as slow, in milliseconds. */
 const slowMs = 1_000
 const slowUrlMs = 2_000
@@ -103,18 +103,18 @@ export class Worker {
   }
 
   /** Lets running steps end, for 10 s by default, and takes no new work. */
-  stop(patienceMs = stopMs): Promise<void> {
-    this.#stopped ??= this.#stop(patienceMs)
+  stop(timeoutMs = stopMs): Promise<void> {
+    this.#stopped ??= this.#stop(timeoutMs)
     return this.#stopped
   }
 
-  async #stop(patienceMs: number): Promise<void> {
+  async #stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort()
     this.#stopListening()
     this.wake()
     let timer: NodeJS.Timeout | undefined
     const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, patienceMs)
+      timer = setTimeout(resolve, timeoutMs)
     })
     await Promise.race([Promise.allSettled([...this.#under]), patience])
     clearTimeout(timer)
@@ -190,7 +190,7 @@ export class Worker {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
         this.#inProgress.during(row[0], () => attemptDeliveries(this.ports, row, this.#stopping.signal)),
-      ...{ atOnce: deliveriesAtOnce, most: mostDeliveries, slowMs },
+      ...{ atOnce: deliveriesAtOnce, most: maxDeliveries, slowMs },
       onTrouble: (error) => this.#trouble(error, troubles),
     }
     return new WorkerPool(kind, this.#stopping.signal)
@@ -223,7 +223,7 @@ export class Worker {
     const token = ids.uuid()
     const dueAt = (engineNow: number): DueDeliveries => ({
       ...leaseFrom(this.ports),
-      ...{ now: engineNow, farthest: engineNow + longestPauseMs, ...busy },
+      ...{ now: engineNow, farthest: engineNow + maxPauseMs, ...busy },
       ...(jobId === undefined ? {} : { jobId }),
     })
     const isDue = await store.read(async (tx) =>
@@ -236,7 +236,7 @@ export class Worker {
       if (!head) return undefined
       return head.attempts > 0
         ? [head]
-        : [head, ...(await listWaitingDeliveries(tx, head.jobId, mostInARow - 1))]
+        : [head, ...(await listWaitingDeliveries(tx, head.jobId, maxInARow - 1))]
     }, dueWork)
   }
 }
@@ -258,7 +258,7 @@ class InProgress {
   busy(): Required<Pick<DueDeliveries, 'busy' | 'busyWorkspaces'>> {
     const isFull = (workspace: string) =>
       this.#quick.of(workspace) >= deliveriesAtOnce - this.#quick.total ||
-      this.#workspaces.of(workspace) >= mostDeliveries - this.#workspaces.total
+      this.#workspaces.of(workspace) >= maxDeliveries - this.#workspaces.total
     return {
       busy: this.#urls
         .names()
@@ -317,7 +317,7 @@ class NamedCounts {
  * A job that this many processes died with before it made progress is not taken again, although it may not be to
  * blame.
  */
-const mostAttempts = 10
+const maxAttempts = 10
 
 /**
  * Runs a claimed job to its end, one transaction a step. Returns the job at its end, or as it stood when `signal`
@@ -369,7 +369,7 @@ async function runSteps(
   isOver: () => boolean | undefined,
   onStep: (job: AsyncJob) => void,
 ): Promise<AsyncJob> {
-  if (claimed.attempts > mostAttempts)
+  if (claimed.attempts > maxAttempts)
     return await failJob(ports, claimed, 'It stopped its process repeatedly', onStep)
   let job = claimed
   try {

@@ -478,7 +478,7 @@ interface TakenTurns {
 interface TurnTaker {
   readonly id: string
   /** The name of its lock: as long as it is held, its rows are under way. */
-  readonly knownBy: string
+  readonly identityKey: string
   readonly operation: string
   readonly target: string
   readonly workspace: string
@@ -520,7 +520,7 @@ const answeredSql = `SELECT place, hash FROM answers
  */
 export async function takeTurns(
   driver: Driver,
-  { id, knownBy, operation, target, workspace }: TurnTaker,
+  { id, identityKey, operation, target, workspace }: TurnTaker,
   rows: readonly TurnRow[],
   { isAlive, notBefore, takesKeys }: TurnOptions,
   now: number,
@@ -544,7 +544,7 @@ export async function takeTurns(
       const usable = takesKeys ? left.filter(([, turn]) => turn.at >= notBefore) : []
       const found = { busy, left: new Map(usable), record: undefined }
       if (calls.length === 0) return found
-      const values = [operation, target, workspace, id, knownBy, toJson(calls), now]
+      const values = [operation, target, workspace, id, identityKey, toJson(calls), now]
       const made = await connection.get<{ number: number }>(addSql, ...values)
       return { ...found, record: made?.number }
     }, `turns ${operation} ${target}`)
@@ -600,8 +600,8 @@ async function withoutAnswered(connection: Connection, out: readonly OutRow[]): 
 }
 
 /** Marks the records of a lock as nobody's: whoever holds it now did not take them. */
-export const releaseHolder = async (driver: Driver, knownBy: string): Promise<void> => {
-  await driver.transaction((c) => c.run(`UPDATE turns SET holder = '' WHERE holder = ?`, knownBy))
+export const releaseHolder = async (driver: Driver, identityKey: string): Promise<void> => {
+  await driver.transaction((c) => c.run(`UPDATE turns SET holder = '' WHERE holder = ?`, identityKey))
 }
 
 // A single lookup has the answers of a run indexed from then on.
@@ -646,7 +646,7 @@ export class RunTurns {
   async #resume(): Promise<void> {
     if (this.#isResumed) return
     this.#isResumed = true
-    await releaseHolder(this.driver, this.run.knownBy)
+    await releaseHolder(this.driver, this.run.identityKey)
   }
 
   /** Returns the same lookup of a killed run or command; its key brings the reply that was paid for. */

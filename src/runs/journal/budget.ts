@@ -8,7 +8,7 @@ export interface Budget {
   /** By a profile in a day (UTC, real time), over all processes of this machine. */
   readonly perDay?: number | undefined
   /** By several runs together, over all their parts. */
-  readonly together?: { readonly credits: number; readonly runs: readonly number[] } | undefined
+  readonly sharedBudget?: { readonly credits: number; readonly runs: readonly number[] } | undefined
 }
 
 /** Credits that the budgets leave for a run. */

@@ -12,7 +12,7 @@ export type Hold = (run: LockedRun) => HeldRun | undefined | Promise<HeldRun | u
 
 interface LockedRun {
   readonly number: number
-  readonly knownBy: string
+  readonly identityKey: string
 }
 
 /** Runs `work` for each run that no other process works on, under its lock. */
@@ -35,14 +35,14 @@ export async function forEachFree<Run extends LockedRun>(
 /** Locks of runs: locks of files in the home of one machine, leases in a database that several machines share. */
 export interface RunLocks {
   /** Takes the lock of a run. Returns `undefined` where another process has it. */
-  take(knownBy: string): Promise<HeldRun | undefined>
-  isHeld(knownBy: string): Promise<boolean>
+  take(identityKey: string): Promise<HeldRun | undefined>
+  isHeld(identityKey: string): Promise<boolean>
   /** Returns who has the lock, as part of a sentence; `undefined` where that is not known. */
-  holder(knownBy: string): Promise<string | undefined>
+  holder(identityKey: string): Promise<string | undefined>
   /** How long a lock outlives a holder that was killed, in milliseconds; absent where it does not. */
   readonly freedAfterMs?: number
   /** Returns the fencing token that this process writes to a run with. A run refuses writes with another token. */
-  fenceOf(knownBy: string): string
+  fenceOf(identityKey: string): string
 }
 
 /** Returns the refusal of a run whose lock another machine has taken, because this one was silent for a while. */
@@ -77,7 +77,7 @@ export async function checkOwn(connection: Connection, { number, fence }: OwnedR
     throw runLost()
 }
 
-const usualLeaseMs = 30_000
+const defaultLeaseMs = 30_000
 /** How many times a lease is renewed before it could expire. */
 const beatsPerLease = 3
 
@@ -103,11 +103,11 @@ const heldSql = `SELECT holder FROM run_locks WHERE name = ? AND NOT ${freeSql}`
  */
 export function leaseLocks(
   driver: Driver,
-  { token, holder, leaseMs = usualLeaseMs }: { token: () => string; holder: string; leaseMs?: number },
+  { token, holder, leaseMs = defaultLeaseMs }: { token: () => string; holder: string; leaseMs?: number },
 ): RunLocks {
   const fences = new Map<string, string>()
-  const holderOf = async (knownBy: string) =>
-    (await driver.read((reads) => reads.get<{ holder: string }>(heldSql, knownBy, leaseMs)))?.holder
+  const holderOf = async (identityKey: string) =>
+    (await driver.read((reads) => reads.get<{ holder: string }>(heldSql, identityKey, leaseMs)))?.holder
   const hold = (name: string, fence: string): HeldRun => {
     fences.set(name, fence)
     const beat = setInterval(() => {

@@ -13,7 +13,7 @@ import { forEachFree, type Hold, runLost } from './run-leases.js'
 /** A former name of an engine, and the digest that a run had under it. */
 export interface TargetAlias {
   readonly target: string
-  readonly knownBy: string
+  readonly identityKey: string
   /** The alias counts only when this engine was the last with that name. */
   readonly engine?: string | undefined
 }
@@ -21,7 +21,7 @@ export interface TargetAlias {
 /** The current name of a target, with its aliases. */
 interface NamedTarget {
   readonly target: string
-  readonly knownBy: string
+  readonly identityKey: string
   readonly formerly?: readonly TargetAlias[] | undefined
   /** The engine that has the current name. */
   readonly engine?: string | undefined
@@ -30,7 +30,7 @@ interface NamedTarget {
 /** What makes a run the same run when it is started again. */
 export interface RunIdentity extends NamedTarget {
   /** Digest of everything that enters its requests. */
-  readonly knownBy: string
+  readonly identityKey: string
   readonly operation: string
   /** The workspace that pays, as far as it is known. */
   readonly workspace: string
@@ -86,7 +86,7 @@ export interface Run extends NewRun {
   readonly endedAt: number | null
 }
 
-const columns = `number, id, known_by AS "knownBy", operation, target, workspace, profile, file,
+const columns = `number, id, known_by AS "identityKey", operation, target, workspace, profile, file,
   file_hash AS "fileHash", request, output,
   status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
   lowered_limit AS "loweredLimit", indexed, lost_at AS "lostAt", spread, started_at AS "startedAt", ended_at AS "endedAt"`
@@ -146,7 +146,7 @@ export interface AnswerCount {
 export type Runs = ReturnType<typeof runsOver>
 
 /** Returns the runs in a state database; `fenceOf` returns the fencing token of a run, where machines share the database. */
-export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = () => '') {
+export function runsOver(driver: Driver, fenceOf: (identityKey: string) => string = () => '') {
   const one = (condition: string, ...values: Value[]) =>
     driver.read((connection) => connection.get<Run>(`${select} AND ${condition}`, ...values))
   const all = (rest: string, ...values: Value[]) =>
@@ -154,15 +154,15 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
   return {
     add: (run: NewRun) =>
       driver.transaction(async (connection) => {
-        const fence = fenceOf(run.knownBy)
-        if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw runLost()
+        const fence = fenceOf(run.identityKey)
+        if (fence !== '' && !(await connection.get(lockSql, run.identityKey, fence))) throw runLost()
         const made = await connection.get<Run>(
           `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
              fence, spread, workspace, status)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
           ...[
             run.id,
-            run.knownBy,
+            run.identityKey,
             run.operation,
             run.target,
             run.profile,
@@ -180,7 +180,18 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     /** Resumes a run: it is running again, maybe from a file that was moved, maybe to another output. */
     begin: async (run: Run, going: Continuation, now: number): Promise<Run> => {
       const { file, output, request, spread = 0 } = going
-      const values = [file, output, request, now, now, spread, now, spread, run.number, fenceOf(run.knownBy)]
+      const values = [
+        file,
+        output,
+        request,
+        now,
+        now,
+        spread,
+        now,
+        spread,
+        run.number,
+        fenceOf(run.identityKey),
+      ]
       // Whatever other runs record from now on sees that this one is running, so no answer of theirs is missed.
       const begun = await driver.transaction((connection) => connection.get<Run>(beginSql, ...values))
       if (!begun) throw runLost()
@@ -194,14 +205,14 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     /** Moves records under former names of a target to its current name. */
     adopt: (target: NamedTarget) => adoptAliases(driver, target),
     /** Returns the newest run of an identity. */
-    known: ({ knownBy, target }: Pick<RunIdentity, 'knownBy' | 'target'>) =>
-      one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', knownBy, target),
+    known: ({ identityKey, target }: Pick<RunIdentity, 'identityKey' | 'target'>) =>
+      one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', identityKey, target),
     /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */
     inTheWay: ({ file, operation, target, fileHash }: RunIdentity) =>
       one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
     /** Returns the runs of samples of a file; `identity` is that of the whole file or of a sample. */
-    samplesOf: ({ knownBy, target }: Pick<RunIdentity, 'knownBy' | 'target'>) => {
-      const prefix = `${knownBy.split(sampleMark)[0]}${sampleMark}`
+    samplesOf: ({ identityKey, target }: Pick<RunIdentity, 'identityKey' | 'target'>) => {
+      const prefix = `${identityKey.split(sampleMark)[0]}${sampleMark}`
       return all('AND target = ? AND substr(known_by, 1, length(?)) = ?', target, prefix, prefix)
     },
     /** Returns the last row of the open requests for several rows that begin before a row; -1 where there are none. */
@@ -330,19 +341,19 @@ async function adoptAliases(driver: Driver, renamed: NamedTarget): Promise<void>
 
 /** Whether anything is recorded under a former name. A run may have the new name and still the digest of the old one. */
 async function isRecorded(connection: Connection, former: TargetAlias, now: string): Promise<boolean> {
-  const { target, engine, knownBy } = former
+  const { target, engine, identityKey } = former
   if (engine !== undefined && !(await connection.get(hadNameSql, target, engine))) return false
-  return (await connection.get(recordedSql, knownBy, target, now, target, target)) !== undefined
+  return (await connection.get(recordedSql, identityKey, target, now, target, target)) !== undefined
 }
 
 async function renameTarget(connection: Connection, former: TargetAlias, now: NamedTarget): Promise<void> {
   await connection.run(renameRunsSql, now.target, former.target)
-  await connection.run(renameDigestSql, now.knownBy, former.knownBy, now.target)
+  await connection.run(renameDigestSql, now.identityKey, former.identityKey, now.target)
   await connection.run(moveSpendingSql, now.target, former.target)
   await connection.run('DELETE FROM spending WHERE target = ?', former.target)
 }
 
-const runningSql = `SELECT number, known_by AS "knownBy" FROM runs WHERE status = 'running' ORDER BY number`
+const runningSql = `SELECT number, known_by AS "identityKey" FROM runs WHERE status = 'running' ORDER BY number`
 // The rows that may be sent, the credits set aside for them, and the index stay as they are.
 const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) FROM (
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
@@ -353,7 +364,7 @@ const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) 
  * count for that day. Runs under way, whose lock `hold` cannot take, stay as they are.
  */
 export async function stopKilled(driver: Driver, hold: Hold): Promise<void> {
-  const running = await driver.read((reads) => reads.all<Pick<Run, 'number' | 'knownBy'>>(runningSql))
+  const running = await driver.read((reads) => reads.all<Pick<Run, 'number' | 'identityKey'>>(runningSql))
   await forEachFree(running, hold, async ({ number }) => {
     await driver.transaction((c) => c.run(stopSql, ...placesOf(number), number), runScope(number))
   })
@@ -366,7 +377,7 @@ const mayWakeForMs = 86_400_000
 export const mayStillSend = ({ lostAt }: Pick<Run, 'lostAt'>, now: number): boolean =>
   lostAt !== null && now - lostAt < mayWakeForMs
 
-const overSql = `SELECT number, id, known_by AS "knownBy", lost_at AS "lostAt" FROM runs
+const overSql = `SELECT number, id, known_by AS "identityKey", lost_at AS "lostAt" FROM runs
   WHERE target = ? AND profile = ? AND lost_at <= ? AND (status = 'finished' OR forgotten = 1) ORDER BY number`
 const stillSql = 'SELECT 1 AS one FROM runs WHERE number = ? AND lost_at = ?'
 const doneSql = 'UPDATE runs SET lost_at = NULL WHERE number = ? AND lost_at = ?'
@@ -381,7 +392,7 @@ export async function settleLost(
   { now, hold, settle }: { now: number; hold: Hold; settle: (id: string) => Promise<void> },
 ): Promise<void> {
   const over = await driver.read((reads) =>
-    reads.all<Pick<Run, 'number' | 'id' | 'knownBy' | 'lostAt'>>(
+    reads.all<Pick<Run, 'number' | 'id' | 'identityKey' | 'lostAt'>>(
       overSql,
       target,
       profile,

@@ -32,7 +32,7 @@ interface AskedLookup extends Lookup {
   readonly input: Input
   readonly id: string
   /** The name of the lock of this process. */
-  readonly knownBy: string
+  readonly identityKey: string
 }
 
 export type LookupOptions = Omit<TurnOptions, 'takesKeys'>
@@ -66,7 +66,7 @@ export function lookupsOver(driver: Driver) {
       return record === undefined ? undefined : { record, key: lookup.id, left: left.get(0) }
     },
     /** Marks the turns of a lock as nobody's: whoever took it now did not take them. */
-    releaseTurns: (knownBy: string) => releaseHolder(driver, knownBy),
+    releaseTurns: (identityKey: string) => releaseHolder(driver, identityKey),
     /** Ends a turn. A request without a known outcome stays on record, so that its key is used again. */
     endTurn: ({ record, left }: LookupTurn, isKnown: boolean, now: number) =>
       driver.transaction(async (connection) => {
@@ -80,10 +80,10 @@ export function lookupsOver(driver: Driver) {
     keep: (lookup: Lookup, answer: RowAnswer, now: number, id: string) =>
       driver.transaction(async (connection) => {
         const { operation, target, workspace, identity, hash } = lookup
-        const knownBy = lookupsMark + dayOf(now)
+        const identityKey = lookupsMark + dayOf(now)
         const { number } =
-          (await connection.get<{ number: number }>(dayRunSql, knownBy, operation, target, workspace)) ??
-          ((await connection.get(addSql, id, knownBy, operation, target, workspace, now)) as {
+          (await connection.get<{ number: number }>(dayRunSql, identityKey, operation, target, workspace)) ??
+          ((await connection.get(addSql, id, identityKey, operation, target, workspace, now)) as {
             number: number
           })
         const counted = await connection.get<{ done: number }>(countSql, now, number)

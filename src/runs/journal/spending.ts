@@ -14,10 +14,10 @@ import { type Run, type RunIdentity, type Runs, runScope, sampleMark } from './r
  */
 export function scopeOf(
   { number, profile }: Pick<Run, 'number' | 'profile'>,
-  { perDay, together }: Budget,
+  { perDay, sharedBudget }: Budget,
 ): string {
   if (perDay !== undefined) return `day ${profile}`
-  return runScope(together?.runs[0] ?? number)
+  return runScope(sharedBudget?.runs[0] ?? number)
 }
 
 /** Returns the day (UTC) that spending at a time is counted for. */
@@ -29,7 +29,7 @@ export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 export async function budgetLeft(
   connection: Connection,
   { number, profile }: Run,
-  { perRun, perDay, together }: Budget,
+  { perRun, perDay, sharedBudget }: Budget,
   now: number,
 ): Promise<BudgetLeft> {
   const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<BudgetLeft, 'unknown'>>(
@@ -40,13 +40,13 @@ export async function budgetLeft(
   const ofRun = perRun === undefined ? Number.POSITIVE_INFINITY : perRun - credits - reserved
   const spent = perDay === undefined ? 0 : await spentToday(connection, { number, profile }, now)
   const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent - reserved
-  const ofAll = together
-    ? together.credits - (await usedBy(connection, together.runs))
+  const ofAll = sharedBudget
+    ? sharedBudget.credits - (await usedBy(connection, sharedBudget.runs))
     : Number.POSITIVE_INFINITY
   const left = Math.min(ofRun, ofDay, ofAll)
   const shortage: BudgetShortage =
-    left === ofAll && together
-      ? { budget: 'flow', credits: together.credits }
+    left === ofAll && sharedBudget
+      ? { budget: 'flow', credits: sharedBudget.credits }
       : left === ofRun
         ? { budget: 'run', credits: perRun ?? 0 }
         : { budget: 'day', credits: perDay ?? 0 }
@@ -322,7 +322,7 @@ export async function findBaseline(
   const finished = await runs.list({ status: 'finished' })
   return finished.find(
     (run) =>
-      run.file === file && run.startedAt <= before && !run.knownBy.includes(sampleMark) && isAlike(run),
+      run.file === file && run.startedAt <= before && !run.identityKey.includes(sampleMark) && isAlike(run),
   )
 }
 

@@ -24,14 +24,14 @@ export interface ReasonCount {
 }
 
 /** Reasons counted apart; a reason can quote a cell, and memory has to stay constant. */
-const mostReasons = 50
+const maxReasons = 50
 
 /** Counts invalid rows by reason. */
 export class ReasonCounter {
   readonly #rows = new Map<string, number>()
 
   add(text: string): void {
-    const reason = this.#rows.has(text) || this.#rows.size < mostReasons ? text : 'Other reasons'
+    const reason = this.#rows.has(text) || this.#rows.size < maxReasons ? text : 'Other reasons'
     this.#rows.set(reason, (this.#rows.get(reason) ?? 0) + 1)
   }
 
@@ -58,7 +58,7 @@ export interface DoubtedCount {
   readonly rows: readonly number[]
 }
 
-const mostNamed = 50
+const maxNamed = 50
 
 /** Counts rows whose answers were doubted. */
 export class DoubtedRows {
@@ -70,7 +70,7 @@ export class DoubtedRows {
   add(ordinals: readonly number[], when: DoubtedWhen): void {
     const count = this.#counts[when]
     count.answers += ordinals.length
-    for (const ordinal of ordinals) if (count.rows.length < mostNamed) count.rows.push(ordinal + 1)
+    for (const ordinal of ordinals) if (count.rows.length < maxNamed) count.rows.push(ordinal + 1)
   }
 
   /** Returns what to call when the answers to rows are doubted later. It is kept for each call, so it holds no rows. */

@@ -170,7 +170,7 @@ async function deviceSink(path: string, file: FileHandle, interruptible: Interru
   }
 }
 
-const longestPauseMs = 50
+const maxPauseMs = 50
 /** How long a slow reader may take for the rest after a signal. */
 const graceMs = 1_000
 
@@ -179,7 +179,7 @@ const graceMs = 1_000
  * reader of a pipe, and a process does not end before its threads.
  */
 async function openDevice(path: string, signal: AbortSignal): Promise<FileHandle> {
-  for (let ms = 1; ; ms = Math.min(2 * ms, longestPauseMs)) {
+  for (let ms = 1; ; ms = Math.min(2 * ms, maxPauseMs)) {
     try {
       return await open(path, constants.O_WRONLY | (constants.O_NONBLOCK ?? 0))
     } catch (error) {
@@ -203,7 +203,7 @@ async function writeAll(file: FileHandle, bytes: Buffer, path: string, signal: A
     if (signal.aborted) left -= ms
     if (left < 0) throw interrupted(signal, 'writing', path)
     await pause(ms)
-    ms = Math.min(2 * ms, longestPauseMs)
+    ms = Math.min(2 * ms, maxPauseMs)
   }
 }
 

@@ -56,9 +56,9 @@ function lockOf(path: string): Database.Database | undefined {
  * Rewrites a database, so that its file and log hold nothing that was deleted. Returns whether it could: not while another
  * process reads or writes. It needs space for another copy meanwhile.
  */
-export function vacuum(path: string, patienceMs = 2_000): boolean {
+export function vacuum(path: string, timeoutMs = 2_000): boolean {
   if (!existsSync(path)) return true
-  const database = new Database(path, { fileMustExist: true, timeout: patienceMs })
+  const database = new Database(path, { fileMustExist: true, timeout: timeoutMs })
   try {
     checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
     database.exec('VACUUM')
@@ -78,9 +78,9 @@ export function vacuum(path: string, patienceMs = 2_000): boolean {
 export type ReadOnlyDatabase = ReturnType<typeof openReadOnly>
 
 /** Maximum number of faults returned. */
-const mostFaults = 5
+const maxFaults = 5
 /** How long another process may keep the file to itself. */
-const patienceMs = 2_000
+const timeoutMs = 2_000
 
 /** Opens an existing SQLite file read-only. Throws an `ApiError` when it cannot be read. */
 export function openReadOnly(path: string) {
@@ -110,7 +110,7 @@ export function openReadOnly(path: string) {
     schema: () => sqliteDialect.readSchemaNumber(connection),
     /** Reads the whole file and returns what is damaged, in SQLite's words; empty when it is sound. */
     faults: (): readonly string[] => {
-      const found = translateErrors(() => database.pragma(`quick_check(${mostFaults})`))
+      const found = translateErrors(() => database.pragma(`quick_check(${maxFaults})`))
       return (found as { quick_check: string }[])
         .map((row) => row.quick_check)
         .filter((fault) => fault !== 'ok')
@@ -134,7 +134,7 @@ function openFile(path: string): Database.Database {
     const database = new Database(path, {
       fileMustExist: true,
       readonly: existsSync(`${path}-wal`),
-      timeout: patienceMs,
+      timeout: timeoutMs,
     })
     try {
       database.pragma('query_only = ON')

@@ -12,7 +12,7 @@ import { companyFilters, few, population, sharedOf } from '../population.js'
 import { limits, numberOf, seed, withEach } from '../signals.js'
 import { walked } from '../walk.js'
 
-const { growthPoints, leastScore, sizeFactor } = similarityScale
+const { growthPoints, minScore, sizeFactor } = similarityScale
 
 const now = stillClock.now()
 const search = (filters: LookalikeFilters) => ({ kind: 'lookalikes', filters }) as const
@@ -211,7 +211,7 @@ describe('a search for lookalikes', () => {
     const text = readFileSync(new URL('../../../docs/matching.md', import.meta.url), 'utf8')
     const rows = [...text.matchAll(/^\| `(\w+)` \| ([\d.]+) \|/gm)]
     expect(Object.fromEntries(rows.map(([, aspect, weight]) => [aspect, Number(weight)]))).toEqual(weights)
-    expect(text).toContain(`with a score of ${leastScore} or more`)
+    expect(text).toContain(`with a score of ${minScore} or more`)
     expect([sizeFactor, growthPoints]).toEqual([10, 50])
   })
 })

@@ -263,7 +263,7 @@ describe.each(states())('%s', (name, open) => {
 
     async function withOther(driver: Driver, more: Parameters<typeof newRun>[0] = {}) {
       const runs = runsOver(driver)
-      const other = await runs.add(newRun({ id: 'other', knownBy: 'other', ...more }))
+      const other = await runs.add(newRun({ id: 'other', identityKey: 'other', ...more }))
       const journal = await journalFor(driver, other, { now: () => 10 * day })
       await journal.keep([answered({ ...row(7, 'same'), repeats: false })])
       await end(journal, 8, true)
@@ -302,7 +302,7 @@ describe.each(states())('%s', (name, open) => {
       await end(journal, 1, true)
       const reused = 'SELECT answered_at FROM answers WHERE origin IS NOT NULL'
       expect(await driver.read((tx) => tx.all(reused))).toEqual([{ answered_at: 10 * day }])
-      const third = await runs.add(newRun({ id: 'third', knownBy: 'third' }))
+      const third = await runs.add(newRun({ id: 'third', identityKey: 'third' }))
       await runs.indexOthers(third)
       const store = { maxAgeMs: day }
       const later = await journalFor(driver, third, { now: () => 12 * day, store })

@@ -21,7 +21,7 @@ describe.each(states())('%s', (_, open) => {
     const part = await journalFor(driver, await record(), { now: () => 2 * day })
     await part.plan(rows)
     await part.keep([{ ...(rows[0] as (typeof rows)[0]), answer, source: 'live' }])
-    const other = await runs.add(newRun({ id: 'other', knownBy: 'other', startedAt: 3 * day }))
+    const other = await runs.add(newRun({ id: 'other', identityKey: 'other', startedAt: 3 * day }))
     const planned = async (now: number) => {
       const journal = await journalFor(driver, other, { budget: { perDay: 6 }, now: () => now })
       return (await journal.plan(rows)).planned.length

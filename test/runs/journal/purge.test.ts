@@ -19,7 +19,7 @@ describe.each(states())('%s', (_, open) => {
   /** Plans ten rows of a run with a budget of ten credits a day; answers how many may be sent. */
   async function plannedBy(driver: Driver, id: string, moment: number, startedAt = moment) {
     const runs = runsOver(driver)
-    await runs.add(newRun({ id, knownBy: id, startedAt }))
+    await runs.add(newRun({ id, identityKey: id, startedAt }))
     const options: Partial<JournalOptions> = { now: () => moment, budget: { perDay: 10 } }
     const journal = await journalFor(driver, (await runs.find(id))[0] as Run, options)
     return (await journal.plan(wanted)).planned.length

@@ -163,8 +163,8 @@ describe('a holder that lost the lock of a run', () => {
     const settled: string[] = []
     const settle = async (now: number, target = 'local') => {
       const other = locksOf(there, 'there')
-      const hold = async ({ knownBy }: { knownBy: string }) =>
-        (await other.isHeld(knownBy)) ? undefined : other.take(knownBy)
+      const hold = async ({ identityKey }: { identityKey: string }) =>
+        (await other.isHeld(identityKey)) ? undefined : other.take(identityKey)
       const one = { now, hold, settle: async (id: string) => void settled.push(id) }
       await settleLost(there, { target, profile: 'default' }, one)
       return settled.length
@@ -195,7 +195,7 @@ describe('a holder that lost the lock of a run', () => {
     const { journal, runs } = await held()
     await journal.plan(wanted)
     const other = locksOf(there, 'there')
-    const hold = ({ knownBy }: { knownBy: string }) => other.take(knownBy)
+    const hold = ({ identityKey }: { identityKey: string }) => other.take(identityKey)
     await stopKilled(there, hold)
     expect((await runs.list())[0]).toMatchObject({ status: 'running', lostAt: null })
     await expire()
@@ -221,7 +221,7 @@ describe('a shared database of runs', () => {
     const perDay = 50
     const many = await Promise.all(
       [here, there, here, there].map(async (driver, at) => {
-        const run = await runsOver(driver).add(newRun({ id: `run ${at}`, knownBy: `known ${at}` }))
+        const run = await runsOver(driver).add(newRun({ id: `run ${at}`, identityKey: `known ${at}` }))
         return journalFor(driver, run, { budget: { perDay } })
       }),
     )

@@ -26,7 +26,7 @@ describe.each(states())('%s', (_, open) => {
     const killed = await runs.add(newRun())
     await (await journalFor(driver, killed, { now: () => day })).plan(rows)
     await runs.forget((await runs.find(killed.id))[0] as Run, 2 * day)
-    const other = await runs.add(newRun({ id: 'other', knownBy: 'other' }))
+    const other = await runs.add(newRun({ id: 'other', identityKey: 'other' }))
     const planned = async (now: number) => {
       const journal = await journalFor(driver, other, { budget: { perDay: 6 }, now: () => now })
       return (await journal.plan(rows)).planned.length
@@ -62,11 +62,11 @@ describe.each(states())('%s', (_, open) => {
 
     it('that are samples are found by the identity of the whole file or of each other, on the same target', async () => {
       const runs = runsOver(await open())
-      const one = await runs.add(newRun({ id: 'one', knownBy: 'file-sample-5' }))
-      await runs.add(newRun({ id: 'whole', knownBy: 'file' }))
-      await runs.add(newRun({ id: 'other', knownBy: 'file2-sample-5' }))
-      for (const knownBy of ['file', 'file-sample-5', 'file-sample-9'])
-        expect((await runs.samplesOf({ ...one, knownBy })).map(({ id }) => id)).toEqual(['one'])
+      const one = await runs.add(newRun({ id: 'one', identityKey: 'file-sample-5' }))
+      await runs.add(newRun({ id: 'whole', identityKey: 'file' }))
+      await runs.add(newRun({ id: 'other', identityKey: 'file2-sample-5' }))
+      for (const identityKey of ['file', 'file-sample-5', 'file-sample-9'])
+        expect((await runs.samplesOf({ ...one, identityKey })).map(({ id }) => id)).toEqual(['one'])
       expect(await runs.samplesOf({ ...one, target: 'elsewhere' })).toEqual([])
     })
   })
@@ -75,7 +75,7 @@ describe.each(states())('%s', (_, open) => {
     it('counts what was spent in the day of then for one day from now on', async () => {
       const driver = await open()
       const runs = runsOver(driver)
-      const run = await runs.add(newRun({ id: 'other', knownBy: 'other' }))
+      const run = await runs.add(newRun({ id: 'other', identityKey: 'other' }))
       await driver.transaction((connection) =>
         countSpent(connection, run, { credits: 4, calls: 4 }, 40 * day),
       )
@@ -100,8 +100,8 @@ describe.each(states())('%s', (_, open) => {
         await driver.transaction((c) =>
           c.run(`SELECT setval(pg_get_serial_sequence('runs', 'number'), CAST(? AS BIGINT))`, 2 ** 21 - 3),
         )
-      expect((await runs.add(newRun({ id: 'last', knownBy: 'last' }))).number).toBe(2 ** 21 - 2)
-      const refused = runs.add(newRun({ id: 'none', knownBy: 'none' }))
+      expect((await runs.add(newRun({ id: 'last', identityKey: 'last' }))).number).toBe(2 ** 21 - 2)
+      const refused = runs.add(newRun({ id: 'none', identityKey: 'none' }))
       await expect(refused).rejects.toMatchObject({ code: 'storage_failed' })
       expect((await runs.list()).map(({ id }) => id)).toEqual(['last', 'run-1'])
     })

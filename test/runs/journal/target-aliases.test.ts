@@ -7,42 +7,42 @@ import { newRun } from '../fakes.js'
 const engine = 'abcd1234'
 const moved = {
   target: `local ${engine}`,
-  knownBy: 'now',
+  identityKey: 'now',
   engine,
-  formerly: [{ target: 'local', knownBy: 'before', engine }],
+  formerly: [{ target: 'local', identityKey: 'before', engine }],
 }
 
 describe.each(states())('the records of an engine that was moved: %s', (_, open) => {
   async function stopped(more: Parameters<typeof newRun>[0] = {}) {
     const driver = await open()
     const runs = runsOver(driver)
-    await runs.adopt({ target: 'local', knownBy: 'before', engine })
-    const run = await runs.add(newRun({ knownBy: 'before', ...more }))
+    await runs.adopt({ target: 'local', identityKey: 'before', engine })
+    const run = await runs.add(newRun({ identityKey: 'before', ...more }))
     await driver.transaction((c) => c.run(`UPDATE runs SET status = 'stopped'`))
     return { driver, runs, run }
   }
 
   it('are found under its new name, each by its own request', async () => {
     const { runs, run } = await stopped()
-    await runs.add(newRun({ id: 'other', knownBy: 'other before' }))
+    await runs.add(newRun({ id: 'other', identityKey: 'other before' }))
     await runs.adopt(moved)
     expect(await runs.known(moved)).toMatchObject({ id: run.id, target: moved.target })
-    const other = { ...moved, knownBy: 'other now' }
+    const other = { ...moved, identityKey: 'other now' }
     expect(await runs.known(other)).toBeUndefined()
-    await runs.adopt({ ...other, formerly: [{ target: 'local', knownBy: 'other before', engine }] })
+    await runs.adopt({ ...other, formerly: [{ target: 'local', identityKey: 'other before', engine }] })
     // It is under way: it ends under the name that it began with.
     expect(await runs.known(other)).toBeUndefined()
   })
 
   it('are found later, too, when another run was renamed first', async () => {
     const { driver, runs } = await stopped()
-    await runs.add(newRun({ id: 'other', knownBy: 'other before' }))
+    await runs.add(newRun({ id: 'other', identityKey: 'other before' }))
     await driver.transaction((c) => c.run(`UPDATE runs SET status = 'stopped'`))
     await runs.adopt(moved)
     const other = {
       ...moved,
-      knownBy: 'other now',
-      formerly: [{ target: 'local', knownBy: 'other before', engine }],
+      identityKey: 'other now',
+      formerly: [{ target: 'local', identityKey: 'other before', engine }],
     }
     await runs.adopt(other)
     expect(await runs.known(other)).toMatchObject({ id: 'other', target: moved.target })
@@ -50,10 +50,10 @@ describe.each(states())('the records of an engine that was moved: %s', (_, open)
 
   it('are left alone when another engine uses the old name since', async () => {
     const { runs } = await stopped()
-    await runs.adopt({ target: 'local', knownBy: 'x', engine: 'another' })
+    await runs.adopt({ target: 'local', identityKey: 'x', engine: 'another' })
     await runs.adopt(moved)
     expect(await runs.known(moved)).toBeUndefined()
-    expect(await runs.known({ target: 'local', knownBy: 'before' })).toBeDefined()
+    expect(await runs.known({ target: 'local', identityKey: 'before' })).toBeDefined()
   })
 
   it('have their spending added up under the new name', async () => {

@@ -35,7 +35,14 @@ const jane: SubjectMatcher = {
 let state: Driver
 
 const newRun = (id: string): NewRun => ({
-  ...{ id, knownBy: id, operation: 'leads.enrich', target: 'local', profile: 'default', file: `/${id}.csv` },
+  ...{
+    id,
+    identityKey: id,
+    operation: 'leads.enrich',
+    target: 'local',
+    profile: 'default',
+    file: `/${id}.csv`,
+  },
   ...{ workspace: 'ours', fileHash: id, request: '{}', output: null, total: 9, startedAt: now },
 })
 const started = (id: string, more: Partial<NewRun> = {}): Promise<Run> =>
@@ -138,7 +145,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     const options = { isAlive: async () => false, notBefore: 0 }
     for (const email of ['jane', 'ann']) {
       const { hash, identity } = hashed(email)
-      const asked = { ...newRun(email), hash, identity, input: { email }, knownBy: 'lookups-0' }
+      const asked = { ...newRun(email), hash, identity, input: { email }, identityKey: 'lookups-0' }
       const turn = await takeTurn(asked, options, now)
       if (turn) await endTurn(turn, false, now)
     }

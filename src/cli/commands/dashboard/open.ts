@@ -93,7 +93,7 @@ export async function openDashboard(
 }
 
 /** Most sums that are remembered. Each range of days that is asked for has its own. */
-const mostSums = 50
+const maxSums = 50
 
 /** Movements are only added, so that the sum of the new ones completes what is remembered. */
 export function rememberSums(admin: Admin): Admin {
@@ -108,7 +108,7 @@ export function rememberSums(admin: Admin): Admin {
     // A ledger that has become shorter is another one: a backup was restored.
     const value = await read(known && known.last < last ? known : undefined)
     sums.set(key, { last, value })
-    for (const oldest of sums.keys()) if (sums.size > mostSums) sums.delete(oldest)
+    for (const oldest of sums.keys()) if (sums.size > maxSums) sums.delete(oldest)
     return value
   }
   return {
@@ -235,7 +235,7 @@ export function openRunsPort(context: Context): RunsPort {
     return { ...view, number: run.number, ...(rate === undefined ? {} : { rate }) }
   }
   const holderOf = async (run: Run, { locks }: RunRecords) =>
-    (await isRunning(context, run, locks)) ? locks.holder(run.knownBy) : undefined
+    (await isRunning(context, run, locks)) ? locks.holder(run.identityKey) : undefined
   const start = (args: readonly string[], stdout: 'ignore' | 'pipe', isShared: boolean) => {
     if (children.size >= maxChildren)
       throw new UsageError(

@@ -180,7 +180,7 @@ async function checkSharedData(context: Context, { databases }: Doctor): Promise
 
 /** Files that were not written to for this long are left over. */
 const leftMs = 86_400_000
-const mostNamed = 3
+const maxNamed = 3
 
 /** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
 export async function leftovers(context: Context, { databases }: Doctor): Promise<readonly Verdict[]> {
@@ -201,7 +201,7 @@ async function partialOutputs(context: Context, runs: readonly Run[]): Promise<r
     if (isOpen && writtenAt(`${run.output}.partial`) > 0 && !(await isRunning(context, run)))
       stopped.push(run)
   }
-  const named = stopped.slice(0, mostNamed).map((run) => {
+  const named = stopped.slice(0, maxNamed).map((run) => {
     const rows = `${formatNumber(run.done)} of ${formatNumber(run.total)} rows`
     return warning(
       `The run ${run.id} was stopped after ${rows}; they are in ${run.output}.partial.`,

@@ -9,7 +9,7 @@ import type { CommandFactory } from '../../options/command-environment.js'
 import {
   addStoredId,
   expandId,
-  mostCandidates,
+  maxCandidates,
   resolveIds,
   type StoredIds,
   type StoredKind,
@@ -28,7 +28,7 @@ type Admin = Awaited<ReturnType<typeof openAdmin>>
 const storedJob: StoredKind = { noun: 'job', list: 'engine jobs list' }
 
 const jobIds = (admin: Admin): StoredIds => ({
-  startingWith: (prefix) => admin.jobsStartingWith(prefix, mostCandidates),
+  startingWith: (prefix) => admin.jobsStartingWith(prefix, maxCandidates),
   newest: async () => (await admin.jobs(1))[0]?.id,
 })
 
@@ -104,7 +104,7 @@ export const deliveriesCommand: CommandFactory = ({ group }) =>
 const storedDelivery: StoredKind = { noun: 'delivery', list: 'engine deliveries list' }
 
 const deliveryIds = (admin: Admin): StoredIds => ({
-  startingWith: (prefix) => admin.deliveriesStartingWith(prefix, mostCandidates),
+  startingWith: (prefix) => admin.deliveriesStartingWith(prefix, maxCandidates),
   newest: async () => (await admin.deliveries({}, 1))[0]?.id,
 })
 

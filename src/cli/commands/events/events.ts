@@ -20,7 +20,7 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import {
   addStoredId,
   expandId,
-  mostCandidates,
+  maxCandidates,
   resolveIds,
   type StoredKind,
 } from '../../options/command-environment.js'
@@ -171,7 +171,7 @@ const wholeSearchId = async (events: Events, given: string): Promise<string> =>
   (await expandId(
     given,
     { noun: 'search', list: 'events list' },
-    { startingWith: (prefix) => events.searchesStartingWith(prefix, mostCandidates) },
+    { startingWith: (prefix) => events.searchesStartingWith(prefix, maxCandidates) },
   )) ?? given
 
 interface EventSelection {
@@ -215,7 +215,7 @@ async function* readEvents(
 /** Returns the events that arguments and `--last` name; the newest where several addresses got one with the same id. */
 async function findEvents(events: Events, invocation: Invocation): Promise<readonly KeptEvent[]> {
   const ids = await resolveIds(invocation, stored, {
-    startingWith: (prefix) => events.idsStartingWith(prefix, mostCandidates),
+    startingWith: (prefix) => events.idsStartingWith(prefix, maxCandidates),
     newest: async () => (await events.list({}, 'newest', 1))[0]?.id,
   })
   const found = await Promise.all(ids.map((id) => events.find(id)))

@@ -146,7 +146,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     const quote = await makeFlowQuote(context, flow, path, listed.length)
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
-    const isLarge = isLargePrice(context, quote.budget ?? quote.credits.most, quote.balance)
+    const isLarge = isLargePrice(context, quote.budget ?? quote.credits.max, quote.balance)
     await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
   }
   const request: FlowRequest = {

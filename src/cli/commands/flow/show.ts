@@ -154,7 +154,7 @@ export async function makeFlowQuote(
   const times = steps.map(({ seconds }) => seconds)
   return {
     ...{ flow: flow.name, steps },
-    credits: { least: sum('least'), expected: sum('expected'), most: sum('most') },
+    credits: { min: sum('min'), expected: sum('expected'), max: sum('max') },
     ...{ budget: flow.budget.credits ?? null, balance },
     seconds: times.includes(null) ? null : Math.max(0, ...times.map(Number)),
     ...withoutUndefined({ source: await context.source() }),
@@ -164,18 +164,18 @@ export async function makeFlowQuote(
 /** Returns how many rows the input has. */
 async function rowsOf({ table, source }: Flow, listed: number): Promise<Range> {
   if (source) {
-    const most = Number(source.constants.limit)
-    return { least: 0, expected: most, most }
+    const max = Number(source.constants.limit)
+    return { min: 0, expected: max, max }
   }
   let rows = listed
   for await (const batch of table?.table.rows() ?? []) rows += batch.length
-  return { least: rows, expected: rows, most: rows }
+  return { min: rows, expected: rows, max: rows }
 }
 
-const rangeText = ({ least, expected, most }: Range): string =>
-  least === most
+const rangeText = ({ min, expected, max }: Range): string =>
+  min === max
     ? formatNumber(expected)
-    : `${formatNumber(expected)} (${formatNumber(least)}–${formatNumber(most)})`
+    : `${formatNumber(expected)} (${formatNumber(min)}–${formatNumber(max)})`
 
 export async function formatFlowQuote(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
@@ -184,13 +184,13 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
     step: `${at + 1} ${step.step}`,
     rows: rangeText(step.rows),
     go_on: rangeText(step.out),
-    credits: step.credits.most === 0 ? '0' : rangeText(step.credits),
+    credits: step.credits.max === 0 ? '0' : rangeText(step.credits),
     by: step.from_history ? 'earlier runs' : 'usual rates',
   }))
   const lines = {
     flow,
     ...(source ? { 'answers from': source.text } : {}),
-    credits: credits.most === 0 ? 'none' : `${rangeText(credits)}`,
+    credits: credits.max === 0 ? 'none' : `${rangeText(credits)}`,
     ...(budget === null ? {} : { budget: `${formatNumber(budget)} at most` }),
     ...(balance === null ? {} : { balance: formatNumber(balance) }),
     ...(seconds === null || seconds < 1 ? {} : { time: `at least ${duration(seconds)}, by the rate limits` }),

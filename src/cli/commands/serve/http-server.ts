@@ -17,7 +17,7 @@ export async function createDocument(serverUrl?: string): Promise<object> {
   return openapi({ version: await version(), ...(serverUrl === undefined ? {} : { serverUrl }) })
 }
 
-export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
+export interface AppOptions extends Pick<HandlerOptions, 'upstream' | 'ready'> {
   /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined
   /** Parse large bodies; its own without them. */
@@ -29,12 +29,12 @@ export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
 export async function createApp(
   context: StreamsContext,
   caller: Caller,
-  { baseUrl, words, behind, ready, threads }: AppOptions = {},
+  { baseUrl, words, upstream, ready, threads }: AppOptions = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
   const { createBodyReader } = await import('../../../http/request-body.js')
   return handler({
-    ...{ caller, behind, ready, names: words },
+    ...{ caller, upstream, ready, names: words },
     readBody: createBodyReader(threads),
     version: await version(),
     document: async () => {

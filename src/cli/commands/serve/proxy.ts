@@ -48,7 +48,7 @@ interface ProxyOptions extends Pick<DeliveryRetargeting, 'targets' | 'secrets'> 
 }
 
 /** How long a call of a proxy may take with all its attempts, in seconds: one slow attempt, or several quick ones. */
-const usualTimeout = 150
+const defaultTimeout = 150
 
 /**
  * Opens another server as what is served. Governed: clients use keys of this machine's workspace, and the server gets
@@ -78,17 +78,19 @@ async function openProxyBackend(
     address &&
     (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }))
   const { remote, openForProxy, governed } = await server.server()
-  const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? usualTimeout)
+  const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const doubts = doubtLayer(server, apiKey !== undefined)
   const suppressed = keptFrom(() => server.suppressor())
   const own = apiKey === undefined ? [doubts, suppressed] : await openLayers(server, apiKey, work, suppressed)
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
-  const behind = { target: kind, upstream: origin }
   const openEngine = () => context.admin({ create: false })
   const serve = await createApp(context, caller, {
-    ...{ baseUrl, words: names, behind, threads },
+    baseUrl,
+    words: names,
+    upstream: { target: kind, upstream: origin },
+    threads,
     // One that passes on keys writes nothing.
     ...(apiKey === undefined ? {} : { ready: async () => (await openEngine()).requireWritable() }),
   })

@@ -161,7 +161,7 @@ function logRequests(
       ms: Math.round(performance.now() - from),
       credits: creditsOf(response),
       key: keyOf(request.headers.get('x-api-key')),
-      request_id: request.headers.get('x-request-id')?.slice(0, longestId) ?? ids.uuid(),
+      request_id: request.headers.get('x-request-id')?.slice(0, maxIdLength) ?? ids.uuid(),
     }
     // A log that cannot be written must not end the server.
     streams.stderr.write(`${redact(isJson ? JSON.stringify(entry) : toLine(entry))}\n`, () => {})
@@ -169,14 +169,14 @@ function logRequests(
   }
 }
 
-const longestId = 64
-const longestPath = 500
+const maxIdLength = 64
+const maxPathLength = 500
 
 /** Returns the path with the names of its query. The values could be personal data or secrets. */
 function pathOf(url: string): string {
   const { pathname, searchParams } = new URL(url)
   const names = [...new Set(searchParams.keys())]
-  return `${pathname}${names.length > 0 ? `?${names.join('&')}` : ''}`.slice(0, longestPath)
+  return `${pathname}${names.length > 0 ? `?${names.join('&')}` : ''}`.slice(0, maxPathLength)
 }
 
 /** Returns the beginning of a key of the engine, as its list of keys shows it; of others nothing. */

@@ -111,7 +111,7 @@ async function readNewKey(context: Context, { origin }: Pick<RemoteTarget, 'orig
   return key
 }
 
-const patienceMs = 30_000
+const timeoutMs = 30_000
 
 interface TriedKey {
   readonly credits?: number | undefined
@@ -121,7 +121,7 @@ interface TriedKey {
 /** Tries a key with free requests. Returns its balance and owner; throws a `Stop` when the server refuses the key. */
 async function tryKey(context: Context, apiKey: string): Promise<TriedKey> {
   const caller = await context.caller()
-  const call = { apiKey, signal: AbortSignal.timeout(patienceMs) }
+  const call = { apiKey, signal: AbortSignal.timeout(timeoutMs) }
   const reply = await caller.call('credits.show', {}, call)
   if (reply.status === 404 || reply.unusable !== undefined)
     throw new Stop(

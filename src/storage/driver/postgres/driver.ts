@@ -33,8 +33,8 @@ export interface PostgresOptions {
 }
 
 /** Connections of one process. */
-const mostWriters = 5
-const mostReaders = 3
+const maxWriters = 5
+const maxReaders = 3
 /** Maximum number of tasks in one commit, and of idle queues that are kept. */
 const groupSize = 64
 const keptQueues = 256
@@ -53,7 +53,7 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
  */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const { now = Date.now, sleep = pause, chance = Math.random, schemaSuffix = '' } = options
-  const pools = [await createPool(url, mostReaders), await createPool(url, mostWriters)] as const
+  const pools = [await createPool(url, maxReaders), await createPool(url, maxWriters)] as const
   const [readers, writers] = pools
   const close = async () => void (await Promise.all(pools.map((pool) => pool.end())))
   if (options.replan) for (const pool of pools) pool.on('connect', (client) => void replan(client))
@@ -72,7 +72,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const createReads = () =>
     createQueue({ ...common, pool: readers, begin: () => beginReading(clock), isReadOnly: true })
   const sharing = createReads()
-  const reads = [sharing, ...Array.from({ length: mostReaders - 1 }, createReads)]
+  const reads = [sharing, ...Array.from({ length: maxReaders - 1 }, createReads)]
   // One queue for each scope that is written in; idle ones are dropped when there are many.
   const writes = new Map<string, CommitQueue>()
   const writesOf = (scope: string) => {
@@ -135,11 +135,11 @@ async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> 
 }
 
 /** Bytes of a name; the server cuts off the rest, and two schemas would be one. */
-const mostNameBytes = 63
+const maxNameBytes = 63
 
 /** Returns the name of a schema beside the engine's. Throws where it would be too long. */
 function schemaNameBeside(engine: string, schemaSuffix: string): string {
-  const most = mostNameBytes - Buffer.byteLength(schemaSuffix)
+  const most = maxNameBytes - Buffer.byteLength(schemaSuffix)
   if (Buffer.byteLength(engine) > most)
     throw new ApiError('storage_failed', {
       reason: `the name of its schema has more than ${most} bytes, and tables beside it need a longer one`,
@@ -319,10 +319,10 @@ interface SessionOptions {
 }
 
 /** How often and how long errors that no task caused are retried; the pauses double. */
-const mostFailures = 8
-const patienceMs = 10_000
-const shortestPauseMs = 20
-const longestPauseMs = 2_000
+const maxFailures = 8
+const timeoutMs = 10_000
+const minPauseMs = 20
+const maxPauseMs = 2_000
 /** How long statements that build indexes may take. */
 const longMs = 3_600_000
 
@@ -423,8 +423,8 @@ export class PostgresSession implements Session {
 
   async #pause(failures: number): Promise<boolean> {
     if (failures === 1) this.#failingSince = performance.now()
-    if (failures >= mostFailures || performance.now() - this.#failingSince > patienceMs) return false
-    const pause = Math.min(longestPauseMs, shortestPauseMs * 2 ** failures)
+    if (failures >= maxFailures || performance.now() - this.#failingSince > timeoutMs) return false
+    const pause = Math.min(maxPauseMs, minPauseMs * 2 ** failures)
     await this.#options.sleep(pause * (0.5 + this.#options.chance()))
     return true
   }

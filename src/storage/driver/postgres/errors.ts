@@ -121,7 +121,7 @@ export interface Prepared {
 }
 
 /** Statements that are kept by name; no connection may keep all mixes of filters there are. */
-const mostNames = 1_000
+const maxNames = 1_000
 
 /**
  * What a statement has besides SQL that PostgreSQL takes unchanged. Strings, quoted names and comments are tokens too,
@@ -136,7 +136,7 @@ export function createStatementCache(asArrays = false): (sql: string) => Prepare
   return (sql) => {
     const found = known.get(sql)
     if (found) return found
-    const name = known.size < mostNames ? `prospect_${known.size}` : undefined
+    const name = known.size < maxNames ? `prospect_${known.size}` : undefined
     const made = { name, ...translate(sql, asArrays), writes: !/^\s*SELECT\b/i.test(sql) }
     if (name) known.set(sql, made)
     return made

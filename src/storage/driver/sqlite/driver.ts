@@ -134,7 +134,7 @@ export function lazily(open: () => Database.Database): LazyDatabase {
 }
 
 /** How long another process may hold the database before a request is refused as busy, in milliseconds. */
-const patienceMs = 30_000
+const timeoutMs = 30_000
 
 /** Returns a session whose transactions start with the statement `begin`. */
 export function createSession(database: LazyDatabase, begin: string): Session {
@@ -192,7 +192,7 @@ export function createSession(database: LazyDatabase, begin: string): Session {
 }
 
 /** Every mix of filters is a new statement, so their number is limited. */
-const mostStatements = 1_000
+const maxStatements = 1_000
 
 function createStatementCache(database: LazyDatabase) {
   const statements = new Map<string, Database.Statement>()
@@ -201,7 +201,7 @@ function createStatementCache(database: LazyDatabase) {
     if (!statement) {
       statement = database().prepare(sql)
       for (const oldest of statements.keys()) {
-        if (statements.size < mostStatements) break
+        if (statements.size < maxStatements) break
         statements.delete(oldest)
       }
       statements.set(sql, statement)
@@ -217,7 +217,7 @@ async function beginPatiently(begin: () => unknown): Promise<void> {
       begin()
       return
     } catch (error) {
-      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= patienceMs)
+      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= timeoutMs)
         throw fromSqliteError(error)
       // The driver has waited its own time-out already; let other work of this process go on in between.
       await new Promise((resolve) => setImmediate(resolve))

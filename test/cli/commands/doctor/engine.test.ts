@@ -56,7 +56,7 @@ const event = {
 const run: NewRun = {
   ...{
     id: 'run-1',
-    knownBy: 'k',
+    identityKey: 'k',
     operation: 'accounts.enrich',
     target: 'local',
     workspace: 'ours',
