@@ -131,7 +131,9 @@ export async function exitRows() {
       contents: `export { exitCodes } from './exit-codes.js'; export { default as exitMeanings } from './exit-meanings.json'`,
       resolveDir: join(root, 'src/api/calls'),
     },
-    ...{ bundle: true, write: false, format: 'esm' },
+    bundle: true,
+    write: false,
+    format: 'esm',
   })
   const source = `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
   const { exitCodes, exitMeanings } = await import(source)

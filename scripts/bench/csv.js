@@ -9,7 +9,14 @@ const passThrough = fileURLToPath(new URL('pass-through.js', import.meta.url))
 const megabyte = 1_000_000
 
 const enrich = (input, output, ...options) => [
-  ...[binary, 'accounts', 'enrich', '--csv', input, '-o', output, '--quiet'],
+  binary,
+  'accounts',
+  'enrich',
+  '--csv',
+  input,
+  '-o',
+  output,
+  '--quiet',
   ...options,
 ]
 

@@ -95,8 +95,20 @@ function follows(insert) {
 export async function pgbench(path, { folder, port }, { scripts, clients, seconds }) {
   const files = scripts.flatMap((script, at) => ['-f', written(folder, `charge-${at}`, script)])
   const stdout = await runPgbench(path, [
-    ...['-h', folder, '-p', String(port), '-M', 'prepared', '-c', String(clients), '-j', '2'],
-    ...['-T', String(seconds), ...files, 'postgres'],
+    '-h',
+    folder,
+    '-p',
+    String(port),
+    '-M',
+    'prepared',
+    '-c',
+    String(clients),
+    '-j',
+    '2',
+    '-T',
+    String(seconds),
+    ...files,
+    'postgres',
   ])
   return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1])
 }
@@ -107,8 +119,19 @@ export async function pgbenchMs(path, { folder, port }, { database, questions, t
   const stdout = await runPgbench(
     path,
     [
-      ...['-h', folder, '-p', String(port), '-M', 'simple', '-c', '1', '-t', String(times)],
-      ...['-f', written(folder, 'questions', script), database],
+      '-h',
+      folder,
+      '-p',
+      String(port),
+      '-M',
+      'simple',
+      '-c',
+      '1',
+      '-t',
+      String(times),
+      '-f',
+      written(folder, 'questions', script),
+      database,
     ],
     { PGOPTIONS: settings.map((setting) => `-c ${setting}`).join(' ') },
   )

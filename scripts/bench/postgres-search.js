@@ -13,12 +13,10 @@ const name = 'people'
 /** How our connections ask, and where. */
 const settings = [
   'search_path=public_catalogue',
-  ...[
-    'plan_cache_mode=force_custom_plan',
-    'jit=off',
-    'max_parallel_workers_per_gather=0',
-    'random_page_cost=1.1',
-  ],
+  'plan_cache_mode=force_custom_plan',
+  'jit=off',
+  'max_parallel_workers_per_gather=0',
+  'random_page_cost=1.1',
 ]
 
 /** Previews with the catalogue on a server, against pgbench asking the same server what each of them asks it. */

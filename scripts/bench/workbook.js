@@ -129,14 +129,16 @@ const isKnown = (at) => at % 10 !== 9
 function cellsOf(at) {
   const name = ((at * 2_654_435_761) >>> 0).toString(36)
   return [
-    ...[
-      `Company ${name}`,
-      isKnown(at) ? `company-${at}.example` : `${name}-${at}.example`,
-      `First${at % 9_000}`,
-      `Last ${name}`,
-    ],
-    ...[`first${at}@${name}.example`, `+4930${1_000_000 + at}`, at % 5_000, at * 37.25],
-    ...[`City ${at % 3_000}`, `Note ${at} of ${name}`],
+    `Company ${name}`,
+    isKnown(at) ? `company-${at}.example` : `${name}-${at}.example`,
+    `First${at % 9_000}`,
+    `Last ${name}`,
+    `first${at}@${name}.example`,
+    `+4930${1_000_000 + at}`,
+    at % 5_000,
+    at * 37.25,
+    `City ${at % 3_000}`,
+    `Note ${at} of ${name}`,
   ]
 }
 

@@ -22,19 +22,22 @@ const limits = {
 
 /** Folders of `src` from the ground up. */
 const floors = [
-  ...[
-    'api',
-    'csv',
-    'storage',
-    'reference',
-    'catalogue',
-    'suppression',
-    'engine',
-    'providers',
-    'client',
-    'http',
-  ],
-  ...['runs', 'lists', 'flows', 'dashboard', 'mcp', 'cli'],
+  'api',
+  'csv',
+  'storage',
+  'reference',
+  'catalogue',
+  'suppression',
+  'engine',
+  'providers',
+  'client',
+  'http',
+  'runs',
+  'lists',
+  'flows',
+  'dashboard',
+  'mcp',
+  'cli',
 ]
 
 const cache = join(root, 'node_modules/.cache')

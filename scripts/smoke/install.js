@@ -49,7 +49,10 @@ async function machine(node, prefix, { cwd, env }) {
   const withEnv = (more) => ({ cwd, env: { ...env, ...more } })
   const prospect = (args, more) => succeed(program, [...first, ...args], withEnv(more))
   return {
-    ...{ version, place, cwd, prospect },
+    version,
+    place,
+    cwd,
+    prospect,
     json: async (...args) => JSON.parse(await prospect([...args, '--json'])),
     serve: (...args) => serve(program, [...first, ...args, '--json'], withEnv()),
     killWhen: (isDue, ...args) => killWhen(isDue, program, [...first, ...args], withEnv()),

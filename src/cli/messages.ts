@@ -413,7 +413,11 @@ const firstName = ({ header }: Details) => (header as string[]).find((name) => n
 const isHinted = (option: unknown): boolean => option === 'fields' || option === 'columns'
 
 const valueNames: Readonly<Record<string, string>> = {
-  ...{ text: 'a text', number: 'a number', boolean: 'true or false', list: 'a list', object: 'an object' },
+  text: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  list: 'a list',
+  object: 'an object',
 }
 
 function otherTypeHint({ name, is, of, other }: Details): string {

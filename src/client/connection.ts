@@ -205,7 +205,10 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
   const toProxy = (origin: string | URL, { connect }: Opened, headersTimeout = 0) =>
     new Pool(origin, { ...pool, headersTimeout, connect: allowance.limit(connect), factory })
   return new ProxyAgent({
-    ...{ uri: proxy.href, requestTls: tls, proxyTls: tls, ...pool },
+    uri: proxy.href,
+    requestTls: tls,
+    proxyTls: tls,
+    ...pool,
     // The answer to CONNECT is part of connecting.
     clientFactory: (origin, options) => toProxy(origin, options as Opened, connectMs),
     factory: (origin, options) =>

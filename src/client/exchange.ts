@@ -12,7 +12,11 @@ const maxBytes = 4 * 1_024 * 1_024
 /** Creates what requests addresses of others. It follows no redirects, and limits answers in size and time. */
 export function createExchange(resolve: Resolve = createResolver()) {
   const pools = createPools({
-    ...{ connections: 64, maxConnections: 256, connectionMs: 10_000, keepAliveMs: 2_000, ca: undefined },
+    connections: 64,
+    maxConnections: 256,
+    connectionMs: 10_000,
+    keepAliveMs: 2_000,
+    ca: undefined,
     chooseAddresses: (addresses) => addresses,
   })
   return {

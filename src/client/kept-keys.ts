@@ -14,7 +14,7 @@ export interface KeptKeys {
 }
 
 /** A call as it is stored. The request cannot be read from it. */
-export interface KeptCall {
+interface KeptCall {
   /** Digest of server, key and request. */
   readonly fingerprint: string
   readonly operation: OperationId

@@ -15,7 +15,7 @@ import {
 } from './parse-delivery.js'
 
 /** What a record cost, by a name that is the same wherever it passes. */
-export interface ProxiedRecord {
+interface ProxiedRecord {
   readonly record: string
   readonly credits: number
 }
@@ -157,7 +157,7 @@ interface PassedResults {
   readonly finished: readonly FinishedWork[]
 }
 
-export interface RecordsTask {
+interface RecordsTask {
   readonly kind: 'records'
   readonly operation: OperationId
   readonly delivery: ProxiedDelivery

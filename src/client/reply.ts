@@ -166,17 +166,24 @@ function bodyOf({ body: bytes, broken, headers }: WireAnswer): Read {
 
 /** Headers of one connection or of the transferred body, and cookies, which are secrets. */
 const dropped: ReadonlySet<string> = new Set([
-  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization'],
-  ...[
-    'proxy-connection',
-    'te',
-    'trailer',
-    'transfer-encoding',
-    'upgrade',
-    'content-length',
-    'content-encoding',
-  ],
-  ...['content-type', 'set-cookie', 'set-cookie2', 'alt-svc', 'strict-transport-security', 'date'],
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'content-encoding',
+  'content-type',
+  'set-cookie',
+  'set-cookie2',
+  'alt-svc',
+  'strict-transport-security',
+  'date',
 ])
 
 /** Returns the headers to pass on, with lower-case names. */

@@ -34,7 +34,7 @@ const isRetryable = (attempted: AttemptResult): boolean =>
     : retry.isRetryableLoss(attempted)
 
 /** What decides whether there is another attempt. */
-export interface Circumstances {
+interface Circumstances {
   /** Attempts made so far, at least 1. */
   readonly attempts: number
   /** Whether a repetition has no second effect: the call only reads, or its key is supported. */

@@ -189,7 +189,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** The result of an attempt, without its duration. */
-export type SendOutcome = Omit<DeliveryResult, 'ms'>
+type SendOutcome = Omit<DeliveryResult, 'ms'>
 
 type DeliveryAnswer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 

@@ -415,13 +415,11 @@ function toModel(levels: readonly string[]): Model {
 
 /** First bytes of the characters that a standard of East Asia calls common. */
 const commonRows: Readonly<Record<string, readonly [first: number, last: number]>> = {
-  ...{
-    shift_jis: [0x88, 0x97],
-    'euc-jp': [0xb0, 0xcf],
-    gb18030: [0xb0, 0xd7],
-    big5: [0xa4, 0xc6],
-    'euc-kr': [0xb0, 0xc8],
-  },
+  shift_jis: [0x88, 0x97],
+  'euc-jp': [0xb0, 0xcf],
+  gb18030: [0xb0, 0xd7],
+  big5: [0xa4, 0xc6],
+  'euc-kr': [0xb0, 0xc8],
 }
 const commonCharacters = new Map<string, ReadonlySet<string>>()
 

@@ -68,7 +68,7 @@ export interface FlowStop extends RunStop {
 export type RunStep = Exclude<Step, KeepStep>
 
 /** What the runs of a flow share. */
-export interface StageContext {
+interface StageContext {
   readonly records: RunRecords
   /** Returns the run of an identity that is resumed; `undefined` where a new one begins. */
   findSame(identity: RunIdentity): Promise<Run | undefined>
@@ -144,7 +144,9 @@ export async function openStage(
     },
   }
   return {
-    ...{ step, run: run.id, header },
+    step,
+    run: run.id,
+    header,
     batch: {
       ...lookup,
       ...target,
@@ -153,7 +155,8 @@ export async function openStage(
       // An import can take long; a signal ends waiting for what it finds.
       ...(isImport ? { callOptions: { ...target.callOptions, signal: context.signal } } : {}),
       concurrency: workers?.concurrency ?? concurrency,
-      ...{ operation: request.operation.id, journal },
+      operation: request.operation.id,
+      journal,
       time: {
         now: () => ports.clock.now(),
         sleep: (ms, aborted) => context.sleep(ms, aborted).catch(() => {}),
@@ -173,7 +176,10 @@ function lookupOf(
   suppressor: RowSuppressor | undefined,
 ): { readonly header: readonly string[]; readonly lookup: Lookup } {
   const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
-    ...{ field, column: paths[0] ?? field, at: at + 1, by: 'name' },
+    field,
+    column: paths[0] ?? field,
+    at: at + 1,
+    by: 'name',
   }))
   const header = [lineColumn, ...filling.map(([field]) => field)]
   const mapping = { columns, unused: [], notes: [] }
@@ -282,8 +288,16 @@ export class Chain {
   ) {
     this.counts = steps.map((step) => ({
       ...(isSource(step) ? { isSource: true } : {}),
-      ...{ step: step.name, run: stages.find((stage) => stage.step === step)?.run ?? null },
-      ...{ in: 0, found: 0, duplicates: 0, out: 0, credits: 0, credits_before: 0, invalid: 0, failed: 0 },
+      step: step.name,
+      run: stages.find((stage) => stage.step === step)?.run ?? null,
+      in: 0,
+      found: 0,
+      duplicates: 0,
+      out: 0,
+      credits: 0,
+      credits_before: 0,
+      invalid: 0,
+      failed: 0,
     }))
   }
 
@@ -381,7 +395,9 @@ export class Chain {
     const count = this.#countOf(stage.step)
     const next = this.steps.indexOf(stage.step) + 1
     return {
-      ...{ output: undefined, partial: undefined, discard: nothing },
+      output: undefined,
+      partial: undefined,
+      discard: nothing,
       write: async (rows) => {
         const after = rows.flatMap((row) => {
           if (row.fields && row.status === 'found') count.found++

@@ -40,7 +40,7 @@ function headersOf(ports: HttpPorts, names: Readonly<Record<string, string>> = {
 }
 
 /** Fills `{field}` in the texts of a body. A text that is a field alone becomes its value, with its type. */
-export function fillBody(template: unknown, row: Fields): unknown {
+function fillBody(template: unknown, row: Fields): unknown {
   if (typeof template === 'string') {
     const whole = /^\{([^{}]+)\}$/.exec(template)?.[1]
     if (whole !== undefined) return fieldOf(row, whole) ?? null

@@ -58,7 +58,7 @@ function sharesOf(
 }
 
 /** What the quote of a step is made of. */
-export interface StepFacts {
+interface StepFacts {
   readonly results: Results
   readonly remaining: Remaining
   /** Share of the maximum to assume without results. */
@@ -92,7 +92,10 @@ export async function quoteFlow(
     const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
     const [max, expected] = [ask(coming.max), ask(coming.expected)]
     quotes.push({
-      ...{ step: step.name, rows: coming, out, from_history: fromHistory },
+      step: step.name,
+      rows: coming,
+      out,
+      from_history: fromHistory,
       credits: {
         min: 0,
         expected: expected?.credits.expected ?? 0,
@@ -116,7 +119,9 @@ function quoteStep(
   const counted = { ...nothing, rows, unique: rows, lookups: rows, most: max, units, affordable: rows }
   return createQuote({
     counted: { ...counted, invalidReasons: [], leftOut: [] },
-    ...{ results, defaultShare, windows: remaining.windows },
+    results,
+    defaultShare,
+    windows: remaining.windows,
     spendable: { ...remaining.spendable, budget: undefined },
   })
 }

@@ -400,7 +400,9 @@ class Reader {
   #unknown(path: Path, name: string, known: readonly string[], what: string, meant?: string): void {
     const ending = () => known.find((one) => one.endsWith(`.${name}`) || one.endsWith(`_${name}`))
     this.#add(this.#placeOf(path), 'unknown', {
-      ...{ what, name, near: meant ?? nearest(name, known) ?? ending() },
+      what,
+      name,
+      near: meant ?? nearest(name, known) ?? ending(),
       known: known.slice(0, maxNamed),
     })
   }
@@ -455,7 +457,11 @@ const isCommand = (id: string, name: string): boolean =>
 const maxNamed = 40
 
 const typeNames: Readonly<Record<string, string>> = {
-  ...{ string: 'text', array: 'a list', object: 'an object', record: 'an object', int: 'a whole number' },
+  string: 'text',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+  int: 'a whole number',
   number: 'a number',
 }
 

@@ -147,8 +147,13 @@ export async function runFlow(
   const { credits } = flow.budget
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [] as number[] }
   const context = {
-    ...{ records, findSame, notBefore, sharedBudget, underWay: { calls: 0 } },
-    ...{ sleep: ports.sleep, signal: stop.signal },
+    records,
+    findSame,
+    notBefore,
+    sharedBudget,
+    underWay: { calls: 0 },
+    sleep: ports.sleep,
+    signal: stop.signal,
   }
   const earlier = since && (await openPastLookups(records, flow.name, record))
   ports.onClose(() => earlier?.close())
@@ -169,7 +174,10 @@ export async function runFlow(
   const chain = new Chain(steps, stages, stop, end, lists)
   const save = async (status: Run['status'], stopped?: FlowStop) => {
     const saved: FlowRecord = {
-      ...{ flow: flow.name, steps: chain.counts, written: outputs.written, stopped },
+      flow: flow.name,
+      steps: chain.counts,
+      written: outputs.written,
+      stopped,
       globals: asked.targetOptions,
     }
     const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
@@ -200,8 +208,14 @@ export async function runFlow(
   await records.database.flush()
   const isFailed = chain.counts.some(({ failed, invalid }) => failed + invalid > 0)
   return {
-    ...{ run: record.id, flow: flow.name, steps: chain.counts, written: outputs.written, stopped },
-    ...{ outputs: outputs.files, wasFinished, seconds: (ports.clock.now() - begun) / 1_000 },
+    run: record.id,
+    flow: flow.name,
+    steps: chain.counts,
+    written: outputs.written,
+    stopped,
+    outputs: outputs.files,
+    wasFinished,
+    seconds: (ports.clock.now() - begun) / 1_000,
     exit: stopped?.exit_code ?? (isFailed && !wasFinished ? exitCodes.someFailed : exitCodes.ok),
   }
 }
@@ -244,8 +258,12 @@ async function beginRecord(
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toJson(empty) }
   const begin = () =>
     runs.add({
-      ...{ ...identity, ...going, id: ports.ids.uuid(), total: 0 },
-      ...{ profile: ports.target.profile, startedAt: now() },
+      ...identity,
+      ...going,
+      id: ports.ids.uuid(),
+      total: 0,
+      profile: ports.target.profile,
+      startedAt: now(),
     })
   const run = !known
     ? await begin()
@@ -300,17 +318,34 @@ async function requestFor(
   const isRepeated = step === asked.flow.source && (asked.fresh || asked.flow.since !== undefined)
   const isKept = !isRepeated && (isPriced(what.operation) || step.kind === 'http')
   return {
-    ...{ operation: what.operation, shape: what.shape, constants },
+    operation: what.operation,
+    shape: what.shape,
+    constants,
     choices: {
-      ...{ file: path, map: [], mapOnly: false, dryRun: false, encoding: undefined, delimiter: undefined },
-      ...{ raw: false, failOn: 'any', fresh: false, retryUnknown, concurrency, lock: undefined, flow },
-      ...{ excel: false, format: 'csv', fields: undefined, maxCredits: undefined },
+      file: path,
+      map: [],
+      mapOnly: false,
+      dryRun: false,
+      encoding: undefined,
+      delimiter: undefined,
+      raw: false,
+      failOn: 'any',
+      fresh: false,
+      retryUnknown,
+      concurrency,
+      lock: undefined,
+      flow,
+      excel: false,
+      format: 'csv',
+      fields: undefined,
+      maxCredits: undefined,
       maxAgeMs: isKept ? defaultMaxAgeMs : undefined,
       // An import waits here for its results.
       distribute: distribute && step.kind === 'lookup' && what.operation.starts !== 'import',
       maxCreditsPerDay: asked.flow.budget.per_day,
     },
-    ...{ targetOptions, database },
+    targetOptions,
+    database,
     ...(place === undefined ? {} : { place }),
   }
 }

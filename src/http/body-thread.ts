@@ -16,7 +16,7 @@ const work = {
 export type BodyTask = Parameters<(typeof work)[keyof typeof work]>[0]
 
 /** What the thread hands back. */
-export type BodyTaskResult<T extends BodyTask> = Awaited<ReturnType<(typeof work)[T['kind']]>>
+type BodyTaskResult<T extends BodyTask> = Awaited<ReturnType<(typeof work)[T['kind']]>>
 
 /** Does a task, in whichever thread. */
 export const performTask = async <T extends BodyTask>(task: T): Promise<BodyTaskResult<T>> =>

@@ -8,8 +8,17 @@ type HeaderMap = ReadonlyMap<string, string>
 // A decision must not depend on which of two copies is read.
 const preflight = ['access-control-request-method', 'access-control-request-headers']
 const single = new Set([
-  ...['host', 'origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'x-api-key', 'idempotency-key'],
-  ...['content-type', 'content-encoding', 'content-length', 'transfer-encoding'],
+  'host',
+  'origin',
+  'sec-fetch-site',
+  'sec-fetch-mode',
+  'sec-fetch-dest',
+  'x-api-key',
+  'idempotency-key',
+  'content-type',
+  'content-encoding',
+  'content-length',
+  'transfer-encoding',
   ...preflight,
 ])
 

@@ -211,20 +211,20 @@ function pathOf(url: string): string {
 }
 
 /** Decoded path parameters of a request. */
-export type Params = Readonly<Record<string, string>>
+type Params = Readonly<Record<string, string>>
 
 /** Answers requests to one method of a path. */
-export type RouteHandler = (request: Request, params: Params) => Promise<Response>
+type RouteHandler = (request: Request, params: Params) => Promise<Response>
 
 /** One method of a path, with `{name}` for its parameters. */
-export interface Route {
+interface Route {
   readonly method: string
   readonly path: string
   readonly answer: RouteHandler
 }
 
 /** The methods of a path. */
-export interface RequestPlace {
+interface RequestPlace {
   readonly answers: ReadonlyMap<string, RouteHandler>
   readonly params: Params
 }
@@ -232,7 +232,7 @@ export interface RequestPlace {
 type Answers = Map<string, RouteHandler>
 
 /** Creates the function that finds a path. One without parameters wins over one with them. */
-export function router(routes: readonly Route[]): (path: string) => RequestPlace | undefined {
+function router(routes: readonly Route[]): (path: string) => RequestPlace | undefined {
   const plain = new Map<string, RequestPlace>()
   const patterns = new RegExpRouter<Answers>()
   for (const [path, answers] of byPath(routes)) {

@@ -10,7 +10,7 @@ import { guard, inUrl, isLoopback, isWildcard, servedHosts } from './guard.js'
 import { basePath } from './handler.js'
 
 /** How long things may take, in milliseconds. */
-export interface Timing {
+interface Timing {
   /** From connecting, or from the end of the last answer, to the end of the headers. */
   readonly headersMs: number
   /** From connecting, or from its beginning, to the end of a request. */
@@ -263,7 +263,7 @@ function limitSilent(server: Server, most: number, isProxy = (_: string) => fals
 const lingerMs = 500
 
 /** Ends a request that never reaches the handler, and its connection with it. */
-export function refuseRequest(outgoing: ServerResponse, error: ApiError): void {
+function refuseRequest(outgoing: ServerResponse, error: ApiError): void {
   const body = JSON.stringify(errorBody(error))
   const length = Buffer.byteLength(body)
   outgoing.writeHead(error.status, { ...safeHeaders, connection: 'close', 'content-length': length })
@@ -271,7 +271,7 @@ export function refuseRequest(outgoing: ServerResponse, error: ApiError): void {
 }
 
 /** Ends a connection on which no request could be read; what still arrives is let go by for a moment. */
-export function refuseConnection(socket: Duplex, error: ApiError): void {
+function refuseConnection(socket: Duplex, error: ApiError): void {
   if (socket.destroyed) return
   if (socket.writable) socket.end(rawAnswer(error))
   socket.resume()
@@ -279,7 +279,7 @@ export function refuseConnection(socket: Duplex, error: ApiError): void {
 }
 
 /** The error that node's parser means by its code. */
-export function parserError(code: string | undefined): ApiError {
+function parserError(code: string | undefined): ApiError {
   const known: Record<string, ErrorCode> = {
     HPE_HEADER_OVERFLOW: 'headers_too_large',
     ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',

@@ -39,37 +39,44 @@ const limits = { maxAstNodes: 500, maxDepth: 40, maxListElements: 200, maxMapEnt
 const maxBytes = 4_096
 /** Words that CEL keeps for itself: a field with such a name cannot be in a condition. */
 const reserved = new Set([
-  ...[
-    'as',
-    'break',
-    'const',
-    'continue',
-    'else',
-    'for',
-    'function',
-    'if',
-    'import',
-    'let',
-    'loop',
-    'namespace',
-  ],
-  ...['package', 'return', 'var', 'void', 'while'],
+  'as',
+  'break',
+  'const',
+  'continue',
+  'else',
+  'for',
+  'function',
+  'if',
+  'import',
+  'let',
+  'loop',
+  'namespace',
+  'package',
+  'return',
+  'var',
+  'void',
+  'while',
 ])
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter'])
 const comparisons: Readonly<Record<string, string>> = {
-  ...{ '==': 'fx_eq', '!=': 'fx_ne', in: 'fx_in' },
-  ...{ '<': 'fx_lt', '<=': 'fx_le', '>': 'fx_gt', '>=': 'fx_ge' },
+  '==': 'fx_eq',
+  '!=': 'fx_ne',
+  in: 'fx_in',
+  '<': 'fx_lt',
+  '<=': 'fx_le',
+  '>': 'fx_gt',
+  '>=': 'fx_ge',
 }
 const textTests: Readonly<Record<string, string>> = {
-  ...{ contains: 'fx_contains', startsWith: 'fx_starts', endsWith: 'fx_ends' },
+  contains: 'fx_contains',
+  startsWith: 'fx_starts',
+  endsWith: 'fx_ends',
 }
 const literalTypes: Readonly<Record<string, FieldType>> = {
-  ...{
-    string: { is: 'text' },
-    number: { is: 'number' },
-    bigint: { is: 'number' },
-    boolean: { is: 'boolean' },
-  },
+  string: { is: 'text' },
+  number: { is: 'number' },
+  bigint: { is: 'number' },
+  boolean: { is: 'boolean' },
 }
 const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
 
@@ -401,15 +408,18 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
     typeof one === 'string' && typeof other === 'string' ? fits(one, other) : doubted()
   const functions: Readonly<Record<string, (one: unknown, other: unknown) => unknown>> = {
     fx_get: (value, key) => toPlain(memberOf(value, key)) ?? null,
-    ...{ fx_eq: isEqual, fx_ne: (one, other) => !isEqual(one, other) },
+    fx_eq: isEqual,
+    fx_ne: (one, other) => !isEqual(one, other),
     fx_in: (item, list) =>
       Array.isArray(list)
         ? list.some((one) => isEqual(item, one))
         : isObject(list)
           ? Object.hasOwn(list, String(item))
           : doubted(),
-    ...{ fx_lt: compare((order) => order < 0), fx_le: compare((order) => order <= 0) },
-    ...{ fx_gt: compare((order) => order > 0), fx_ge: compare((order) => order >= 0) },
+    fx_lt: compare((order) => order < 0),
+    fx_le: compare((order) => order <= 0),
+    fx_gt: compare((order) => order > 0),
+    fx_ge: compare((order) => order >= 0),
     fx_contains: onText((text, part) => text.includes(part)),
     fx_starts: onText((text, part) => text.startsWith(part)),
     fx_ends: onText((text, part) => text.endsWith(part)),

@@ -68,7 +68,9 @@ export class ListIndex {
       if (found === undefined || (found.verdict === 'maybe' && doubt !== noMatch)) continue
       const [line, taken] = found.row
       const match = {
-        ...{ verdict: found.verdict, by: found.by, list: this.#names[at] ?? '' },
+        verdict: found.verdict,
+        by: found.by,
+        list: this.#names[at] ?? '',
         line: line === null ? null : Number(line),
         taken: taken === null ? [] : (JSON.parse(taken) as string[]),
       }
@@ -273,7 +275,8 @@ function personKeys(fields: Fields): readonly RowKeys[] {
   const domain = domainIn({ domain: fields.company_domain ?? fields.domain }, company)
   const folded = company === undefined ? '' : foldName(company)
   const others = [
-    ...[keyOf(slug), keyOf(id)],
+    keyOf(slug),
+    keyOf(id),
     name === '' || domain === undefined ? null : keyOf(`${name}\n${domain}`),
     name === '' || folded === '' ? null : keyOf(`${name}\n${folded}`),
     keyOf(domain),

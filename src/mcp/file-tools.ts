@@ -84,7 +84,10 @@ function fileTool<Shape extends z.ZodRawShape>(
 ): Tool {
   const schema = z.strictObject(fields)
   return {
-    ...{ name, description, annotations, outputSchema: output },
+    name,
+    description,
+    annotations,
+    outputSchema: output,
     area: name === 'ledger' ? 'ledger' : name.startsWith('flow_') ? 'flows' : 'files',
     inputSchema: schemaOf(schema),
     run: async (session, input, call) => {
@@ -150,7 +153,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const { max_credits, only, where, layout, fresh } = input
       const args = [
         ...batchArgs(session, input),
-        ...[`--output=${output}`, ...options({ only: only?.join(','), where, layout, fresh })],
+        `--output=${output}`,
+        ...options({ only: only?.join(','), where, layout, fresh }),
       ]
       const row = batches.get(input.operation)
       const paid = row && isPriced(row) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
@@ -228,7 +232,9 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     async (session, { file, with: others, output: given, take, kind, map }, { signal, onStep }) => {
       const output = session.port.fileIn('output', given, 'write')
       const started = session.start([
-        ...['match', session.port.fileIn('file', file, 'read'), `--output=${output}`],
+        'match',
+        session.port.fileIn('file', file, 'read'),
+        `--output=${output}`,
         ...options({ with: listsIn(session, 'with', others), take, kind, map: mapOf(map) }),
       ])
       signal.addEventListener('abort', () => started.stop())

@@ -32,7 +32,7 @@ const instructions =
   'A lookup that finds nothing costs nothing.'
 
 /** Creates what makes a server for each connection. All of them share the tools, the runs and the budget. */
-export const serverFactory = (options: McpOptions) => (): Server => {
+const serverFactory = (options: McpOptions) => (): Server => {
   const { version, session, tools } = options
   const server = new Server(
     { name: 'prospect', title: 'prospect', version },
@@ -40,7 +40,9 @@ export const serverFactory = (options: McpOptions) => (): Server => {
   )
   server.setRequestHandler('tools/list', () => ({
     tools: tools.map(({ name, description, inputSchema, outputSchema, annotations }) => ({
-      ...{ name, description, annotations: { ...annotations } },
+      name,
+      description,
+      annotations: { ...annotations },
       inputSchema: { ...inputSchema, type: 'object' as const },
       outputSchema: { ...outputSchema, type: 'object' as const },
     })),
@@ -66,7 +68,9 @@ export const serverFactory = (options: McpOptions) => (): Server => {
     resources: [
       ...records.map(({ uri, name, description }) => ({ uri, name, description, mimeType: jsonType })),
       ...(await documentNames(options.documents)).map((name) => ({
-        ...{ uri: `prospect://documents/${name}`, name, mimeType: 'text/markdown' },
+        uri: `prospect://documents/${name}`,
+        name,
+        mimeType: 'text/markdown',
       })),
     ],
   }))
@@ -122,11 +126,15 @@ const jsonType = 'application/json'
 /** Resources that a command prints. */
 const records: readonly { uri: string; name: string; description: string; args: readonly string[] }[] = [
   {
-    ...{ uri: 'prospect://credits', name: 'credits', description: 'Credit balance and remaining quotas' },
+    uri: 'prospect://credits',
+    name: 'credits',
+    description: 'Credit balance and remaining quotas',
     args: ['credits'],
   },
   {
-    ...{ uri: 'prospect://runs', name: 'runs', description: 'The runs of this machine, newest first' },
+    uri: 'prospect://runs',
+    name: 'runs',
+    description: 'The runs of this machine, newest first',
     args: ['runs', 'list'],
   },
 ]

@@ -20,7 +20,7 @@ export interface Step {
 }
 
 /** What a command reports while it runs. */
-export interface CommandEvents {
+interface CommandEvents {
   write(event: string, facts?: object): void
   spend(credits: number): void
   progress(step: Step): void
@@ -158,7 +158,11 @@ export class Session {
     }
     const started: Started = {
       ended: Promise.resolve().then(end),
-      ...{ id: named.promise, outcome: undefined, step: undefined, notices, listeners },
+      id: named.promise,
+      outcome: undefined,
+      step: undefined,
+      notices,
+      listeners,
       stop: () => signals.stop(),
     }
     started.ended.catch(() => {})

@@ -191,7 +191,10 @@ async function callAndWait(
   const body = resultOf(await started.ended)
   const records = Array.isArray(body) ? body : [body]
   return {
-    ...{ status: 'finished', id, records: records.slice(0, maxRecords), total: records.length },
+    status: 'finished',
+    id,
+    records: records.slice(0, maxRecords),
+    total: records.length,
     ...(records.length > maxRecords ? { next: `Call ${readerOf(row)} with this id for the others.` } : {}),
   }
 }

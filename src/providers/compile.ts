@@ -180,7 +180,8 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
   const { balance, limits = {}, timeout, max_age } = file
   const credits = balance && (await path(balance.credits, ['balance', 'credits']))
   return {
-    ...{ file, kinds },
+    file,
+    kinds,
     // A little slower than allowed: requests do not arrive as evenly as they leave.
     intervalUs: Math.ceil(Math.max(0, ...(limits.rates ?? []).map(toIntervalMs)) * 1_000 * 1.02),
     timeoutMs: timeout === undefined ? 30_000 : toMs(timeout),

@@ -10,32 +10,65 @@ export type ProviderKind = (typeof providerKinds)[number]
 
 /** What identifies a person or a company in a request, and what `needs` may name. */
 export const subjectFields = [
-  ...['first_name', 'last_name', 'full_name', 'domain', 'company_name', 'network_url', 'network_handle'],
-  ...['email', 'country'],
+  'first_name',
+  'last_name',
+  'full_name',
+  'domain',
+  'company_name',
+  'network_url',
+  'network_handle',
+  'email',
+  'country',
 ] as const
 export type SubjectField = (typeof subjectFields)[number]
 
 /** What the answer of a vendor means. */
-export const outcomeWords = [
+const outcomeWords = [
   ...(['found', 'not_found', 'again', 'rate_limited', 'out_of_credits', 'invalid_key'] as const),
   ...(['failed', 'unknown'] as const),
 ]
 export type OutcomeWord = (typeof outcomeWords)[number]
 
 /** The values that a provider of a kind may give. */
-export const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
+const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
   email: ['email', 'email_status'],
   personal_email: ['personal_email', 'personal_email_status'],
   phone: ['phone'],
   verify: ['email_status'],
   person: [
-    ...['first_name', 'last_name', 'full_name', 'title', 'headline', 'summary', 'seniority', 'function'],
-    ...['location', 'city', 'country', 'network_profile_url', 'email', 'email_status', 'phone'],
-    ...['company_name', 'company_domain'],
+    'first_name',
+    'last_name',
+    'full_name',
+    'title',
+    'headline',
+    'summary',
+    'seniority',
+    'function',
+    'location',
+    'city',
+    'country',
+    'network_profile_url',
+    'email',
+    'email_status',
+    'phone',
+    'company_name',
+    'company_domain',
   ],
   company: [
-    ...['name', 'domain', 'website', 'description', 'industry', 'company_type', 'headcount', 'headquarters'],
-    ...['location', 'city', 'country', 'founded_year', 'phone', 'network_url'],
+    'name',
+    'domain',
+    'website',
+    'description',
+    'industry',
+    'company_type',
+    'headcount',
+    'headquarters',
+    'location',
+    'city',
+    'country',
+    'founded_year',
+    'phone',
+    'network_url',
   ],
 }
 

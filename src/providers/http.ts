@@ -9,7 +9,7 @@ import type { ProviderFile } from './definition.js'
 import { targetsOf } from './registry.js'
 
 /** What goes to a vendor: whose address it is, where that may be, and the key. */
-export interface VendorTarget {
+interface VendorTarget {
   readonly file: ProviderFile
   readonly allow: readonly string[]
   readonly key: string

@@ -13,7 +13,8 @@ export type CompiledOrder = Pick<ProviderOrder, 'kind' | 'names'> & { readonly w
 export const compileOrders = (orders: readonly ProviderOrder[]): Promise<CompiledOrder[]> =>
   Promise.all(
     orders.map(async ({ kind, names, condition }) => ({
-      ...{ kind, names },
+      kind,
+      names,
       when: condition === '' ? undefined : await parseExpression(condition, orderScope, 'when'),
     })),
   )

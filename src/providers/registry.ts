@@ -23,7 +23,7 @@ import { type ProviderFile, type ProviderKind, providerKinds, readProvider } fro
 import { orderScope } from './order.js'
 
 /** What the providers of a workspace are kept in. */
-export interface RegistryPorts {
+interface RegistryPorts {
   readonly store: Driver
   readonly clock: Clock
 }
@@ -102,8 +102,15 @@ export function createRegistry({ store, clock }: RegistryPorts) {
       const now = clock.now()
       return await writing(async (tx, { id: workspaceId }) => {
         const provider: StoredProvider = {
-          ...{ workspaceId, name: file.name, definition: file, allow, enabled: true, createdAt: now },
-          ...{ nextAt: 0, pausedUntil: 0, pausedBy: null },
+          workspaceId,
+          name: file.name,
+          definition: file,
+          allow,
+          enabled: true,
+          createdAt: now,
+          nextAt: 0,
+          pausedUntil: 0,
+          pausedBy: null,
         }
         await putProvider(tx, provider)
         return provider

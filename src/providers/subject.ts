@@ -16,11 +16,15 @@ export function subjectOf(query: Query): Subject {
   const names = [firstName, lastName].flatMap((name) => name?.trim() || [])
   const path = url === undefined ? undefined : parseNetworkUrl(url)?.path
   const all: Readonly<Record<SubjectField, string | undefined>> = {
-    ...{ first_name: firstName?.trim(), last_name: lastName?.trim() },
-    ...{ full_name: names.length === 2 ? names.join(' ') : undefined, company_name: companyName?.trim() },
+    first_name: firstName?.trim(),
+    last_name: lastName?.trim(),
+    full_name: names.length === 2 ? names.join(' ') : undefined,
+    company_name: companyName?.trim(),
     domain: domain === undefined ? undefined : (toDomain(domain) ?? domain.trim().toLowerCase()),
     network_url: url?.trim(),
-    ...{ network_handle: path?.split('/')[1], email: email?.trim().toLowerCase(), country },
+    network_handle: path?.split('/')[1],
+    email: email?.trim().toLowerCase(),
+    country,
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value))
 }
@@ -41,8 +45,12 @@ export const toQuery = ({
   network_url,
   country,
 }: Subject): Query => ({
-  ...{ firstName: first_name, lastName: last_name, companyName: company_name },
-  ...{ domain, url: network_url, country },
+  firstName: first_name,
+  lastName: last_name,
+  companyName: company_name,
+  domain,
+  url: network_url,
+  country,
 })
 
 const email = /^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u

@@ -39,7 +39,7 @@ import { type CompiledOrder, compileOrders, orderFor } from './order.js'
 import { identityOf, readResult, subjectOf, toQuery } from './subject.js'
 
 /** What asking vendors needs. */
-export interface VendorPorts {
+interface VendorPorts {
   readonly store: Driver
   /** Real time. */
   readonly clock: Clock
@@ -381,9 +381,21 @@ class VendorDesk implements Vendors {
         const last = await findCall(tx, key)
         if (last && isOpen(last, now, first.loaded)) throw new Taken()
         calls.push({
-          ...{ ...key, attempt: (last?.attempt ?? 0) + 1, state: 'asked', subject: fields },
-          ...{ vendorId: null, place, ofRows: questions.length, answer: null, error: null },
-          ...{ cost: 0, reserved: kind.most, memberId, run, askedAt: now, answeredAt: null },
+          ...key,
+          attempt: (last?.attempt ?? 0) + 1,
+          state: 'asked',
+          subject: fields,
+          vendorId: null,
+          place,
+          ofRows: questions.length,
+          answer: null,
+          error: null,
+          cost: 0,
+          reserved: kind.most,
+          memberId,
+          run,
+          askedAt: now,
+          answeredAt: null,
           leaseUntil: now + timeoutMs + leaseMarginMs,
         })
       }
@@ -473,7 +485,8 @@ class VendorDesk implements Vendors {
       is === 'found' ? readResult(key.kind as VendorKind, kind.resultOf(own), subject) : undefined
     if (is === 'not_found' || fields) {
       await this.#end(question, [call], {
-        ...{ state: fields ? 'found' : 'not_found', answer: fields ?? null },
+        state: fields ? 'found' : 'not_found',
+        answer: fields ?? null,
         cost: kind.costOf(own, fields ? 'found' : 'not_found') ?? call.reserved,
       })
       return fields ? { is: 'found', fields } : { is: 'not_found' }
@@ -584,7 +597,7 @@ class VendorDesk implements Vendors {
 }
 
 /** What became of work that a vendor accepted: its answer, lost, or not known because no poll was answered. */
-export type PolledWork = VendorAnswer | 'lost' | 'unreachable'
+type PolledWork = VendorAnswer | 'lost' | 'unreachable'
 
 /** Polls for work that was accepted at `since`, until the vendor has done it or its time is over. */
 export async function pollWork(

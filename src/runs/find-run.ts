@@ -114,14 +114,12 @@ export async function identifyRun(
       .digest('hex')
       .slice(0, 32) + sample
   return {
-    ...{
-      identityKey: identityKey(target),
-      operation: operation.id,
-      target,
-      file: table.path,
-      fileHash,
-      engine,
-    },
+    identityKey: identityKey(target),
+    operation: operation.id,
+    target,
+    file: table.path,
+    fileHash,
+    engine,
     workspace,
     formerly: formerly.map((former) => ({ ...former, identityKey: identityKey(former.target) })),
   }
@@ -242,7 +240,10 @@ export function toRecord(
   { member, source, sentMaxAgeMs }: Pick<RecordedRequest, 'member' | 'source' | 'sentMaxAgeMs'>,
 ): string {
   const request: RecordedRequest = {
-    ...{ constants, member, source, sentMaxAgeMs },
+    constants,
+    member,
+    source,
+    sentMaxAgeMs,
     choices: {
       ...choices,
       file,

@@ -23,8 +23,14 @@ export interface MappedList {
 const fieldsOf: Readonly<Record<ListKind, readonly string[]>> = {
   companies: ['domain', 'network_url', 'company_network_id', 'name', 'country'],
   people: [
-    ...['email', 'personal_email', 'network_url', 'first_name', 'last_name', 'full_name'],
-    ...['company_domain', 'company_name'],
+    'email',
+    'personal_email',
+    'network_url',
+    'first_name',
+    'last_name',
+    'full_name',
+    'company_domain',
+    'company_name',
   ],
 }
 
@@ -133,13 +139,15 @@ export function tableList(
     return place
   }
   return {
-    ...{ name, header },
+    name,
+    header,
     async *rows() {
       for await (const batch of table.rows())
         yield batch
           .filter(({ cells }) => cells.length === header.length)
           .map(({ cells, line }) => ({
-            ...{ line, fields: toFields(cells) },
+            line,
+            fields: toFields(cells),
             cell: (column) => cells[placeOf(column)] ?? '',
           }))
     },
@@ -147,7 +155,8 @@ export function tableList(
 }
 
 const recordList = (name: string, records: () => AsyncIterable<Fields>): KnownList => ({
-  ...{ name, header: [] },
+  name,
+  header: [],
   async *rows() {
     for await (const fields of records())
       yield [{ line: null, fields, cell: (column) => firstText(fields[column]) ?? '' }]
@@ -193,7 +202,9 @@ export async function openMatcher(
       }
     }
     return {
-      ...{ kind, counts, fingerprint: index.finish() },
+      kind,
+      counts,
+      fingerprint: index.finish(),
       find: (fields) => index.find(toKeys(fields)),
       close: () => index.close(),
     }
@@ -306,7 +317,11 @@ export interface KnownRows {
 }
 
 const kinds: Readonly<Record<Identity, ListKind | undefined>> = {
-  ...{ company: 'companies', person: 'people', contact: 'people', email: 'people', number: undefined },
+  company: 'companies',
+  person: 'people',
+  contact: 'people',
+  email: 'people',
+  number: undefined,
 }
 
 /** Opens the lists whose rows an operation does not look up, or that are of a kind; `undefined` without any. Closed with the command. */

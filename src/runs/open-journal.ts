@@ -71,7 +71,8 @@ export async function openJournal(
     member: await ports.target.memberEmail(),
     mayRepeat,
     retryUnknown,
-    ...{ store, turns },
+    store,
+    turns,
     samples: batch.samples,
     notBefore: batch.notBefore,
     sentMaxAgeMs: sentMaxAgeOf(batch.known),
@@ -157,7 +158,8 @@ async function begin(
   const run: NewRun = {
     ...identity,
     ...going,
-    ...{ id: input.id, total },
+    id: input.id,
+    total,
     profile: ports.target.profile,
     startedAt: records.now(),
   }
@@ -239,10 +241,25 @@ export const noCaller: Caller = {
 /** Returns a run that does not exist yet: no answers, nothing spent. */
 const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity): Run => ({
   ...identity,
-  ...{ id: '', number: 0, status: 'stopped', request: '{}', output: null, total: 0, done: 0 },
+  id: '',
+  number: 0,
+  status: 'stopped',
+  request: '{}',
+  output: null,
+  total: 0,
+  done: 0,
   profile,
-  ...{ credits: 0, reserved: 0, sentFrom: 0, sentTo: 0, loweredRow: null, loweredLimit: null },
-  ...{ indexed: 2, lostAt: null, spread: 0, startedAt: 0, endedAt: null },
+  credits: 0,
+  reserved: 0,
+  sentFrom: 0,
+  sentTo: 0,
+  loweredRow: null,
+  loweredLimit: null,
+  indexed: 2,
+  lostAt: null,
+  spread: 0,
+  startedAt: 0,
+  endedAt: null,
 })
 
 /** The age of stored answers that a quote counts where no other is given: 90 days. */
@@ -262,7 +279,13 @@ export async function openQuoteJournal(
   const mayRepeat = run.sentTo > run.sentFrom ? await isRepeatable(request, await target.caller()) : true
   const others = missingAnswerOf(known)
   return openOver(records, run, {
-    ...{ budget: {}, mayRepeat, retryUnknown, store, samples, others, notBefore },
+    budget: {},
+    mayRepeat,
+    retryUnknown,
+    store,
+    samples,
+    others,
+    notBefore,
     sentMaxAgeMs: sentMaxAgeOf(known),
   })
 }

@@ -94,7 +94,7 @@ interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
 }
 
 /** The columns of an output by what they are. */
-export interface ShownColumns {
+interface ShownColumns {
   /** Those that were asked for; `undefined` where none were. */
   readonly asked: readonly string[] | undefined
   /** Columns of the input that say whom a row is about. */

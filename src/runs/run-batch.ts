@@ -199,7 +199,10 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const { openSeenNumbers } = await import('./journal/answers.js')
   const seen = openSeenNumbers()
   const counted = await countRows({
-    ...{ ...rows, journal, funds: countSpendable(spendable), isNew: seen.isNew },
+    ...rows,
+    journal,
+    funds: countSpendable(spendable),
+    isNew: seen.isNew,
     onlyCountsStored: request.choices.maxAgeMs === undefined,
     onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),
   }).finally(() => {
@@ -266,7 +269,12 @@ async function executeBatch(
     explainStop: ports.sentences.explainStop,
   }).finally(() => progress.stop())
   return {
-    ...{ kind: 'executed', run, report, rejects: output.rejects, signal, selection: batch.selection },
+    kind: 'executed',
+    run,
+    report,
+    rejects: output.rejects,
+    signal,
+    selection: batch.selection,
     isAbandoned: output.isAbandoned(),
     wasFinished: known?.status === 'finished',
   }
@@ -317,8 +325,15 @@ export async function exportRun(
   )
   await addFiles(records, run, files)
   const report = await execute({
-    ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
-    ...{ caller: noCaller, journal, writer, total: selected.count, signal },
+    table: selected.table,
+    ...lookup,
+    repeats,
+    operation: request.operation.id,
+    caller: noCaller,
+    journal,
+    writer,
+    total: selected.count,
+    signal,
     time: { now: () => ports.clock.now(), sleep: async () => {} },
     explainStop: ports.sentences.explainStop,
   })

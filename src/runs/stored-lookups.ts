@@ -27,7 +27,7 @@ interface HeldTurn extends LookupTurn {
 const pollsBeforeNotice = 20
 
 /** What answering single lookups from the stored answers needs. */
-export interface StoredLookupPorts {
+interface StoredLookupPorts {
   readonly open: () => Promise<OpenAnswers>
   /** Returns the real time from when on answers are taken; none is taken when absent. */
   readonly since: (() => number) | undefined

@@ -20,7 +20,7 @@ export type FindSuppressed = (keys: Iterable<string>) => Promise<ReadonlySet<str
 const areas: ReadonlySet<string> = new Set(['accounts', 'leads', 'contacts', 'intents', 'searches', 'lists'])
 
 /** Whether requests and replies of an operation hold people or companies. */
-export const isPersonal = (operation: Operation): boolean =>
+const isPersonal = (operation: Operation): boolean =>
   areas.has(areaOf(operation.id)) || operation.id === 'messenger.validate'
 
 /** Returns the answer to a request about a suppressed person or company: nothing was found. */
@@ -165,7 +165,9 @@ const gaps: Readonly<Partial<Record<OperationId, (item: unknown) => unknown>>> =
   }),
   'contacts.check_data_availability': () => ({ email: false, phone: false, personal_email: false }),
   'messenger.validate': (phone_number: unknown) => ({
-    ...{ phone_number, reachable: false, checked_at: new Date().toISOString() },
+    phone_number,
+    reachable: false,
+    checked_at: new Date().toISOString(),
   }),
 }
 

@@ -12,7 +12,7 @@ export interface Suppression {
 }
 
 /** Returns the key of the hashes of an owner; `undefined` where nobody is suppressed. */
-export const readSecret = async (connection: Connection, owner: string): Promise<string | undefined> =>
+const readSecret = async (connection: Connection, owner: string): Promise<string | undefined> =>
   (await connection.get<{ secret: string }>('SELECT secret FROM suppression_keys WHERE owner = ?', owner))
     ?.secret
 
@@ -99,7 +99,8 @@ async function insert(
 ): Promise<number> {
   await connection.run(
     'INSERT INTO suppression_keys (owner, secret) VALUES (?, ?) ON CONFLICT DO NOTHING',
-    ...[owner, randomBytes(32).toString('base64url')],
+    owner,
+    randomBytes(32).toString('base64url'),
   )
   const secret = (await readSecret(connection, owner)) ?? ''
   let added = 0
@@ -107,7 +108,12 @@ async function insert(
     added += await connection.run(
       `INSERT INTO suppressions (owner, hash, kind, value, reason, added_at) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT DO NOTHING`,
-      ...[owner, hashOf(secret, key), kind, value, reason, now],
+      owner,
+      hashOf(secret, key),
+      kind,
+      value,
+      reason,
+      now,
     )
   return added
 }

@@ -156,7 +156,8 @@ const guarded = (
     async (contact: Contact): Promise<Awaited<T>> =>
       (await isSuppressed(contact)) ? none : await question.call(provider, contact)
   return {
-    ...{ name, isGuess },
+    name,
+    isGuess,
     ...(person && { person: ask(person, undefined) }),
     ...(email && { email: async (contact: Contact) => unless(await ask(email, undefined)(contact)) }),
     ...(personalEmail && {

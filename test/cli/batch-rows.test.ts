@@ -280,7 +280,8 @@ describe('rejects', () => {
     ]
     const ended = await batch('accounts enrich', file, argv, { caller: target(company) })
     expect(JSON.parse(await read('sum.json'))).toMatchObject({
-      ...{ invalid: 2, invalid_reasons: reasons },
+      invalid: 2,
+      invalid_reasons: reasons,
       not_understood: [{ field: 'country', values: 2, sample: 'Narnia' }],
     })
     expect(ended.stderr).toContain('Left out: country: 2 values not understood, such as "Narnia"')
@@ -335,25 +336,26 @@ describe('--summary-json', () => {
     expect(await summary()).toEqual({
       run: expect.stringMatching(/^[\w-]{36}$/),
       operation: 'accounts.enrich',
-      ...{ status: 'finished', exit_code: 11, stopped: null },
-      ...{
-        rows: 4,
-        found: 2,
-        not_found: 1,
-        invalid: 1,
-        failed: 0,
-        skipped: 0,
-        known: 0,
-        suppressed: 0,
-        written: null,
-      },
+      status: 'finished',
+      exit_code: 11,
+      stopped: null,
+      rows: 4,
+      found: 2,
+      not_found: 1,
+      invalid: 1,
+      failed: 0,
+      skipped: 0,
+      known: 0,
+      suppressed: 0,
+      written: null,
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
       not_asked: [],
       not_understood: [],
       oldest_stored: null,
       sources: { live: 2, store: 0, duplicate: 1, lookup: 2, reused: 0 },
       source: null,
-      ...{ credits: 1, credits_before: 0 },
+      credits: 1,
+      credits_before: 0,
       files: {
         input: join(here.home, 'in.csv'),
         output: join(here.home, 'out.csv'),
@@ -361,7 +363,9 @@ describe('--summary-json', () => {
         rejects: join(here.home, 'out.rejects.csv'),
         rejects_partial: null,
       },
-      ...{ started_at: expect.any(String), finished_at: expect.any(String), seconds: expect.any(Number) },
+      started_at: expect.any(String),
+      finished_at: expect.any(String),
+      seconds: expect.any(Number),
     })
     expect([ended.code, (await stat(join(here.home, 'sum.json'))).mode & 0o777]).toEqual([11, 0o600])
   })
@@ -371,11 +375,14 @@ describe('--summary-json', () => {
     const caller = target(() => ({ status: 402, body }))
     const ended = await batch('accounts enrich', csv, argv, { caller })
     expect(await summary()).toMatchObject({
-      ...{ status: 'stopped', exit_code: 4 },
+      status: 'stopped',
+      exit_code: 4,
       stopped: { reason: 'Insufficient credits', exit_code: 4, at_row: 1 },
       files: {
-        ...{ output: null, partial: join(here.home, 'out.csv.partial') },
-        ...{ rejects: null, rejects_partial: join(here.home, 'out.rejects.csv.partial') },
+        output: null,
+        partial: join(here.home, 'out.csv.partial'),
+        rejects: null,
+        rejects_partial: join(here.home, 'out.rejects.csv.partial'),
       },
     })
     expect(ended.code).toBe(4)
@@ -646,7 +653,8 @@ describe('a run that stopped at its budget', () => {
   const at = (host: string) => ({ ...keyed(here.home), PROSPECT_BASE_URL: `https://${host}/api/v2` })
   const stop = async (caller: Caller) => {
     const ended = await batch('accounts enrich', csv, ['--max-credits', '1', '-o', 'out.csv'], {
-      ...{ caller, env: at('a.example') },
+      caller,
+      env: at('a.example'),
     })
     expect(ended.code).toBe(12)
     const { stdout } = await command(['runs', 'list', '--format', 'ids'], { env: keyed(here.home) })

@@ -26,8 +26,18 @@ const attacks = [
   '\u001bP0;1|17/ab\u001b\\',
   '\u009b31m',
   '\u009d0;title\u009c',
-  ...['\b', '\u007f', '\u0085', '\u061c', '\u200e', '\u200f', '\u2028', '\u2029'],
-  ...['\u202a', '\u202e', '\u2066', '\u2069'],
+  '\b',
+  '\u007f',
+  '\u0085',
+  '\u061c',
+  '\u200e',
+  '\u200f',
+  '\u2028',
+  '\u2029',
+  '\u202a',
+  '\u202e',
+  '\u2066',
+  '\u2069',
 ]
 const hostile = `x${attacks.join('x')}x`
 
@@ -71,7 +81,9 @@ describe('control characters of data', () => {
   it('do not reach a terminal in a table with colours, which stay', async () => {
     const lists = { lists: [{ id: 'a', name: hostile }], [hostile]: hostile }
     const { stdout } = await here.run(['lists', 'list'], {
-      ...{ terminal: true, caller: answering({ body: lists }), env: { NO_COLOR: '' } },
+      terminal: true,
+      caller: answering({ body: lists }),
+      env: { NO_COLOR: '' },
     } as Given)
     expect(stdout).toContain('\u001b[1mName\u001b[22m')
     expect(stdout).toContain(String.raw`x\u001b[1mx`)
@@ -250,7 +262,9 @@ async function fill(next: () => string, server: string) {
     })
   const heard = await stop()
   return {
-    ...{ file, hook: `${server}/answers/hook`, heard: heard.stdout + heard.stderr },
+    file,
+    hook: `${server}/answers/hook`,
+    heard: heard.stdout + heard.stderr,
     run: await list('runs', 'list'),
     job: await list('engine', 'jobs', 'list'),
     delivery: await list('engine', 'deliveries', 'list'),

@@ -253,7 +253,8 @@ describe('a relaunched program', () => {
 /** A shell with job control in a pseudo-terminal of `script` (util-linux). */
 function terminal() {
   const child = spawn('script', ['-qefc', 'bash --norc --noprofile -i', '/dev/null'], {
-    ...{ cwd: here.folder, env: { ...here.env, PS1: '', TERM: 'dumb', HISTFILE: '' } },
+    cwd: here.folder,
+    env: { ...here.env, PS1: '', TERM: 'dumb', HISTFILE: '' },
   })
   running.push(child)
   let text = ''

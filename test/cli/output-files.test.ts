@@ -42,8 +42,17 @@ const ownFile = (option: string): string => `2 ${option} names one of prospect's
 const enrich = (...more: string[]) => refusal('accounts', 'enrich', '--csv', 'in.csv', ...more)
 
 const own = [
-  ...['config.json', 'credentials.json', 'maps.json', 'engine.db', 'engine.db-wal', 'engine.db-shm'],
-  ...['catalogue.db', 'state.db', 'state.db-journal', 'runs/one/stdin.csv', 'locks/name-nightly'],
+  'config.json',
+  'credentials.json',
+  'maps.json',
+  'engine.db',
+  'engine.db-wal',
+  'engine.db-shm',
+  'catalogue.db',
+  'state.db',
+  'state.db-journal',
+  'runs/one/stdin.csv',
+  'locks/name-nightly',
 ]
 
 describe('files that prospect keeps its own data in', () => {
@@ -82,9 +91,16 @@ describe('files that prospect keeps its own data in', () => {
     linkSync(at('runs/one/stdin.csv'), at('elsewhere/spool.csv'))
     const descriptor = openSync(at('engine.db'), 'r')
     const names = [
-      ...['elsewhere/link.csv', 'elsewhere/home/engine.db', 'elsewhere/home/elsewhere/../state.db-wal'],
-      ...['elsewhere/dangling.csv', 'elsewhere/hard.csv', 'elsewhere/spool.csv', 'elsewhere/out.csv'],
-      ...['./elsewhere/../engine.db', 'Engine.DB', at('config.json')],
+      'elsewhere/link.csv',
+      'elsewhere/home/engine.db',
+      'elsewhere/home/elsewhere/../state.db-wal',
+      'elsewhere/dangling.csv',
+      'elsewhere/hard.csv',
+      'elsewhere/spool.csv',
+      'elsewhere/out.csv',
+      './elsewhere/../engine.db',
+      'Engine.DB',
+      at('config.json'),
       ...(existsSync('/proc/self/fd') ? [`/proc/self/fd/${descriptor}`] : []),
       `/dev/fd/${descriptor}`,
     ]

@@ -21,7 +21,10 @@ describe('phone numbers in a file', () => {
     const caller = answering({ body: { results: [] } })
     const stdin = 'phones\n"\'+33639980001; +447700900321"\n"+33639980001,+447700900321;"\n'
     await command(['messenger', 'validate', '--csv', '-', '--quiet'], {
-      ...{ env: keyed(here.home), cwd: here.home, caller, stdin },
+      env: keyed(here.home),
+      cwd: here.home,
+      caller,
+      stdin,
     })
     const phone_numbers = ['+33639980001', '+447700900321']
     expect(caller.asked.map(({ input }) => input)).toEqual([{ phone_numbers }])

@@ -142,7 +142,9 @@ describe('stdout that is closed early', () => {
   const head = async (words: string) => {
     const line = `"$@" ${words} | head -2 >shown; echo "\${PIPESTATUS[0]}"`
     const { stdout, stderr } = await execa('bash', ['-c', line, 'bash', process.execPath, prospect], {
-      ...{ cwd: here.home, env: { PROSPECT_HOME: here.home }, reject: false },
+      cwd: here.home,
+      env: { PROSPECT_HOME: here.home },
+      reject: false,
     })
     return { code: Number(stdout), stderr }
   }
@@ -223,7 +225,10 @@ describe('a named pipe without a writer', () => {
 
   it('lets SIGTERM end an import from an idle pipe', async () => {
     const child = execa(process.execPath, [prospect, 'data', 'import', 'companies', '-'], {
-      ...{ cwd: here.home, env: { PROSPECT_HOME: here.home }, reject: false, stdin: 'pipe' },
+      cwd: here.home,
+      env: { PROSPECT_HOME: here.home },
+      reject: false,
+      stdin: 'pipe',
     })
     children.push(child as unknown as ReturnType<typeof launch>)
     child.stdin.write('name,domain\n')

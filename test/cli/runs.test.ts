@@ -176,7 +176,16 @@ describe('prospect runs', () => {
       ['finished', 1, 1, 1],
     ])
     expect(Object.keys(runs[0])).toEqual([
-      ...['id', 'operation', 'file', 'output', 'target', 'status', 'rows', 'done', 'credits', 'started_at'],
+      'id',
+      'operation',
+      'file',
+      'output',
+      'target',
+      'status',
+      'rows',
+      'done',
+      'credits',
+      'started_at',
       'finished_at',
     ])
     expect(runs[0]).toMatchObject({

@@ -34,8 +34,13 @@ const ids = countingIds()
 let clock = now
 const run = (line: string, given: Given = {}) =>
   command(line.split(' '), {
-    ...{ env: { PROSPECT_HOME: home }, cwd: folder, terminal: true, ids, sleep: async () => {} },
-    ...{ clock: { now: () => clock }, ...given },
+    env: { PROSPECT_HOME: home },
+    cwd: folder,
+    terminal: true,
+    ids,
+    sleep: async () => {},
+    clock: { now: () => clock },
+    ...given,
   })
 
 /** Returns the reply that the documents show for an operation. */
@@ -146,8 +151,14 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
     const inbox = eventsOver(state)
     for (const [at, body] of events.entries())
       await inbox.keep({
-        ...{ id: `msg_${ids.uuid()}`, path: '/', receivedAt: now - at * 3_700_000, verified: at > 0 },
-        ...{ event: body.event, search: ids.uuid(), headers: {}, body: JSON.stringify(body) },
+        id: `msg_${ids.uuid()}`,
+        path: '/',
+        receivedAt: now - at * 3_700_000,
+        verified: at > 0,
+        event: body.event,
+        search: ids.uuid(),
+        headers: {},
+        body: JSON.stringify(body),
       })
     await inbox.close()
     clock = now
@@ -177,7 +188,8 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
 
   it('show the credits of each day', async () => {
     await check('credits-consumption', 'credits consumption --last 14d', {
-      ...{ env: keyed(home), caller: consuming({ '2026-02-26': 120, '2026-03-02': 1_204, '2026-03-10': 9 }) },
+      env: keyed(home),
+      caller: consuming({ '2026-02-26': 120, '2026-03-02': 1_204, '2026-03-10': 9 }),
     })
   })
 

@@ -62,7 +62,10 @@ function signalling() {
 const run = (line: readonly string[], env: Record<string, string> = {}, stdin = '') =>
   command(line, {
     env: { PROSPECT_HOME: here.home, ...env },
-    ...{ stdin, cwd: here.home, signals: signalling(), sleep: async () => {} },
+    stdin,
+    cwd: here.home,
+    signals: signalling(),
+    sleep: async () => {},
   })
 
 describe('private files', () => {

@@ -53,7 +53,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
   it('has the answers in doubt that a direct proxy passed on counted in its log', { timeout }, async () => {
     const server = await strayServer({ seed, nth: 10 })
     const here = closeAfterTest(
-      await servingWith({}, async () => {}, ...['--upstream', server.baseUrl, '--direct', '--log', 'log']),
+      await servingWith({}, async () => {}, '--upstream', server.baseUrl, '--direct', '--log', 'log'),
     )
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
     const headers = { 'content-type': 'application/json', 'x-api-key': canary }
@@ -81,7 +81,10 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
       await servingWith(
         { PROSPECT_API_KEY: canary },
         async (one) => void (await one.json('engine', 'members', 'add', 'you@localhost')),
-        ...['--upstream', server.baseUrl, '--log', 'log'],
+        '--upstream',
+        server.baseUrl,
+        '--log',
+        'log',
       ),
     )
     const you = await here.machine.json<{ key: string }>(

@@ -250,7 +250,8 @@ describe('bodies of a response', () => {
     const text = '{ "status":"completed", "network_list_id": 9007199254740993,\n "new": {"é": 1.50} }'
     const reply = await (await against(says(200, text))).call('lists.get', { id: 'l' })
     expect(reply.body).toEqual({
-      ...{ status: 'completed', network_list_id: 9007199254740993n },
+      status: 'completed',
+      network_list_id: 9007199254740993n,
       new: { é: 1.5 },
     })
     expect(reply.text).toBe(text)

@@ -31,7 +31,9 @@ async function ending(...ends: readonly (Reply | ConnectionLost)[]) {
   const process = (seed: string) =>
     idempotent({
       keys: serverMemory(state, 'https://a.example'),
-      ...{ origin: 'https://a.example', ids: seededIds(seed), clock },
+      origin: 'https://a.example',
+      ids: seededIds(seed),
+      clock,
       onAgain: (id) => void told.push(id),
     })(server)
   const ask = async (

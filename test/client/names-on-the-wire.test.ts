@@ -188,8 +188,14 @@ describe('field names in deliveries', () => {
   it('translates the deliveries of a waiting command back to our names', async () => {
     const { code, json } = await server.machine.run(
       [
-        ...['leads', 'extract', 'https://www.network.example/search/results/people/?keywords=sales'],
-        ...['--wait', '--base-url', server.baseUrl, '--json', ...words],
+        'leads',
+        'extract',
+        'https://www.network.example/search/results/people/?keywords=sales',
+        '--wait',
+        '--base-url',
+        server.baseUrl,
+        '--json',
+        ...words,
       ],
       { env: { PROSPECT_API_KEY: server.key } },
     )

@@ -5,7 +5,10 @@ import { Lost } from '../../src/client/reading.js'
 import { isConclusive, isOutcomeUnknown, isRead, Outage, pauseAfter } from '../../src/client/retry.js'
 
 const reply = (status: number, headers: Reply['headers'] = {}, body: unknown = {}): Reply => ({
-  ...{ status, headers, body, credits: 0 },
+  status,
+  headers,
+  body,
+  credits: 0,
 })
 const lost = (sent: boolean, code: string) => new Lost('lost', sent, code)
 const first = { attempts: 1, repeatable: true, random: 1, now: 0 }

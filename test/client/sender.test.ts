@@ -108,7 +108,9 @@ describe('P47: a workspace whose receivers hang', () => {
     const postponed = await Promise.all(hanging.slice(2))
     expect(postponed).toEqual(
       Array(7).fill({
-        ...{ status: null, postponed: true, ms: expect.any(Number) },
+        status: null,
+        postponed: true,
+        ms: expect.any(Number),
         error: 'No connection to 127.0.0.1 was free',
       }),
     )

@@ -85,7 +85,9 @@ describe('a request passed through to another server', () => {
       const body = hasBody({ method }) ? `{"custom":{"operation":"${id}"}}` : undefined
       await send(method, filled + (body ? '' : '?page=2'), body, { 'idempotency-key': 'mine' })
       expect(seen, id).toMatchObject({
-        ...{ method, key: 'pk_of_the_caller', body: body ?? '' },
+        method,
+        key: 'pk_of_the_caller',
+        body: body ?? '',
         url: `/api/v2${filled}${body ? '' : '?page=2'}`,
         again: keyed(id) ? 'mine' : undefined,
       })
@@ -155,7 +157,8 @@ describe('a large response of another server', () => {
     expect(given.map(({ operation }) => operation)).toEqual(['accounts.hiring'])
     expect([reply.status, reply.credits, bytesOf(reply)]).toEqual([200, 3_000, text])
     expect(reply.body).toEqual({
-      ...{ jobs: [{ job_title: 'Job 0', id: 9_007_199_254_740_993n }], company_network_url: 'x' },
+      jobs: [{ job_title: 'Job 0', id: 9_007_199_254_740_993n }],
+      company_network_url: 'x',
       total: { rawJSON: '1e400' },
     })
     const serve = handler({ caller, names, version: 'test', document: async () => ({}) })
@@ -182,7 +185,10 @@ describe('a large response of another server', () => {
     const reply = await large.call('accounts.hiring')
     expect([small.given.length, large.given.length > 0]).toEqual([0, true])
     expect({ ...reply, wire: bytesOf(reply).trim(), body: null, headers: null }).toEqual({
-      ...{ ...expected, wire: bytesOf(expected), body: null, headers: null },
+      ...expected,
+      wire: bytesOf(expected),
+      body: null,
+      headers: null,
     })
     expect(reply.body).toEqual('jobs' in Object(expected.body) ? expect.anything() : expected.body)
     expect(bytesOf(reply)).not.toContain('pk_of_the_caller')
@@ -198,8 +204,11 @@ describe('a large response of another server', () => {
 
   it('is counted as a small one is', async () => {
     const contacts = Array.from({ length: 100 }, (_, at) => ({
-      ...{ enrichment_id: `c${at}`, status: at % 2 ? 'finished' : 'pending', email: `a${at}@a.example` },
-      ...{ email_status: at % 3 ? 'valid' : 'invalid', phone: at % 5 ? [] : ['+491701234567'] },
+      enrichment_id: `c${at}`,
+      status: at % 2 ? 'finished' : 'pending',
+      email: `a${at}@a.example`,
+      email_status: at % 3 ? 'valid' : 'invalid',
+      phone: at % 5 ? [] : ['+491701234567'],
       custom: { note: 'x'.repeat(10) },
     }))
     const countedFor = async (body: string) => {

@@ -71,8 +71,13 @@ export function describeChunks(name: string, open: () => Promise<Driver>): void 
     it('belong to one worker at a time, the oldest first, with the key of their run', async () => {
       await put({ id: 'c2', createdAt: 6 }, {})
       expect(await claim('a', 0)).toEqual({
-        ...{ id: 'c1', run: 'r1', operation: 'accounts.enrich', calls: '[1]' },
-        ...{ token: 'a', taken: 1, keyId: key.id },
+        id: 'c1',
+        run: 'r1',
+        operation: 'accounts.enrich',
+        calls: '[1]',
+        token: 'a',
+        taken: 1,
+        keyId: key.id,
       })
       expect(await claim('b', 0)).toMatchObject({ id: 'c2' })
       expect(await claim('c', 0)).toBeUndefined()

@@ -24,15 +24,33 @@ import { job, lease } from './store-work.js'
 
 const url = 'https://hook.example/'
 const delivery: Delivery = {
-  ...{ id: 'd1', workspaceId: 'w1', jobId: 'j1', seq: 1, event: 'stack_import.record', url },
-  ...{ first: 1, last: 1, part: null, parts: null, state: 'pending', attempts: 0, dueAt: 10 },
-  ...{ status: null, error: null, createdAt: 10, finishedAt: null, token: null, leaseUntil: 0 },
+  id: 'd1',
+  workspaceId: 'w1',
+  jobId: 'j1',
+  seq: 1,
+  event: 'stack_import.record',
+  url,
+  first: 1,
+  last: 1,
+  part: null,
+  parts: null,
+  state: 'pending',
+  attempts: 0,
+  dueAt: 10,
+  status: null,
+  error: null,
+  createdAt: 10,
+  finishedAt: null,
+  token: null,
+  leaseUntil: 0,
 }
 
 /** A delivery that waits for the one before it. */
 const behind = (seq: number, more: Partial<Delivery> = {}): Delivery => ({
   ...delivery,
-  ...{ id: `d${seq}`, seq, dueAt: null },
+  id: `d${seq}`,
+  seq,
+  dueAt: null,
   ...more,
 })
 
@@ -42,7 +60,9 @@ export function describeDeliveries(name: string, open: () => Promise<Driver>): v
   const add = (...deliveries: Delivery[]) => store.transaction((tx) => insertDeliveries(tx, deliveries))
   const due = (now: number, more: Partial<DueDeliveries> = {}): DueDeliveries => ({
     ...lease(0),
-    ...{ now, farthest: now + 1_000_000, busy: [] },
+    now,
+    farthest: now + 1_000_000,
+    busy: [],
     ...more,
   })
   const claim = (token: string, now: number, more: Partial<DueDeliveries> = {}) =>

@@ -44,17 +44,43 @@ import { member, workspace } from './rows.js'
 
 /** A job as it is when it is accepted. */
 export const job: AsyncJob = {
-  ...{ id: 'j1', workspaceId: 'w1', memberId: 'm1', operation: 'intents.stack', kind: 'stack_import' },
-  ...{ name: 'Mine', webhookUrl: 'https://hook.example/', streaming: true, custom: { a: [1, null] } },
+  id: 'j1',
+  workspaceId: 'w1',
+  memberId: 'm1',
+  operation: 'intents.stack',
+  kind: 'stack_import',
+  name: 'Mine',
+  webhookUrl: 'https://hook.example/',
+  streaming: true,
+  custom: { a: [1, null] },
   plan: { does: 'search', search: { kind: 'stack', filters: { stacks: ['react'] } as never }, scale: false },
-  ...{ most: 50, expected: 40, state: 'queued', done: 0, place: null, truncated: false, parts: [] },
-  ...{ partBytes: 0, enriched: false, held: 120, spent: 0, error: null, createdAt: 1_000 },
-  ...{ finishedAt: null, token: null, leaseUntil: 0, attempts: 0 },
+  most: 50,
+  expected: 40,
+  state: 'queued',
+  done: 0,
+  place: null,
+  truncated: false,
+  parts: [],
+  partBytes: 0,
+  enriched: false,
+  held: 120,
+  spent: 0,
+  error: null,
+  createdAt: 1_000,
+  finishedAt: null,
+  token: null,
+  leaseUntil: 0,
+  attempts: 0,
 }
 
 const list: NewList = {
-  ...{ id: 'j1', workspace_id: 'w1', name: 'Mine', network_list_id: 281_474_976_710_656, status: 'pending' },
-  ...{ created_at: 5, updated_at: 5 },
+  id: 'j1',
+  workspace_id: 'w1',
+  name: 'Mine',
+  network_list_id: 281_474_976_710_656,
+  status: 'pending',
+  created_at: 5,
+  updated_at: 5,
   companies: [{ domain: 'a.example' }, { name: 'B', country: 'FR' }, { url: 'https://c.example/' }],
 }
 
@@ -63,7 +89,8 @@ const leaseMs = 30_000
 export const lease = (realNow: number): Lease => ({ realNow, leaseUntil: realNow + leaseMs })
 
 const record = (ordinal: number, status: JobRecord['status'] = 'QUALIFIED'): JobRecord => ({
-  ...{ ordinal, status },
+  ordinal,
+  status,
   record: JSON.stringify({ at: ordinal, text: 'é\u0000"' }),
 })
 
@@ -146,7 +173,9 @@ export function describeWork(name: string, open: () => Promise<Driver>): void {
         store.transaction((tx) => claimJob(tx, { token, owner, id: 'j1', ...lease(100) }))
       expect(await take('run-1', 'run-1 a')).toMatchObject({ token: 'run-1 a' })
       expect([await take('run', 'run b'), await take('run-2', 'run-2 b'), await claim('c', 100)]).toEqual([
-        ...[undefined, undefined, undefined],
+        undefined,
+        undefined,
+        undefined,
       ])
       expect(await take('run-1', 'run-1 b')).toMatchObject({ token: 'run-1 b', attempts: 2 })
       expect(await store.transaction((tx) => lockJob(tx, 'j1', 'run-1 a'))).toBeUndefined()
@@ -169,7 +198,7 @@ export function describeWork(name: string, open: () => Promise<Driver>): void {
         for (const id of ['j1', 'j2']) {
           await insertRecords(tx, id, [{ ordinal: 1, status: 'QUALIFIED', record: '{}' }])
           await insertEnrichments(tx, [
-            { ...{ id: `e ${id}`, jobId: id, ordinal: 1 }, firstName: 'Ada', lastName: null, custom: null },
+            { id: `e ${id}`, jobId: id, ordinal: 1, firstName: 'Ada', lastName: null, custom: null },
           ])
         }
       })
@@ -218,8 +247,18 @@ export function describeWork(name: string, open: () => Promise<Driver>): void {
     it('changes only the given fields of a job', async () => {
       await add({})
       const change: JobChange = {
-        ...{ state: 'running', done: 7, place: 'p', truncated: true, parts: [1, 5], partBytes: 99 },
-        ...{ enriched: true, held: 3, spent: 21, error: 'no', finishedAt: 8, attempts: 2 },
+        state: 'running',
+        done: 7,
+        place: 'p',
+        truncated: true,
+        parts: [1, 5],
+        partBytes: 99,
+        enriched: true,
+        held: 3,
+        spent: 21,
+        error: 'no',
+        finishedAt: 8,
+        attempts: 2,
       }
       await store.transaction((tx) => updateJob(tx, 'j1', change))
       expect(await store.read((tx) => findJob(tx, 'w1', 'j1'))).toEqual({ ...job, ...change })

@@ -136,7 +136,12 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
       ((exported?.technology_details ?? []) as unknown[]).length,
     )
     const { jobs } = await full.json<{ jobs: { job_title: string }[] }>(
-      ...['accounts', 'hiring', '--company-domain', 'acme-robotics.example', '--limit', '25'],
+      'accounts',
+      'hiring',
+      '--company-domain',
+      'acme-robotics.example',
+      '--limit',
+      '25',
     )
     expect(await firstOf(page, 'Jobs')).toEqual(jobs.map(({ job_title: title }) => title))
     await expectAccessible(page)

@@ -250,7 +250,15 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
 
   it('shows jobs and deliveries with their body, and retries a delivery', async () => {
     const { id } = await full.json<{ id: string }>(
-      ...['accounts', 'search', '--keyword', 'a', '--limit', '2', '--no-wait', '--webhook-url', receiver.url],
+      'accounts',
+      'search',
+      '--keyword',
+      'a',
+      '--limit',
+      '2',
+      '--no-wait',
+      '--webhook-url',
+      receiver.url,
     )
     const { page, close } = await full.open(browser, `jobs?id=${id}`)
     await page.locator('.state', { hasText: 'delivered' }).first().waitFor()

@@ -29,7 +29,8 @@ export class FakeSender implements Sender {
 
 /** What came of an attempt that was answered with an error. */
 export const answered = (status: number, retryAfterMs?: number): Partial<DeliveryResult> => ({
-  ...{ status, error: `The receiver answered ${status}` },
+  status,
+  error: `The receiver answered ${status}`,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 })
 
@@ -38,7 +39,10 @@ export const unanswered: Partial<DeliveryResult> = { status: null, error: 'refus
 
 /** A worker's ports over a bench. */
 export const portsOf = (bench: Bench, more: Partial<WorkerPorts> = {}): WorkerPorts => ({
-  ...{ store: bench.store, source: bench.source, clock: bench.clock, ids: randomIds },
+  store: bench.store,
+  source: bench.source,
+  clock: bench.clock,
+  ids: randomIds,
   targets: () => ({ allow: [], loopback: false }),
   ...more,
 })

@@ -33,7 +33,8 @@ async function benchAt(location: string): Promise<Bench> {
 
 const enrich = (bench: Bench, domain = 'known.example') => bench.call('accounts.enrich', { domain })
 const wanted = (rules: FaultRules, more: Partial<WantedFault> = {}): WantedFault => ({
-  ...{ where: 'accounts.enrich', rules },
+  where: 'accounts.enrich',
+  rules,
   ...more,
 })
 const counts = async ({ admin }: Bench) =>

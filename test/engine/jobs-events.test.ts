@@ -166,7 +166,8 @@ describe('every event is what its schema says', () => {
 
   it('nothing is sent when the caller reads the results from the store', async () => {
     const { bodies } = await delivered('leads.advanced_search', {
-      ...{ keyword: 'known', streaming: true },
+      keyword: 'known',
+      streaming: true,
       webhook_url: 'https://prospect.invalid/own',
     })
     expect(bodies).toEqual([])

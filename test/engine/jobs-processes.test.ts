@@ -44,7 +44,9 @@ describe('P13: workers that are killed', () => {
 
   it('stop soon when asked to, and others continue their work', async () => {
     const id = await work.accept('accounts.search', {
-      ...{ webhook_url: work.receiver.url, keyword: 'known', limit: 3_000 },
+      webhook_url: work.receiver.url,
+      keyword: 'known',
+      limit: 3_000,
     })
     const running = start(worker, work.file, '30000', '30', '1000000')
     while ((await work.admin.job(id)).done === 0) await pause(10)
@@ -56,7 +58,10 @@ describe('P13: workers that are killed', () => {
     const source = new TestSource()
     source.matches = 1_000_000
     const next = createWorker({
-      ...{ store: work.store, source, ids: randomIds, clock: { now: Date.now } },
+      store: work.store,
+      source,
+      ids: randomIds,
+      clock: { now: Date.now },
       targets: () => ({ allow: [], loopback: true }),
     })
     expect(await next.finish(id)).toMatchObject({ state: 'finished', done: 3_000 })
@@ -68,7 +73,8 @@ describe('P14: workers that are killed around a sending', () => {
     const webhook_url = work.receiver.url
     for (let at = 0; at < 6; at++)
       await work.accept('contacts.bulk_enrich', {
-        ...{ webhook_url, enrichment_type: ['email'] },
+        webhook_url,
+        enrichment_type: ['email'],
         contacts: Array.from({ length: 3 }, (_, one) => ({
           firstname: 'Ada',
           lastname: `${one}`,

@@ -12,7 +12,10 @@ const search = { webhook_url: hook, keyword: 'known' }
 const lead = { ...search, live: false }
 
 const portsOf = ({ store, source, clock }: Bench) => ({
-  ...{ store, source, clock, ids: randomIds },
+  store,
+  source,
+  clock,
+  ids: randomIds,
   targets: () => ({ allow: [], loopback: false }),
 })
 
@@ -161,7 +164,9 @@ describe('P04: hold, then settle once', () => {
           const accepted: string[] = []
           for (const { limit } of asks) {
             const { status, body } = await bench.call('intents.stack', {
-              ...{ webhook_url: hook, stacks: ['react'], limit },
+              webhook_url: hook,
+              stacks: ['react'],
+              limit,
             })
             if (status === 202) accepted.push(idOf(body))
           }
@@ -296,8 +301,12 @@ describe('a waterfall', () => {
     await finished(bench, id)
     const { body: result } = await bench.call('contacts.get_enrichment', { id })
     expect(result).toMatchObject({
-      ...{ enrichment_id: id, status: 'finished', email: 'a@known.example', email_status: 'valid' },
-      ...{ credits_used: 3, custom: { a: 1 } },
+      enrichment_id: id,
+      status: 'finished',
+      email: 'a@known.example',
+      email_status: 'valid',
+      credits_used: 3,
+      custom: { a: 1 },
     })
     expect(await positionOf(bench)).toMatchObject({ credits: 997, held: 0, spent: 3 })
   })

@@ -38,9 +38,15 @@ describe('a persona', () => {
     const reply = await bench.call('personas.create', given)
     const { id } = reply.body as Shown
     const body = {
-      ...{ id, uuid: id, name: 'Buyers', job_titles: ['Head of Sales'], excluded_job_titles: [] },
-      ...{ functions: ['25'], seniority_levels: ['220'] },
-      ...{ created_at: '2026-03-10T12:00:00.000Z', updated_at: '2026-03-10T12:00:00.000Z' },
+      id,
+      uuid: id,
+      name: 'Buyers',
+      job_titles: ['Head of Sales'],
+      excluded_job_titles: [],
+      functions: ['25'],
+      seniority_levels: ['220'],
+      created_at: '2026-03-10T12:00:00.000Z',
+      updated_at: '2026-03-10T12:00:00.000Z',
     }
     expect([reply.status, reply.body, reply.credits]).toEqual([201, body, 0])
     expect(await bench.call('personas.get', { uuid: id })).toMatchObject({ status: 200, body })

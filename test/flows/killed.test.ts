@@ -112,7 +112,9 @@ function placeOf(
   const options = more.options.length > 0 ? ['--shared'] : []
   const engineEnv = engine === here ? env : {}
   return {
-    ...{ here, env, ...more },
+    here,
+    env,
+    ...more,
     costs: async () => [
       await print(here, env, 'ledger', '--by', 'operation', ...options),
       await print<{ credits: object }>(engine, engineEnv, 'engine', 'status').then(({ credits }) => credits),
@@ -146,7 +148,8 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
     return placeOf(
       { here, engine, env },
       {
-        ...{ options: [], unlock: async () => {} },
+        options: [],
+        unlock: async () => {},
         close: async () => {
           here.remove()
           await close()
@@ -186,7 +189,8 @@ it.each(cases)(
       const begun = performance.now()
       for (let deaths = 0; ; deaths++) {
         const running = launch(prospect, ['flow', 'run', file, ...options], here.home, {
-          ...{ PROSPECT_HOME: here.home, ...env },
+          PROSPECT_HOME: here.home,
+          ...env,
         })
         const timer = deaths < kills ? setTimeout(() => running.kill('SIGKILL'), pick(ms)) : undefined
         const { signal, exitCode, stderr } = await running.finally(() => clearTimeout(timer))

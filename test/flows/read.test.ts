@@ -16,7 +16,8 @@ const people = {
 
 const read = (text: string, of = table) =>
   readFlow(text, {
-    ...{ toList: (source: string) => source, sources: false },
+    toList: (source: string) => source,
+    sources: false,
     openTable: async () => ({ table: of, mapped: mapList(of, 'companies.csv') }),
   })
 

@@ -435,10 +435,8 @@ describe('prospect flow run', () => {
     await here.run(['suppress', 'add', 'company-31.example', 'gone@other.example'])
     const people = [
       'First name,Last name,Email,Company,Website',
-      ...[
-        'At,Company,a@company-31.example,Company 31,company-31.example',
-        'Is,Gone,gone@other.example,Other,other.example',
-      ],
+      'At,Company,a@company-31.example,Company 31,company-31.example',
+      'Is,Gone,gone@other.example,Other,other.example',
       'May,Stay,may@other.example,Other,other.example',
     ]
     writeFileSync(path('people.csv'), people.join('\n'))

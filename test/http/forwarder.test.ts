@@ -71,7 +71,8 @@ function start(
     pass: (each, signal) => passOn(target, each, signal),
     clock: { now: () => Date.now() },
     sleep: (ms, signal) => sleep(Math.min(ms, 5), undefined, { signal }),
-    ...{ pausesMs, report },
+    pausesMs,
+    report,
     passed: ({ delivery: { headers } }, { ok }, isLast) =>
       told.push([headers['webhook-id'] ?? '', ok, isLast]),
   })

@@ -37,7 +37,11 @@ const json = (apiKey: string) => ({ 'content-type': 'application/json', 'x-api-k
 const companies = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ name: `Company ${at}`, domain: `company-${at}.example` }))
 const taskOf = (fields: object, more: Partial<RequestTask> = {}): RequestTask => ({
-  ...{ kind: 'request', operation: 'lists.create', params: {}, names: undefined, validates: true },
+  kind: 'request',
+  operation: 'lists.create',
+  params: {},
+  names: undefined,
+  validates: true,
   bytes: new TextEncoder().encode(JSON.stringify(fields)),
   ...more,
 })
@@ -235,7 +239,9 @@ describe('what is handed back by the thread', () => {
     }
     const ports = { store: front.store, clock: front.clock, apiKey: 'theirs', sleep: async () => {} }
     const respond = handler({
-      ...{ caller: compose([guardCaller(ports)], upstream), version: '1', document: async () => ({}) },
+      caller: compose([guardCaller(ports)], upstream),
+      version: '1',
+      document: async () => ({}),
       names,
       readBody: createBodyReader(threads),
     })
@@ -298,12 +304,10 @@ describe('a large delivery', () => {
     const kept: ReceivedDelivery[] = []
     const given: DeliveryTask[] = []
     const take = receiver({
-      ...{
-        token: 'x',
-        secrets: [],
-        clock: { now: () => now },
-        inbox: { keep: async (one) => kept.push(one) > 0 },
-      },
+      token: 'x',
+      secrets: [],
+      clock: { now: () => now },
+      inbox: { keep: async (one) => kept.push(one) > 0 },
       parse: (task) => {
         given.push(task)
         return threads.parse(task)
@@ -337,7 +341,8 @@ describe('a large delivery', () => {
     const large = await deliver(pad + text, signing, more)
     expect([small.given.length, large.given.length]).toEqual([0, 1])
     const of = ({ status, reply, kept }: typeof small) => ({
-      ...{ status, reply },
+      status,
+      reply,
       kept: kept.map((one) => ({ ...one, id: '', headers: {}, body: one.body.trim() })),
     })
     expect(of(large)).toEqual(of(small))

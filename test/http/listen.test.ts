@@ -237,7 +237,7 @@ describe('connections', () => {
       running--
     }
     const { port } = await start(caller)
-    const raw = await exchange(port, ...[post(port, '{}').repeat(20), post(port, '{}', 'Connection: close')])
+    const raw = await exchange(port, post(port, '{}').repeat(20), post(port, '{}', 'Connection: close'))
     expect([statuses(raw).length, caller.calls, most]).toEqual([21, 21, 1])
   })
 

@@ -67,8 +67,14 @@ describe.runIf(isLong)('the packed package', () => {
     symlinkSync(join(installed, 'bin', 'prospect.js'), join(modules, '.bin', 'prospect'))
     writeFileSync(join(project, 'package.json'), '{ "type": "module", "private": true }')
     const compilerOptions = {
-      ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, types: ['node'] },
-      ...{ target: 'ES2023', lib: ['ES2023'], module: 'NodeNext', moduleResolution: 'NodeNext' },
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      types: ['node'],
+      target: 'ES2023',
+      lib: ['ES2023'],
+      module: 'NodeNext',
+      moduleResolution: 'NodeNext',
     }
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
   })

@@ -110,7 +110,9 @@ describe('an expression', () => {
   ])('refuses %s, and says where and what to write', async (text, problem, hint) => {
     const refusal = await parseExpression(text, scope, 'where').catch((error: unknown) => error)
     expect(reportOf(refusal)).toMatchObject({
-      ...{ exit_code: 2, error: expect.stringContaining(problem), hint: expect.stringContaining(hint) },
+      exit_code: 2,
+      error: expect.stringContaining(problem),
+      hint: expect.stringContaining(hint),
     })
   })
 })

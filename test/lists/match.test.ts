@@ -96,18 +96,19 @@ function generateFacts(kind: ListKind, { next, pick }: Random): Facts {
   const letters = (number: number) => [...String(number)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
   if (kind === 'companies')
     return {
-      ...{
-        domain: some(`company-${other()}.com`),
-        slug: some(`company-${other()}`),
-        id: some(String(1_000 + other())),
-      },
-      ...{ name: some(`Acme Zorx${letters(other() % 60)}`), country: some(pick(['FR', 'DE'])) },
+      domain: some(`company-${other()}.com`),
+      slug: some(`company-${other()}`),
+      id: some(String(1_000 + other())),
+      name: some(`Acme Zorx${letters(other() % 60)}`),
+      country: some(pick(['FR', 'DE'])),
     }
   return {
     email: some(`p${other()}@company-${who % 20}.com`),
     other: some(`p${other()}@mail-${next(3)}.com`),
-    ...{ slug: some(`person-${other()}`), person: some(`Maria Mu${letters(other() % 60)}`) },
-    ...{ domain: some(`company-${other() % 20}.com`), company: some(`Acme Zorx${letters(other() % 20)}`) },
+    slug: some(`person-${other()}`),
+    person: some(`Maria Mu${letters(other() % 60)}`),
+    domain: some(`company-${other() % 20}.com`),
+    company: some(`Acme Zorx${letters(other() % 20)}`),
   }
 }
 
@@ -136,11 +137,9 @@ function generateTable(kind: ListKind, rows: number, random: Random): Generated 
       Object.fromEntries(Object.entries(facts).filter(([name]) => kept.has(name))),
     ),
     table: {
-      ...{
-        header,
-        notes: [],
-        samples: header.map((_, at) => cells.map((row) => row[at] ?? '').filter((cell) => cell !== '')),
-      },
+      header,
+      notes: [],
+      samples: header.map((_, at) => cells.map((row) => row[at] ?? '').filter((cell) => cell !== '')),
       async *rows() {
         yield cells.map((row, at) => ({ cells: row, line: at + 2 }))
       },

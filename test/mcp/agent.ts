@@ -74,7 +74,9 @@ export async function connectAgent(
   }
   closeAfterTest({ close: async () => void (await leave()) })
   return {
-    ...{ client, lines, leave },
+    client,
+    lines,
+    leave,
     call: async <T>(name: string, args = {}, options?: object) => {
       const { isError, content, structuredContent } = await ask(name, args, options)
       if (isError) throw new Error(content[0]?.text)

@@ -125,13 +125,11 @@ describe('prospect mcp', () => {
     write('list.csv', companies(3))
     const batch = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
     const values = fc.oneof(
-      ...[fc.constantFrom('acme-robotics.example', 'list.csv', 'email', '-1', '--max-credits=9', '', '1e3')],
-      ...[
-        fc.integer({ min: -2, max: 500 }),
-        fc.boolean(),
-        fc.constant(null),
-        fc.array(fc.constantFrom('email', 'phone')),
-      ],
+      fc.constantFrom('acme-robotics.example', 'list.csv', 'email', '-1', '--max-credits=9', '', '1e3'),
+      fc.integer({ min: -2, max: 500 }),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(fc.constantFrom('email', 'phone')),
     )
     const callOf = ({ name, inputSchema }: (typeof tools)[number]) => {
       const fields = Object.keys(inputSchema.properties ?? {}).filter((field) => field !== 'wait')
@@ -170,13 +168,11 @@ describe('prospect mcp', () => {
     symlinkSync(join(here.home, 'new.csv'), join(root, 'out.csv.partial'))
     const { refused, call } = await connectAgent(here.home, ['--root', root, '--max-credits', '9'])
     const outside = [
-      ...[
-        '../outside.csv',
-        join(here.home, 'outside.csv'),
-        'link.csv',
-        'up/outside.csv',
-        'up/lists/../outside.csv',
-      ],
+      '../outside.csv',
+      join(here.home, 'outside.csv'),
+      'link.csv',
+      'up/outside.csv',
+      'up/lists/../outside.csv',
     ]
     const run = { operation: 'accounts_enrich', file: 'inside.csv', output: 'free.csv', wait: 60 }
     for (const file of outside) {
@@ -340,7 +336,11 @@ describe('prospect mcp', () => {
 
   it('quotes and runs a flow within the budget and the folder, and starts no program unasked', async () => {
     const { preview } = await here.json<{ preview: { network_url: string }[] }>(
-      ...['accounts', 'search', '--preview', '--keyword', 'software'],
+      'accounts',
+      'search',
+      '--preview',
+      '--keyword',
+      'software',
     )
     const urls = preview.slice(0, 4).map(({ network_url }) => network_url)
     write('list.csv', `network_url\n${urls.join('\n')}\n`)

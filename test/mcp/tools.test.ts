@@ -19,46 +19,61 @@ const token = '0123456789abcdef0123'
 /** The scenarios of the conformance suite that fail here, by the reason. */
 const expectedFailures: Readonly<Record<string, readonly string[]>> = {
   'They call tools and read resources of a server that was made for the suite, and this one has others.': [
-    ...['tools-call-simple-text', 'tools-call-image', 'tools-call-audio', 'tools-call-embedded-resource'],
-    ...[
-      'tools-call-mixed-content',
-      'tools-call-with-logging',
-      'tools-call-error',
-      'tools-call-with-progress',
-    ],
-    ...['resources-read-text', 'resources-read-binary', 'resources-templates-read', 'json-schema-2020-12'],
-    ...['server-stateless', 'http-custom-header-server-validation'],
+    'tools-call-simple-text',
+    'tools-call-image',
+    'tools-call-audio',
+    'tools-call-embedded-resource',
+    'tools-call-mixed-content',
+    'tools-call-with-logging',
+    'tools-call-error',
+    'tools-call-with-progress',
+    'resources-read-text',
+    'resources-read-binary',
+    'resources-templates-read',
+    'json-schema-2020-12',
+    'server-stateless',
+    'http-custom-header-server-validation',
   ],
   'This server has no prompts.': [
-    ...['prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-embedded-resource'],
-    ...['prompts-get-with-image', 'caching'],
+    'prompts-list',
+    'prompts-get-simple',
+    'prompts-get-with-args',
+    'prompts-get-embedded-resource',
+    'prompts-get-with-image',
+    'caching',
   ],
   'It completes no arguments, keeps no log level and lets no resource be watched; clients ask again.': [
-    ...['completion-complete', 'logging-set-level', 'resources-subscribe', 'resources-unsubscribe'],
+    'completion-complete',
+    'logging-set-level',
+    'resources-subscribe',
+    'resources-unsubscribe',
   ],
   'It asks clients nothing: no input of a person, no sampling.': [
-    ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults'],
-    ...['elicitation-sep1330-enums', 'input-required-result-basic-elicitation'],
-    ...['input-required-result-basic-sampling', 'input-required-result-basic-list-roots'],
-    ...['input-required-result-request-state', 'input-required-result-multiple-input-requests'],
-    ...['input-required-result-multi-round', 'input-required-result-non-tool-request'],
-    ...['input-required-result-result-type', 'input-required-result-tampered-state'],
-    ...['input-required-result-capability-check'],
+    'tools-call-sampling',
+    'tools-call-elicitation',
+    'elicitation-sep1034-defaults',
+    'elicitation-sep1330-enums',
+    'input-required-result-basic-elicitation',
+    'input-required-result-basic-sampling',
+    'input-required-result-basic-list-roots',
+    'input-required-result-request-state',
+    'input-required-result-multiple-input-requests',
+    'input-required-result-multi-round',
+    'input-required-result-non-tool-request',
+    'input-required-result-result-type',
+    'input-required-result-tampered-state',
+    'input-required-result-capability-check',
   ],
   'Its long work has runs and ids of its own, which are no tasks of the protocol.': [
-    ...[
-      'tasks-lifecycle',
-      'tasks-capability-negotiation',
-      'tasks-wire-fields',
-      'tasks-request-state-removal',
-    ],
-    ...[
-      'tasks-mrtr-input',
-      'tasks-request-headers',
-      'tasks-dispatch-and-envelope',
-      'tasks-required-task-error',
-    ],
-    ...['tasks-mrtr-composition'],
+    'tasks-lifecycle',
+    'tasks-capability-negotiation',
+    'tasks-wire-fields',
+    'tasks-request-state-removal',
+    'tasks-mrtr-input',
+    'tasks-request-headers',
+    'tasks-dispatch-and-envelope',
+    'tasks-required-task-error',
+    'tasks-mrtr-composition',
   ],
 }
 
@@ -101,7 +116,9 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
     }
     const env = { PROSPECT_HOME: here.home, PROSPECT_MCP_TOKEN: token }
     const ended = command(['mcp', '--http', '--port', '0'], {
-      ...{ env, cwd: here.home, onErrorOutput },
+      env,
+      cwd: here.home,
+      onErrorOutput,
       signals: signals as unknown as NodeJS.Process,
     })
     const { host, port } = await started.promise
@@ -110,7 +127,9 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
       const replace = (text = '') => text.replace(new RegExp(`(?:localhost|127\\.0\\.0\\.1):${own}`), host)
       const { origin, ...rest } = incoming.headers
       const headers = {
-        ...{ ...rest, host: replace(rest.host), authorization: `Bearer ${token}` },
+        ...rest,
+        host: replace(rest.host),
+        authorization: `Bearer ${token}`,
         ...(origin === undefined ? {} : { origin: replace(origin) }),
       }
       const { url: path, method } = incoming
@@ -142,7 +161,13 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
       writeFileSync(file, `server:\n${names.map((name) => `  - ${name}\n`).join('')}`)
       const { all, exitCode } = await tool(
         'conformance/dist/index.js',
-        ...['server', '--url', await serve(), '--requirements', revision, '--expected-failures', file],
+        'server',
+        '--url',
+        await serve(),
+        '--requirements',
+        revision,
+        '--expected-failures',
+        file,
       )
       expect(all).not.toMatch(/Unexpected|stale/i)
       expect(all).toContain('✓ dns-rebinding-protection')
@@ -158,7 +183,11 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
       const server = [process.execPath, prospect, 'mcp', '--root', own.home, '--max-credits', '900']
       const { stdout, stderr, exitCode } = await tool(
         'inspector/clients/launcher/build/index.js',
-        ...['--cli', '-e', `PROSPECT_HOME=${own.home}`, ...server, ...args],
+        '--cli',
+        '-e',
+        `PROSPECT_HOME=${own.home}`,
+        ...server,
+        ...args,
       )
       // It fails where a tool does.
       if (exitCode !== 0) throw new Error(`${args.join(' ')}: ${stdout}${stderr}`)

@@ -113,12 +113,10 @@ const never = await sender.send({
 const reached = await sender.send({ ...attempt(`http://public.example:${port}/`), ...only })
 process.stdout.write(
   `${JSON.stringify({
-    ...{
-      urls: tried.length,
-      changed,
-      inside,
-      queries: [...asked.values()].reduce((sum, one) => sum + one, 0),
-    },
+    urls: tried.length,
+    changed,
+    inside,
+    queries: [...asked.values()].reduce((sum, one) => sum + one, 0),
     public: connections.get(publicAddress),
     statuses: [permitted.status, never.status, reached.status],
     said: [permitted.error, never.error, reached.error],

@@ -12,7 +12,9 @@ const [store = '', apiKey = '', skew = '0', forMs = '0'] = process.argv.slice(2)
 const clock = { now: () => Date.now() + Number(skew) }
 const opened = await openEngineDatabase(store, clock.now)
 const engine = createEngine({
-  ...{ store: opened, source: new TestSource(), ids: randomIds },
+  store: opened,
+  source: new TestSource(),
+  ids: randomIds,
   clock: sharedClock(opened, clock),
 })
 const until = performance.now() + Number(forMs)

@@ -19,7 +19,9 @@ source.before = async () => {
   await pause(Number(forMs))
 }
 const caller = createEngine({
-  ...{ store, source, ids: randomIds },
+  store,
+  source,
+  ids: randomIds,
   clock: sharedClock(store, { now: Date.now }),
 })
 const app = handler({ caller, version: 'test', document: async () => ({}) })

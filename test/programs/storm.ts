@@ -13,7 +13,10 @@ const [store = '', apiKey = '', prefix = '', atOnce = '4', everyMs = '0'] = proc
 
 const opened = await openEngineDatabase(store)
 const engine = createEngine({
-  ...{ store: opened, source: new TestSource(), ids: randomIds, clock: { now: Date.now } },
+  store: opened,
+  source: new TestSource(),
+  ids: randomIds,
+  clock: { now: Date.now },
 })
 let [at, isOver] = [0, false]
 const logSize = () => {

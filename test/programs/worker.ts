@@ -42,7 +42,10 @@ const deadly = (sender: Sender): Sender => ({
 const opened = await openEngineDatabase(store)
 const sender = createSender()
 const worker = createWorker({
-  ...{ store: opened, source, ids: randomIds, clock: { now: Date.now } },
+  store: opened,
+  source,
+  ids: randomIds,
+  clock: { now: Date.now },
   sender: end === '-' ? sender : deadly(sender),
   targets: () => ({ allow: [], loopback: true }),
   leaseMs: Number(leaseMs),

@@ -709,7 +709,8 @@ describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof datab
               /pk_\w+/.exec(readFileSync(join(here.home, 'credentials.json'), 'utf8')) ?? []
             const port = String(await freePort())
             const far = {
-              ...{ PROSPECT_HOME: join(here.home, 'client'), PROSPECT_API_KEY: apiKey },
+              PROSPECT_HOME: join(here.home, 'client'),
+              PROSPECT_API_KEY: apiKey,
               PROSPECT_BASE_URL: `http://127.0.0.1:${port}/api/v2`,
             }
             const serve = ['serve', '--port', port]

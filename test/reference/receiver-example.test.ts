@@ -54,8 +54,13 @@ afterAll(async () => {
 
 const send = (name: EventName, secrets: readonly string[]) =>
   sender.send({
-    ...{ url, id: `msg_${name}`, timestamp: Date.now(), body: JSON.stringify(eventExamples[name]) },
-    ...{ secrets, allow: [], loopback: true },
+    url,
+    id: `msg_${name}`,
+    timestamp: Date.now(),
+    body: JSON.stringify(eventExamples[name]),
+    secrets,
+    allow: [],
+    loopback: true,
   })
 
 describe('the receiver of docs/receive-webhooks.md, with the official package', () => {

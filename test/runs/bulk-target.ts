@@ -165,7 +165,10 @@ export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
 function resultOf(contact: Input, id: string): Input {
   const found = isFound(contact)
   return {
-    ...{ enrichment_id: id, status: 'finished', domain: contact.domain, custom: contact.custom },
+    enrichment_id: id,
+    status: 'finished',
+    domain: contact.domain,
+    custom: contact.custom,
     email: found ? `someone@${contact.domain}` : null,
     credits_used: found ? price : 0,
   }

@@ -28,8 +28,12 @@ describe.each(states())('%s', (name, open) => {
   const folder = testFolder()
 
   const bulkRequests: BulkRequests = {
-    ...{ operation: 'contacts.bulk_enrich', reader: 'contacts.get', into: 'contacts' },
-    ...{ shared: ['country'], least: 2, most: 10 },
+    operation: 'contacts.bulk_enrich',
+    reader: 'contacts.get',
+    into: 'contacts',
+    shared: ['country'],
+    least: 2,
+    most: 10,
   }
 
   const record = async (driver: Driver) => (await runsOver(driver).find('run-1'))[0] as Run
@@ -60,13 +64,11 @@ describe.each(states())('%s', (name, open) => {
         const results = ['domain', 'email', 'custom'].map((name) => ({ name, path: [name] }))
         const writer = createWriter(sink, rowFormats.csv.create(createLayout(batch.table.header, results)))
         const ended = execute({
-          ...{
-            ...batch,
-            writer,
-            bulkRequests,
-            operation: 'contacts.enrich_sync' as const,
-            most: () => price,
-          },
+          ...batch,
+          writer,
+          bulkRequests,
+          operation: 'contacts.enrich_sync' as const,
+          most: () => price,
           ...around({ journal, caller: target.caller }),
         })
         return { ended, rows: () => parse(sink.text(), { columns: true }) as Record<string, string>[] }

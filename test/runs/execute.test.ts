@@ -199,7 +199,8 @@ describe('the rows of a batch', () => {
     const seen: RunProgress[] = []
     const onProgress = (progress: RunProgress) => void seen.push(progress)
     await runDomains(domains(9), found, {
-      ...{ journal: Object.assign(await newJournal(), { resume }), onProgress },
+      journal: Object.assign(await newJournal(), { resume }),
+      onProgress,
     })
     expect(seen.at(-1)).toMatchObject({ rows: 9, replayed: 3, credits: 9, credits_before: 3 })
   })
@@ -429,7 +430,14 @@ describe('the journal of a run', () => {
       { journal: recording(log), concurrency: 16, table: atOnce(['a', 'b', 'a']) },
     )
     expect(log).toEqual([
-      ...['recall 0,1', 'plan 0,1', 'call a', 'call b', 'keep 0,1', 'written 3', 'complete', 'flush'],
+      'recall 0,1',
+      'plan 0,1',
+      'call a',
+      'call b',
+      'keep 0,1',
+      'written 3',
+      'complete',
+      'flush',
     ])
     expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['key-0', 'key-1'])
   })

@@ -36,7 +36,13 @@ describe('an output that is read back', () => {
         const header = (rows[0] ?? []).map((_, at) => `c${at}`)
         const format = rowFormats.csv.create(createLayout(header, []), dialect)
         const written = rows.map((cells) => ({
-          ...{ line: 2, cells, body: undefined, status: 'found', error: null, credits: 0, source: 'live' },
+          line: 2,
+          cells,
+          body: undefined,
+          status: 'found',
+          error: null,
+          credits: 0,
+          source: 'live',
         })) as Parameters<typeof format.rows>[0]
         const file = await folder.file(format.head + format.rows(written))
         const read = await rowsOf(file)

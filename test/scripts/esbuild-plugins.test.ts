@@ -11,7 +11,10 @@ it('leaves functions and classes of modules that are loaded later usable', async
   const { deferredBuiltins } = await import(plugins.href)
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
-    ...{ bundle: true, platform: 'node', format: 'cjs', write: false },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    write: false,
     plugins: [deferredBuiltins],
   })
   const exported: { found?: string[] } = {}

@@ -20,7 +20,11 @@ const shell = async (
   env: Readonly<Record<string, string>> = {},
 ) => {
   const { exitCode, stdout, stderr } = await execa(program, argv, {
-    ...{ cwd: here.folder, env: { ...here.env, ...env }, extendEnv: false, reject: false, stdin: 'ignore' },
+    cwd: here.folder,
+    env: { ...here.env, ...env },
+    extendEnv: false,
+    reject: false,
+    stdin: 'ignore',
   })
   return { exitCode, stdout, stderr }
 }

@@ -142,7 +142,11 @@ async function createAttack(seed: number, keys: readonly string[]): Promise<() =
         : []),
     ]
     return {
-      ...{ method, path: `/api/v2${given}${query}`, headers, body, leaves: pick(50) === 0 },
+      method,
+      path: `/api/v2${given}${query}`,
+      headers,
+      body,
+      leaves: pick(50) === 0,
       documented: documented.filter((status) => status !== '500'),
     }
   }
@@ -249,7 +253,8 @@ it.runIf(process.platform === 'linux').each(kinds)(
     let [observer = '', ...keys] = await makeKeys(admins[0] as Admin)
     const serve = (own: string, env: Record<string, string>, ...args: string[]) =>
       launchServer(program, ['serve', '--port', '0', '--json', '--quiet', ...args], home, {
-        ...{ PROSPECT_HOME: own, ...env },
+        PROSPECT_HOME: own,
+        ...env,
       })
     const servers = [await serve(homes.engine, {}, '--database', address)]
     const baseOf = (line = '{}') => JSON.parse(line) as { base_url: string; pid: number }

@@ -166,7 +166,9 @@ it.runIf(process.platform === 'linux').each([
   const upstream = await startUpstream()
   const file = join(home, 'held')
   Object.assign(process.env, {
-    ...{ PROSPECT_HOME: home, PROSPECT_API_KEY: 'key_of_the_upstream', PROSPECT_TEST_HELD_LOOP: file },
+    PROSPECT_HOME: home,
+    PROSPECT_API_KEY: 'key_of_the_upstream',
+    PROSPECT_TEST_HELD_LOOP: file,
     PROSPECT_BASE_URL: `http://127.0.0.1:${portOf(upstream)}/api/v2`,
   })
   const proxy = [

@@ -172,7 +172,8 @@ it.each(['SQLite', 'PostgreSQL'])(
     await admin.changeMember('me@localhost', { weeklyLimit: 1_000_000 })
     const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: location }
     await execa(process.execPath, [prospect, 'data', 'import', 'companies', '-'], {
-      ...{ env, input: 'name,domain\nKnown,known.example\n' },
+      env,
+      input: 'name,domain\nKnown,known.example\n',
     })
     const servers = await Promise.all([0, 1, 2].map(() => serving(prospect, home, '--database', location)))
     const headers = { 'x-api-key': key, 'content-type': 'application/json' }
@@ -216,8 +217,10 @@ it.each(['SQLite', 'PostgreSQL'])(
       return [
         { name: 'week', lengthMs: 7 * day, count: weekly?.spent ?? -1, endsAt: weekly?.resetsAt ?? -1 },
         {
-          ...{ name: 'day', lengthMs: day },
-          ...{ count: quotas.daily_company_import.used, endsAt: quotas.daily_company_import.resetsAt },
+          name: 'day',
+          lengthMs: day,
+          count: quotas.daily_company_import.used,
+          endsAt: quotas.daily_company_import.resetsAt,
         },
       ]
     }

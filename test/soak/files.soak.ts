@@ -32,7 +32,9 @@ afterAll(() => {
 /** Runs a command and answers the most memory it held, in MB. */
 async function run(...words: string[]) {
   const ended = await execa(process.execPath, ['--import', peak, prospect, ...words], {
-    ...{ cwd: home, env: { PROSPECT_HOME: home }, reject: false },
+    cwd: home,
+    env: { PROSPECT_HOME: home },
+    reject: false,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   return { ...ended, peakMb: Number(ended.stdio[3]) / 1_024 }

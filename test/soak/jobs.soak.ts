@@ -53,7 +53,9 @@ it('P14: deliveries are made at least once despite 200 kills between commit and 
   }))
   for (let at = 0; at < 60; at++)
     await work.accept('contacts.bulk_enrich', {
-      ...{ webhook_url: work.receiver.url, enrichment_type: ['email'], contacts },
+      webhook_url: work.receiver.url,
+      enrichment_type: ['email'],
+      contacts,
     })
   await work.finish()
   let kills = 0

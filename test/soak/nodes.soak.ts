@@ -102,7 +102,8 @@ async function startNodes(): Promise<Nodes> {
   const all = [...servers, ...workers]
   return {
     bases: ports.map((port) => `http://127.0.0.1:${port}/api/v2`),
-    ...{ all, bankers },
+    all,
+    bankers,
     end: async () => void (await Promise.all([...all, ...bankers].map((one) => one.end()))),
   }
 }

@@ -24,7 +24,8 @@ const program = await bundled('programs/slow-server.ts')
 /** Sends one request with one key until it is answered; resolves with the statuses on the way and the answer. */
 async function insist(base: string, apiKey: string, idempotencyKey: string) {
   const headers = {
-    ...{ 'content-type': 'application/json', 'x-api-key': apiKey },
+    'content-type': 'application/json',
+    'x-api-key': apiKey,
     'idempotency-key': idempotencyKey,
   }
   const statuses: number[] = []

@@ -16,14 +16,18 @@ const inNamespace = (resolv: string, ...command: string[]) =>
   execa(
     'unshare',
     [
-      ...['--net', '--mount', 'sh', '-c'],
+      '--net',
+      '--mount',
+      'sh',
+      '-c',
       [
         'ip link set lo up',
         ...addresses.map((address) => `ip addr add ${address}/32 dev lo`),
         `mount --bind ${resolv} /etc/resolv.conf`,
         'exec "$@"',
       ].join(' && '),
-      ...['sh', ...command],
+      'sh',
+      ...command,
     ],
     { reject: false },
   )
@@ -43,7 +47,10 @@ it('P17: no internal address is contacted, whatever a name server answers', asyn
     }
     const { stdout, stderr, exitCode } = await inNamespace(
       resolv,
-      ...[process.execPath, program, publicAddress, String(rounds)],
+      process.execPath,
+      program,
+      publicAddress,
+      String(rounds),
     )
     expect([exitCode, stderr]).toEqual([0, ''])
     const came = JSON.parse(stdout)

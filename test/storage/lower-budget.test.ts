@@ -6,7 +6,12 @@ import { states } from '../support/states.js'
 
 describe.each(states())('%s', (_, open) => {
   const row = (ordinal: number) => ({
-    ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: false, most: 1, perRecord: undefined },
+    ordinal,
+    identity: `id ${ordinal}`,
+    hash: ordinal,
+    repeats: false,
+    most: 1,
+    perRecord: undefined,
   })
   const rows = Array.from({ length: 8 }, (_, ordinal) => row(ordinal))
   const answered = (ordinal: number) => ({

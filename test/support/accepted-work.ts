@@ -61,7 +61,12 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
   source.ladder = [{ name: 'test', email: () => ({ email: 'a@known.example', status: 'valid' }) }]
   const engine = createEngine({ store, source, clock, ids: randomIds })
   return {
-    ...{ file, store, admin, key, receiver, workspaceId: workspace.id },
+    file,
+    store,
+    admin,
+    key,
+    receiver,
+    workspaceId: workspace.id,
     accept: async (id, input, apiKey = key) => {
       const { status, body } = await engine.call(id, input, { apiKey })
       if (status > 299) throw new Error(`${id}: ${status} ${JSON.stringify(body)}`)

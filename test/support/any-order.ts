@@ -50,7 +50,11 @@ export async function inAnyOrder(scheduler: Scheduler): Promise<void> {
 
 const worker = ({ store, clock }: Bench, source: Source, sender: Sender) =>
   createWorker({
-    ...{ store, clock, source, sender, ids: randomIds },
+    store,
+    clock,
+    source,
+    sender,
+    ids: randomIds,
     targets: () => ({ allow: [], loopback: false }),
   })
 

@@ -99,7 +99,14 @@ export async function openCluster(
   const signals = new EventEmitter() as NodeJS.Process
   const working: Promise<unknown>[] = []
   return {
-    ...{ folder, url: shared.url, env, sql: shared.sql, start, worker, run, runWith },
+    folder,
+    url: shared.url,
+    env,
+    sql: shared.sql,
+    start,
+    worker,
+    run,
+    runWith,
     workerHere: async () => {
       if (isLong) await worker()
       else

@@ -6,7 +6,8 @@ import { listRecords } from '../../src/engine/tables/jobs.js'
 import type { AcceptedWork } from './accepted-work.js'
 
 const contact = (at: number) => ({
-  ...{ firstname: 'Ada', domain: 'known.example' },
+  firstname: 'Ada',
+  domain: 'known.example',
   lastname: at % 3 === 0 ? 'Nobody' : 'Byron',
 })
 
@@ -18,17 +19,18 @@ export async function acceptMixed(work: AcceptedWork, jobs: number): Promise<voi
       await work.accept('accounts.search', { ...hook, keyword: 'known', limit: 120 + (at % 90) })
     if (at % 5 === 1)
       await work.accept('intents.growth', {
-        ...{ ...hook, min_headcount_growth_percentage: 1, streaming: true, limit: 20 + (at % 30) },
+        ...hook,
+        min_headcount_growth_percentage: 1,
+        streaming: true,
+        limit: 20 + (at % 30),
       })
     if (at % 5 === 2)
       await work.accept('intents.stack', { ...hook, stacks: ['react'], limit: 60 + (at % 100) })
     if (at % 5 === 3)
       await work.accept('contacts.bulk_enrich', {
-        ...{
-          ...hook,
-          enrichment_type: ['email'],
-          contacts: Array.from({ length: 30 }, (_, one) => contact(one)),
-        },
+        ...hook,
+        enrichment_type: ['email'],
+        contacts: Array.from({ length: 30 }, (_, one) => contact(one)),
       })
     if (at % 5 === 4)
       await work.accept('lists.create', {

@@ -67,10 +67,16 @@ export function oldNodeClone(...more: readonly string[]): Clone {
   writeShell('machine/npm', 'echo "npm is not available" >&2; exit 1')
   const env = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^INIT_CWD$/i.test(name))),
-    ...{ PATH: `${path('machine')}:${process.env.PATH}`, PROSPECT_HOME: path('home') },
+    PATH: `${path('machine')}:${process.env.PATH}`,
+    PROSPECT_HOME: path('home'),
   }
   return {
-    ...{ folder, asOld, env: env as Record<string, string>, path, write, writeShell },
+    folder,
+    asOld,
+    env: env as Record<string, string>,
+    path,
+    write,
+    writeShell,
     run: async (...argv) => {
       const options = { cwd: folder, env, extendEnv: false, reject: false, stdin: 'ignore' } as const
       const { exitCode, stdout, stderr } = await execa(process.execPath, [...asOld, ...argv], options)

@@ -126,7 +126,9 @@ export async function ownServer(): Promise<OwnServer> {
     while ((await began().catch(() => before)) === before) await pause(50)
   }
   return {
-    ...{ folder, sql, crash },
+    folder,
+    sql,
+    crash,
     url: addressOf(folder, 'postgres'),
     demote: async () => {
       writeFileSync(join(folder, 'data', 'standby.signal'), '')
@@ -155,7 +157,9 @@ export async function freshSchema(): Promise<TestDatabase> {
   const sql = (text: string) => asOwner(folder, 'postgres', `SET search_path TO ${name}; ${text}`)
   await asOwner(folder, 'postgres', `CREATE SCHEMA ${name}`)
   return {
-    ...{ folder, name, sql },
+    folder,
+    name,
+    sql,
     url: addressOf(folder, 'postgres', `&options=${encodeURIComponent(`-c search_path=${name}`)}`),
     drop: async () =>
       void (await asOwner(
@@ -222,7 +226,8 @@ export async function freshDatabase(): Promise<TestDatabase> {
   const name = `t_${randomBytes(8).toString('hex')}`
   await asOwner(folder, 'postgres', `CREATE DATABASE ${name}`)
   return {
-    ...{ folder, name },
+    folder,
+    name,
     sql: (text) => asOwner(folder, name, text),
     url: addressOf(folder, name),
     drop: async () => void (await asOwner(folder, 'postgres', `DROP DATABASE ${name} WITH (FORCE)`)),

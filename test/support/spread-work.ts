@@ -52,7 +52,10 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
     const { leaseMs, source = new TestSource(), mayRepeat = async () => true, atOnce = 100 } = options
     const engine = createEngine({ ...ports, source })
     const rowCaller = {
-      ...{ source: '', chunksAtOnce: 2, atOnce, mayRepeat },
+      source: '',
+      chunksAtOnce: 2,
+      atOnce,
+      mayRepeat,
       actingFor: engine.actingFor,
     }
     const targets = () => ({ allow: [], loopback: true })
@@ -64,8 +67,15 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
   }
   const commandOf: SpreadWork['command'] = (run, options = {}) => {
     const caller = createDistributedCaller({
-      ...{ ...ports, sleep, run, apiKey: key, source: '', rows: 1_000, atOnce: 1_000 },
-      ...{ operation: 'accounts.enrich', caller: createEngine({ ...ports, source: new TestSource() }) },
+      ...ports,
+      sleep,
+      run,
+      apiKey: key,
+      source: '',
+      rows: 1_000,
+      atOnce: 1_000,
+      operation: 'accounts.enrich',
+      caller: createEngine({ ...ports, source: new TestSource() }),
       ...options,
     })
     const call: Command['call'] = (ordinal, domain, again = false) => {
@@ -85,7 +95,12 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
     }
   }
   return {
-    ...{ store, admin, key, workspaceId: workspace.id, work: workOn, command: commandOf },
+    store,
+    admin,
+    key,
+    workspaceId: workspace.id,
+    work: workOn,
+    command: commandOf,
     spent: async () => (await store.read((tx) => readBalances(tx, workspace.id))).spent,
     close: async () => {
       for (const end of ends.reverse()) await end()

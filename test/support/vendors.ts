@@ -67,8 +67,12 @@ export const byName: Behave = (row, times, response, charge) => {
     response.setHeader('x-spent', '10')
     json(response, 200, {
       data: {
-        ...{ email: `${name}@acme.example`, verification: { status }, name: `Ada ${row}`, title: 'CTO' },
-        ...{ domain: `${name}.example`, headcount: 7 },
+        email: `${name}@acme.example`,
+        verification: { status },
+        name: `Ada ${row}`,
+        title: 'CTO',
+        domain: `${name}.example`,
+        headcount: 7,
       },
       spent: 10,
     })
@@ -172,7 +176,11 @@ export async function fakeVendor(
     return behave(row, add(asked, row, 1), response, (credits = costs) => void add(charges, row, credits))
   })
   return {
-    ...{ origin, close, asked, charges, seen },
+    origin,
+    close,
+    asked,
+    charges,
+    seen,
     charged: () => [...charges.values()].reduce((sum, credits) => sum + credits, 0),
   }
 }

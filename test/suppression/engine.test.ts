@@ -93,13 +93,14 @@ describe.each(Object.entries(databases))('an engine over %s that suppresses a co
     expect(replies.filter(([, reply]) => reply.credits > 0)).toEqual([])
     const status = Object.fromEntries(replies.map(([id, reply]) => [id, reply.status]))
     expect(status).toMatchObject({
-      ...{ 'accounts.enrich': 404, 'accounts.hiring': 404, 'accounts.stack': 404, 'accounts.headcount': 404 },
-      ...{
-        'leads.enrich': 404,
-        'leads.bulk_enrich': 200,
-        'contacts.enrich_sync': 200,
-        'contacts.reverse_lookup': 404,
-      },
+      'accounts.enrich': 404,
+      'accounts.hiring': 404,
+      'accounts.stack': 404,
+      'accounts.headcount': 404,
+      'leads.enrich': 404,
+      'leads.bulk_enrich': 200,
+      'contacts.enrich_sync': 200,
+      'contacts.reverse_lookup': 404,
     })
   })
 

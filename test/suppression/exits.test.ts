@@ -126,7 +126,11 @@ const asked: Readonly<Record<string, Exit>> = {
   ),
   'flow run': written(
     'flow run flow.yaml',
-    ...['flow.csv', 'flow.json', 'flow.ndjson', 'flow.plain.csv', 'programs'],
+    'flow.csv',
+    'flow.json',
+    'flow.ndjson',
+    'flow.plain.csv',
+    'programs',
   ),
   'flow resume': written('flow resume --last', 'flow.csv'),
   listen: async ({ here, env, url }) => {
@@ -138,7 +142,9 @@ const asked: Readonly<Record<string, Exit>> = {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: line({
-        ...{ event: 'lead_search.record', id: 's', at: Date.now() },
+        event: 'lead_search.record',
+        id: 's',
+        at: Date.now(),
         leads: [
           { ...lead('ann'), title: 'qzx' },
           { ...lead('bob'), title: 'plain' },
@@ -298,8 +304,12 @@ function flowFile(url: string): string {
     http: { http: { post: url, result: { seen: 'seen' } } },
   } satisfies Record<keyof typeof stepKinds, object>
   const outputs = {
-    ...{ csv: { csv: 'flow.csv' }, xlsx: { xlsx: 'flow.xlsx' }, json: { json: 'flow.json' } },
-    ...{ ndjson: { ndjson: 'flow.ndjson' }, list: { list: 'Flow' }, http: { http: { post: url } } },
+    csv: { csv: 'flow.csv' },
+    xlsx: { xlsx: 'flow.xlsx' },
+    json: { json: 'flow.json' },
+    ndjson: { ndjson: 'flow.ndjson' },
+    list: { list: 'Flow' },
+    http: { http: { post: url } },
   } satisfies Record<keyof typeof outputKinds, object>
   return JSON.stringify({
     name: 'walk',
@@ -358,7 +368,7 @@ describe.each(isLong ? ['SQLite', 'PostgreSQL'] : ['SQLite'])(
         const path = join(here.home, name)
         return existsSync(path) ? readFileSync(path, 'utf8') : ''
       }
-      const world: World = { ...{ here, env, url, run, read }, server: { url: server.url, key: server.key } }
+      const world: World = { here, env, url, run, read, server: { url: server.url, key: server.key } }
       const walk = async (exits: Readonly<Record<string, Exit>>, into: Map<string, string>) => {
         for (const [name, exit] of Object.entries(exits)) {
           const from = arrived.length

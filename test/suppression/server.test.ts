@@ -71,13 +71,14 @@ describe('a server', () => {
     expect(shown.filter((text) => /@known\.example|\/in\/ada/.test(text))).toEqual([])
     const status = Object.fromEntries(replies.map(([id, reply]) => [id, reply.status]))
     expect(status).toMatchObject({
-      ...{
-        'accounts.enrich': 404,
-        'leads.enrich': 404,
-        'contacts.enrich': 404,
-        'contacts.reverse_lookup': 404,
-      },
-      ...{ 'leads.search': 404, 'lists.create': 404, 'messenger.validate': 200, 'credits.show': 200 },
+      'accounts.enrich': 404,
+      'leads.enrich': 404,
+      'contacts.enrich': 404,
+      'contacts.reverse_lookup': 404,
+      'leads.search': 404,
+      'lists.create': 404,
+      'messenger.validate': 200,
+      'credits.show': 200,
     })
   })
 

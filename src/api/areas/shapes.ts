@@ -27,7 +27,7 @@ type Builders = Awaited<ReturnType<(typeof areas)[keyof typeof areas]>>['shapes'
 type BuiltBy<Area, Id extends OperationId> =
   Area extends Readonly<Record<Id, () => infer Built extends Shape>> ? Built : never
 
-export type Shapes = { readonly [Id in OperationId]: BuiltBy<Builders, Id> }
+type Shapes = { readonly [Id in OperationId]: BuiltBy<Builders, Id> }
 
 /** The fields of a request to an operation: body, query and path parameters in one object. */
 export type InputTo<Id extends OperationId> = z.input<Shapes[Id]['input']>

@@ -41,8 +41,17 @@ export const concludesEarlier = (answer: Answer): boolean =>
 
 /** Codes of failures before anything was sent. Of these, a wrong name or certificate does not pass. */
 const unreached: readonly string[] = [
-  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
-  ...['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET', 'UND_ERR_PRX_CONN', 'UND_ERR_HEADERS_TIMEOUT'],
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_SOCKET',
+  'UND_ERR_PRX_CONN',
+  'UND_ERR_HEADERS_TIMEOUT',
 ]
 
 /** Whether a request that brought no answer can be answered later, by the code of the failure. */

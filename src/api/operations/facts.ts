@@ -19,7 +19,7 @@ export type Quota = 'profiles' | 'companies'
 export type Needs = 'unit' | 'items' | 'types' | 'contacts' | 'numbers' | 'records'
 
 /** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
-export interface SessionNeed {
+interface SessionNeed {
   readonly when: 'always' | 'live' | 'source'
   /** Whether it also needs the premium search tool; `url` when the given URL is one of that tool. */
   readonly premium?: 'yes' | 'url'
@@ -29,7 +29,7 @@ export interface SessionNeed {
 export type Identity = 'company' | 'person' | 'contact' | 'email' | 'number'
 
 /** The row of a command that takes several lines of a file at once. */
-export interface BulkFacts {
+interface BulkFacts {
   readonly flag: string
   /** The array that takes them, one item each. */
   readonly into: string

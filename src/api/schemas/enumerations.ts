@@ -26,8 +26,9 @@ export const namedFields: Readonly<Record<string, Named>> = {
   functions: { labels: functions },
   seniority_levels: { labels: seniorities },
   company_type: { labels: companyTypes },
-  ...{ included_industries: industryNames, excluded_industries: industryNames },
-  ...{ industries: industryNames },
+  included_industries: industryNames,
+  excluded_industries: industryNames,
+  industries: industryNames,
 }
 
 const toKey = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')

@@ -112,8 +112,12 @@ export const companyOf = (kind: EventKind): z.ZodObject => accountOf(kind).exten
 /** Returns the schema of a company that a search of any kind found. What its kind does not find out is absent. */
 export function foundCompany() {
   const ofOneKind = z.object({
-    ...{ ...measured.hiring_import(), ...measured.growth_import(), ...measured.lookalike_import() },
-    ...{ ...found.hiring_import(), ...found.stack_import(), ...found.lookalike_import() },
+    ...measured.hiring_import(),
+    ...measured.growth_import(),
+    ...measured.lookalike_import(),
+    ...found.hiring_import(),
+    ...found.stack_import(),
+    ...found.lookalike_import(),
   })
   return accountRecord().extend({ ordinal: ordinal(), ...ofOneKind.partial().shape })
 }

@@ -10,7 +10,7 @@ import type {
 } from '../full-text/keyword.js'
 
 /** Where rows are written, and what cuts their texts into words. */
-export interface RowTarget {
+interface RowTarget {
   readonly connection: Connection
   readonly tokenize: Tokenizer
 }
@@ -33,7 +33,7 @@ interface PeoplePath {
 }
 
 /** What `similarity.sql` has words for. */
-export interface SimilarityWords {
+interface SimilarityWords {
   /** The rows of the examples, and the column of their order. */
   readonly examples: string
   readonly place: string

@@ -141,12 +141,15 @@ export const postgresSearch: CatalogueDialect['search'] = {
   hasIndexes: async () => true,
   similarityWords: (usualHeadcounts) => ({
     examples: 'jsonb_array_elements(CAST(? AS JSONB)) WITH ORDINALITY AS examples (value, place)',
-    ...{ place: 'place', max: 'greatest' },
+    place: 'place',
+    max: 'greatest',
     logarithm: logarithm(
       `coalesce(headcount, (ARRAY[${usualHeadcounts.join(', ')}])[CAST(size AS INTEGER) + 1])`,
     ),
     logarithmOfExample: logarithm('of_headcount'),
-    ...{ first: 'DISTINCT ON (near_key)', bestScore: 'score', once: 'ORDER BY near_key, score DESC, place' },
+    first: 'DISTINCT ON (near_key)',
+    bestScore: 'score',
+    once: 'ORDER BY near_key, score DESC, place',
   }),
 }
 

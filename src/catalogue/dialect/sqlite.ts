@@ -103,10 +103,14 @@ export const sqliteSearch: CatalogueDialect['search'] = {
     return row?.count === names.length
   },
   similarityWords: (usualHeadcounts) => ({
-    ...{ examples: 'json_each(?)', place: 'key', max: 'max' },
+    examples: 'json_each(?)',
+    place: 'key',
+    max: 'max',
     logarithm: `ln(max(1, coalesce(headcount, '${JSON.stringify(usualHeadcounts)}' ->> size)))`,
     logarithmOfExample: 'ln(max(1, of_headcount))',
-    ...{ first: '', bestScore: 'max(score)', once: 'GROUP BY near_key' },
+    first: '',
+    bestScore: 'max(score)',
+    once: 'GROUP BY near_key',
   }),
 }
 

@@ -130,7 +130,12 @@ function isNamed(person: NamedPerson, value: Fields, around: Fields): boolean {
 }
 
 const profileKeys = [
-  ...['network_profile_url', 'premium_profile_url', 'network_url', 'linkedin_url', 'profile_url', 'url'],
+  'network_profile_url',
+  'premium_profile_url',
+  'network_url',
+  'linkedin_url',
+  'profile_url',
+  'url',
 ]
 
 /** Returns whether an object has the profile of another person, by slug or by id. */
@@ -153,7 +158,10 @@ function companiesIn(value: Fields): string[] {
       (text) => toDomain(text) ?? [],
     ),
     ...listTexts(
-      ...[value.company_name, value.companyName, value.current_company, company],
+      value.company_name,
+      value.companyName,
+      value.current_company,
+      company,
       ...inside.flatMap(({ name, company_name }) => [name, company_name]),
     ).map(foldName),
   ]

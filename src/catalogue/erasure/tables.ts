@@ -187,13 +187,16 @@ export function toIdentifiers(subject: Subject): SubjectIdentifiers {
     emails: 'email' in subject ? [subject.email] : [],
     slugs: distinct(profile?.slug),
     ids: distinct(profile?.id),
-    ...{ keys: [], phones: [], people: [] },
+    keys: [],
+    phones: [],
+    people: [],
   }
 }
 
 /** Returns words in lower case, one of which is in every file that holds an identifier. */
 export const searchWords = ({ emails, phones, slugs, ids }: SubjectIdentifiers): string[] => [
-  ...[...emails, ...phones],
+  ...emails,
+  ...phones,
   ...slugs.map((slug) => `/in/${slug}`),
   ...ids.map((id) => id.toLowerCase()),
 ]

@@ -15,7 +15,7 @@ export interface NameReading {
 }
 
 /** What a written name may stand for. */
-export interface NameReadings {
+interface NameReadings {
   readonly folds: ReadonlyMap<string, NameReading>
   /** Beginnings of further folds, each of which is followed by a space and one of the forms. */
   readonly stems: ReadonlyMap<string, NameReading>
@@ -30,7 +30,7 @@ export interface TaggedPlace {
 }
 
 /** Returns the place with a folded name, if it is one. */
-export type FindTaggedPlace = (folded: string) => TaggedPlace | undefined
+type FindTaggedPlace = (folded: string) => TaggedPlace | undefined
 
 /** A name as written, or what remains of it without tags. */
 interface Remainder {

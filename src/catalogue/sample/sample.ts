@@ -385,8 +385,13 @@ const otherNames = new Intl.DisplayNames('en', { type: 'region' })
 /** Returns a country by its code. One outside the list has no phone numbers and English names. */
 const getCountry = (code: string): SampleCountry =>
   countries.find((one) => one.code === code) ?? {
-    ...{ code, name: otherNames.of(code) ?? code, language: 'en', currency: 'EUR' },
-    ...{ cities: [], forms: [], phones: [] },
+    code,
+    name: otherNames.of(code) ?? code,
+    language: 'en',
+    currency: 'EUR',
+    cities: [],
+    forms: [],
+    phones: [],
   }
 
 /** What people, jobs and posts of the sample need of a company. */

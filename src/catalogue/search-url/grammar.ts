@@ -279,7 +279,13 @@ const yearLabels = Object.fromEntries(
 
 /** The readers of the kinds of values that filters have. */
 export const valueReaders = {
-  ...{ title, name, place, industry, company, list, size },
+  title,
+  name,
+  place,
+  industry,
+  company,
+  list,
+  size,
   function: createLabelReader('a known function', functions),
   seniority: createLabelReader('a known seniority level', seniorities),
   years: createLabelReader('a known number of years', yearLabels),

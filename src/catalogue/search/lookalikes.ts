@@ -71,14 +71,12 @@ async function selectLookalikes(connection: Connection, filters: LookalikeFilter
   const [condition, ...values] = every(companyConditions(filters))
   const sql = fillSql(similaritySql, {
     ...dialectOf(connection).search.similarityWords(usualHeadcounts),
-    ...{
-      base,
-      condition,
-      scoreUnits,
-      minUnits: Math.round(minScore * scoreUnits),
-      sizeFactor,
-      growthPoints,
-    },
+    base,
+    condition,
+    scoreUnits,
+    minUnits: Math.round(minScore * scoreUnits),
+    sizeFactor,
+    growthPoints,
   })
   return [sql, JSON.stringify(examples.map(weighExample)), ...values]
 }

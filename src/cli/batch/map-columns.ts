@@ -218,14 +218,17 @@ const isAnswer = (reply: unknown): reply is Pick<Reply, 'status' | 'body'> =>
 
 /** What fields are called that no column fills, where a row lacks them. */
 const words: Readonly<Record<string, string>> = {
-  ...{
-    network_url: 'a profile URL',
-    company_network_url: 'a profile URL',
-    company_network_id: 'a network id',
-  },
-  ...{ domain: 'a domain', company_domain: 'a domain', name: 'a name', company_name: 'a company name' },
-  ...{ first_name: 'a first name', firstname: 'a first name' },
-  ...{ last_name: 'a last name', lastname: 'a last name' },
+  network_url: 'a profile URL',
+  company_network_url: 'a profile URL',
+  company_network_id: 'a network id',
+  domain: 'a domain',
+  company_domain: 'a domain',
+  name: 'a name',
+  company_name: 'a company name',
+  first_name: 'a first name',
+  firstname: 'a first name',
+  last_name: 'a last name',
+  lastname: 'a last name',
 }
 
 interface RowProblem {

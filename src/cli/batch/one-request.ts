@@ -82,18 +82,33 @@ function createReport(
 ): EndedBatch['report'] {
   const isDone = code === exitCodes.ok
   const stopped = {
-    ...{ reason: 'The list was not completed; stderr says why', hint: '', exit_code: code },
-    ...{ at_row: null, rows_left: items.length },
+    reason: 'The list was not completed; stderr says why',
+    hint: '',
+    exit_code: code,
+    at_row: null,
+    rows_left: items.length,
   }
   return {
-    ...{ rows: items.length + problems.length + known, found: isDone ? items.length : 0, not_found: 0 },
-    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0, known, suppressed: 0 },
+    rows: items.length + problems.length + known,
+    found: isDone ? items.length : 0,
+    not_found: 0,
+    invalid: problems.length,
+    failed: isDone ? 0 : items.length,
+    skipped: 0,
+    known,
+    suppressed: 0,
     invalid_reasons: countReasons({ problems }),
     not_understood: leftOut,
     not_asked: [],
-    ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
+    live: items.length,
+    stored: 0,
+    duplicates: 0,
+    credits: 0,
+    credits_before: 0,
+    seconds: ms / 1_000,
     ...(isDone ? {} : { stopped }),
-    ...{ output: isDone ? output : null, partial: null },
+    output: isDone ? output : null,
+    partial: null,
   }
 }
 
@@ -112,8 +127,11 @@ async function gatherRows(
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
   const columns = {
-    ...{ header: table.header, samples: table.samples, notes: table.notes },
-    ...{ fields: Object.keys(item.shape), subject },
+    header: table.header,
+    samples: table.samples,
+    notes: table.notes,
+    fields: Object.keys(item.shape),
+    subject,
     overrides: choices.overrides,
   }
   const { mapping } = await chooseMapping(context, choices, columns, item)

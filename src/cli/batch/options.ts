@@ -184,7 +184,12 @@ type Given = OptionsOf<
 }
 
 const delimiterNames: Readonly<Record<string, string>> = {
-  ...{ '\\t': '\t', tab: '\t', comma: ',', semicolon: ';', bar: '|', pipe: '|' },
+  '\\t': '\t',
+  tab: '\t',
+  comma: ',',
+  semicolon: ';',
+  bar: '|',
+  pipe: '|',
 }
 
 function readDelimiter(text: string): string {
@@ -205,7 +210,18 @@ export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): Inp
   } = given
   const { sheet, encoding, delimiter, skipLines, sample, saveMap } = given
   return {
-    ...{ file, sheet, map, mapOnly, dryRun, encoding, delimiter, skipLines, raw, sample, saveMap, failOn },
+    file,
+    sheet,
+    map,
+    mapOnly,
+    dryRun,
+    encoding,
+    delimiter,
+    skipLines,
+    raw,
+    sample,
+    saveMap,
+    failOn,
     header: given.header === false ? false : undefined,
     rejects: pathOf('--rejects', given.rejects, streams),
     skipKnown: knownLists(given, streams),
@@ -305,8 +321,16 @@ export function runChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): RunCh
   const { fresh = false, retryUnknown = false, maxAge: maxAgeMs, refresh, rows, maxCredits } = given
   const { maxCreditsPerDay, maxProfiles, concurrency, lock, distribute, summaryJson } = given
   return {
-    ...{ fresh, retryUnknown, maxAgeMs, refresh, rows, maxCredits, maxCreditsPerDay, maxProfiles },
-    ...{ concurrency, lock },
+    fresh,
+    retryUnknown,
+    maxAgeMs,
+    refresh,
+    rows,
+    maxCredits,
+    maxCreditsPerDay,
+    maxProfiles,
+    concurrency,
+    lock,
     // A resumed run is distributed as before, unless the option is given.
     distribute,
     summaryJson: pathOf('--summary-json', summaryJson, streams),

@@ -201,7 +201,7 @@ export interface EndedBatch {
   readonly selection?: ExecutedBatch['selection']
 }
 
-export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
+interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
 }
 
@@ -251,9 +251,22 @@ const nothing: RunReport = {
   invalid_reasons: [],
   not_understood: [],
   not_asked: [],
-  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0, known: 0, suppressed: 0 },
-  ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
-  ...{ seconds: 0, output: null, partial: null },
+  rows: 0,
+  found: 0,
+  not_found: 0,
+  invalid: 0,
+  failed: 0,
+  skipped: 0,
+  known: 0,
+  suppressed: 0,
+  live: 0,
+  stored: 0,
+  duplicates: 0,
+  credits: 0,
+  credits_before: 0,
+  seconds: 0,
+  output: null,
+  partial: null,
 }
 
 function createSummary(
@@ -283,7 +296,14 @@ function createSummary(
           : stop
             ? 'stopped'
             : 'finished',
-    ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
+    exit_code,
+    stopped: stop ? stopped : null,
+    rows,
+    found,
+    not_found,
+    invalid,
+    failed,
+    skipped,
     known,
     suppressed,
     // null where all rows were to be written.
@@ -295,17 +315,24 @@ function createSummary(
     not_asked,
     oldest_stored: report.oldest_stored === undefined ? null : new Date(report.oldest_stored).toISOString(),
     sources: {
-      ...{ lookup: report.live, reused: report.stored, duplicate: report.duplicates },
+      lookup: report.live,
+      reused: report.stored,
+      duplicate: report.duplicates,
       // As outputs named them before.
-      ...{ live: report.live, store: report.stored },
+      live: report.live,
+      store: report.stored,
     },
     // null where it is not known.
     source: source ?? null,
-    ...{ credits, credits_before },
+    credits,
+    credits_before,
     files: {
-      ...{ input: run?.file ?? inputOf(choices.file, context), output, partial },
+      input: run?.file ?? inputOf(choices.file, context),
+      output,
+      partial,
       // `rejects_partial`: invalid rows before the run stopped.
-      ...{ rejects: rejects?.file ?? null, rejects_partial: rejects?.partial ?? null },
+      rejects: rejects?.file ?? null,
+      rejects_partial: rejects?.partial ?? null,
     },
     started_at: new Date(startedAt).toISOString(),
     finished_at: new Date(context.clock.now()).toISOString(),

@@ -37,8 +37,15 @@ export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'loca
 
 /** The global options that choose the target. None of them holds a secret. */
 const targetOptions: readonly string[] = [
-  ...['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'],
-  ...['maxCost', 'accept'],
+  'profile',
+  'local',
+  'baseUrl',
+  'direct',
+  'insecureHttp',
+  'networkName',
+  'premiumName',
+  'maxCost',
+  'accept',
 ]
 
 export const targetOptionsOf = (globals: GlobalOptions) =>
@@ -120,7 +127,9 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
     shape: await rowShapeOf(row),
     constants: request.constants,
     choices: {
-      ...{ ...request.choices, ...Object.fromEntries(given), ...shaped },
+      ...request.choices,
+      ...Object.fromEntries(given),
+      ...shaped,
       // The file may be elsewhere on this machine.
       ...(typeof options.csv === 'string' ? { file: options.csv } : {}),
       dryRun: options.dryRun === true,

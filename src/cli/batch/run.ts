@@ -48,7 +48,10 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
   const maxAgeMs = maxAgeOf(operation, given, age)
   const isImport = operation.starts === 'import'
   const asked = {
-    ...{ ...given, maxAgeMs, overrides, explode: given.explode || isImport },
+    ...given,
+    maxAgeMs,
+    overrides,
+    explode: given.explode || isImport,
     concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
   }
   const sources = await context.hasVendors()
@@ -335,7 +338,12 @@ function distributor(context: Context, { operation }: TargetCommand): BatchTarge
     const pool = watchWorkers(context)
     const caller = await context.distributedCaller({
       // The rows of a flow's step are not counted before.
-      ...{ run: run.id, operation: operation.id, rows: run.total || atOnce, atOnce, apiKey, signal },
+      run: run.id,
+      operation: operation.id,
+      rows: run.total || atOnce,
+      atOnce,
+      apiKey,
+      signal,
       watches: operation.batch?.bulkRequests !== undefined,
       onWorkers: pool.count,
     })

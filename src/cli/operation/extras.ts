@@ -14,7 +14,7 @@ import { numberAt, stringAt, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
 import type { OperationRequest } from './request.js'
 
-export interface Extra {
+interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>
   readonly ids?: readonly string[]
   options?(): Option[]

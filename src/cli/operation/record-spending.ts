@@ -228,7 +228,10 @@ export async function openStoredLookups(
   const { isKnown } = await import('../../client/kept-keys.js')
   const { holdLookups, fileLocks, stopKilledRuns } = await import('../../runs/records.js')
   return createStoredLookups({
-    ...{ clock, ids, isKnown, sleep: (ms) => context.sleep(ms) },
+    clock,
+    ids,
+    isKnown,
+    sleep: (ms) => context.sleep(ms),
     since: options.refresh === true ? undefined : since,
     keepsKeys: target.kind === 'remote',
     names: target.kind === 'remote' ? target.names : undefined,
@@ -244,8 +247,11 @@ export async function openStoredLookups(
         return name
       })
       return {
-        ...{ store, holdLock, isAlive: (holder: string) => locks.isHeld(holder) },
-        ...{ target: await targetName(context), workspace: await workspaceName(context) },
+        store,
+        holdLock,
+        isAlive: (holder: string) => locks.isHeld(holder),
+        target: await targetName(context),
+        workspace: await workspaceName(context),
         notBefore: await answersFrom(context),
       }
     }),

@@ -102,7 +102,10 @@ const quotas = [
 export function creditsView(body: unknown, look: Look): string {
   const number = (path: string) => valueAt(body as Row, path) ?? '–'
   const rows = quotas.map(([Quota, name, Resets]) => ({
-    ...{ Quota, Left: number(`credits.${name}`), Of: number(`limits.${name}`), Resets },
+    Quota,
+    Left: number(`credits.${name}`),
+    Of: number(`limits.${name}`),
+    Resets,
   }))
   const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
   return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`
@@ -129,8 +132,12 @@ export function headcountView(body: unknown, look: Look): string {
     const before = spans.map((months) => count(`${months}_months_evolution.base_headcount`))
     const growth = count('12_months_evolution.headcount_gain_percentage')
     return {
-      ...{ Department, Now: now, '3 mo ago': before[0], '6 mo ago': before[1], '12 mo ago': before[2] },
-      ...{ Trend: sparkline([...before.toReversed(), now], look) },
+      Department,
+      Now: now,
+      '3 mo ago': before[0],
+      '6 mo ago': before[1],
+      '12 mo ago': before[2],
+      Trend: sparkline([...before.toReversed(), now], look),
       Growth: growth === null ? null : `${growth > 0 ? '+' : ''}${growth} %`,
     }
   })

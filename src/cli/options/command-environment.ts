@@ -66,7 +66,8 @@ export function createCommandEnvironment(
 ): CommandEnvironment {
   let code = 0
   const environment: CommandEnvironment = {
-    ...{ context, start },
+    context,
+    start,
     command: (name, summary) =>
       new ProspectCommand(name, summary, { context, topic }, (exit) => {
         code = exit
@@ -127,7 +128,8 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
       })
       .configureHelp({
         ...helpLayout(topic, new Help()),
-        ...{ styleTitle: look.bold, helpWidth: width },
+        styleTitle: look.bold,
+        helpWidth: width,
       })
       .addHelpOption(helpOption())
   }
@@ -175,7 +177,10 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
       all.length > 0 ? [styleTitle('Examples:'), ...all.map((each) => `  $ prospect ${each}`)] : []
     const [usage = '', summary = '', ...options] = super.helpInformation().trimEnd().split('\n\n')
     return [
-      ...[usage, summary, wrapText(first.join('\n'), helpWidth), options.join('\n\n')],
+      usage,
+      summary,
+      wrapText(first.join('\n'), helpWidth),
+      options.join('\n\n'),
       ...withMore(notes, moreHelp(this, this.#topic)),
       examples.join('\n'),
     ]

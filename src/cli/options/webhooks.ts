@@ -40,13 +40,15 @@ export const targetsOf =
     loopback: boolean,
   ): ((members: number) => Targets) =>
   (members) => ({
-    ...{ allow, loopback: loopback && members === 1 },
+    allow,
+    loopback: loopback && members === 1,
     adviceToAllow: (networks) => `Start the ${program} with ${allowTargets(networks)}.`,
   })
 
 /** Returns where other commands deliver: to loopback in a workspace of one member. */
 export const targetsOfCommands = (members: number): Targets => ({
-  ...{ allow: [], loopback: members === 1 },
+  allow: [],
+  loopback: members === 1,
   adviceToAllow: (networks) =>
     `Leave out --webhook-url, or start prospect serve ${allowTargets(networks)} and use its --base-url.`,
 })

@@ -89,9 +89,13 @@ async function spinner(
   const look = { isAscii: isAscii(env) }
   const frames = look.isAscii ? ['-', '\\', '|', '/'] : ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
   const shown = ora({
-    ...{ stream: drawingStream(stderr), text: 'Starting', spinner: { interval: 100, frames } },
+    stream: drawingStream(stderr),
+    text: 'Starting',
+    spinner: { interval: 100, frames },
     // Ctrl-C must reach the command, which ends in order and says how to resume.
-    ...{ discardStdin: false, isEnabled: true, color: false },
+    discardStdin: false,
+    isEnabled: true,
+    color: false,
   }).start()
   return refreshing(
     (step) => {

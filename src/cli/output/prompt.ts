@@ -64,7 +64,8 @@ export const askText = (
   ask(context, ({ input }, streams) =>
     input(
       {
-        ...{ message: oneLine(message), validate: toValidator(check) },
+        message: oneLine(message),
+        validate: toValidator(check),
         ...(preset === undefined ? {} : { default: preset }),
       },
       streams,

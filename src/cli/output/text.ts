@@ -62,8 +62,16 @@ export function isAscii({ LC_ALL, LC_CTYPE, LANG, TERM }: Env): boolean {
 }
 
 const inAscii: Readonly<Record<string, string>> = {
-  ...{ '…': '...', '·': '-', '–': '-', '—': '-', '→': '->', '’': "'", '“': '"', '”': '"' },
-  ...{ '█': '#', '░': '.' },
+  '…': '...',
+  '·': '-',
+  '–': '-',
+  '—': '-',
+  '→': '->',
+  '’': "'",
+  '“': '"',
+  '”': '"',
+  '█': '#',
+  '░': '.',
 }
 
 /** Returns a text of this program in ASCII, where only that can be displayed. */
@@ -185,7 +193,7 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
 }
 
 /** Returns a time span in its largest useful unit, such as `6 days`. */
-export function formatAge(ms: number): string {
+function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   const [unit, name] =
     seconds < 90

@@ -190,7 +190,8 @@ const jobKind = (
   list: string,
   filter: Parameters<Admin['jobsStartingWith']>[2],
 ): LocalKind => ({
-  ...{ noun, list },
+  noun,
+  list,
   ids: async (admin) => ({
     startingWith: (prefix) => admin.jobsStartingWith(prefix, maxCandidates, filter),
     newest: async () => (await admin.jobsStartingWith('', 1, filter))[0],
@@ -202,7 +203,8 @@ const kinds: Readonly<Record<string, LocalKind>> = {
   lists: jobKind('list', 'lists list', { kind: 'list_import' }),
   contacts: jobKind('enrichment', 'engine jobs list', { kind: 'contact_enrichment' }),
   personas: {
-    ...{ noun: 'persona', list: 'personas list' },
+    noun: 'persona',
+    list: 'personas list',
     ids: async (admin) => among(await admin.personaIds()),
   },
 }

@@ -72,7 +72,12 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
   const home = once(() => homeOf(streams))
   const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   const shared: Shared = {
-    ...{ streams, clock, ids, sleep, ...createClosing(), ...redaction },
+    streams,
+    clock,
+    ids,
+    sleep,
+    ...createClosing(),
+    ...redaction,
     settings: once(() => readSettings(home())),
     givenKey: once((options) => givenKey(streams, options)),
     claim: createClaims(overrides.root),
@@ -94,7 +99,9 @@ function contextOf(
     if (!quiet) streams.stderr.write(`${messageLines(redact(text), streams).join('\n')}\n`)
   }
   const machine = {
-    ...{ ...shared, globals: {}, notify: notifier(false) },
+    ...shared,
+    globals: {},
+    notify: notifier(false),
     get home() {
       return home()
     },
@@ -128,7 +135,10 @@ function contextOf(
     const isLimited = most !== undefined || accept !== undefined
     const vendors = shared.vendors ?? (isLimited ? { run: shared.ids.uuid(), most, accept } : undefined)
     const context: Context = Object.assign(Object.create(machine) as typeof machine, {
-      ...{ globals, notify: notifier(globals.quiet), catalogue: local.catalogue, worker: local.worker },
+      globals,
+      notify: notifier(globals.quiet),
+      catalogue: local.catalogue,
+      worker: local.worker,
       distributedCaller: async (run) => {
         const target = chosen()
         if (target.kind === 'local') return local.distributedCaller(run)
@@ -237,7 +247,11 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   const { createRemote, withSyncServer } = await import('../../client/remote.js')
   const memory = target.direct ? undefined : lazyMemory(ports, target)
   const options = {
-    ...{ clock, ids, sleep, env: streams.env, random: Math.random },
+    clock,
+    ids,
+    sleep,
+    env: streams.env,
+    random: Math.random,
     names: target.names,
     idempotency: target.idempotency,
     version: await version(),
@@ -269,7 +283,12 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     openForProxy,
     governed: governed({
       ...check,
-      ...{ memory, origin, plan, observed, ids, clock },
+      memory,
+      origin,
+      plan,
+      observed,
+      ids,
+      clock,
       onAgain,
       keepUnusable,
     }),
@@ -286,7 +305,9 @@ async function storeUnusable(
   const { clock, notify } = ports
   const id = ports.ids.uuid()
   await (await openEvents(ports)).keepUnusable({
-    ...{ id, receivedAt: clock.now(), body },
+    id,
+    receivedAt: clock.now(),
+    body,
     headers: { server: origin, operation },
   })
   notify(

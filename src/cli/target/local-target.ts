@@ -57,7 +57,13 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     // Only a PostgreSQL database can be shared with other workers.
     const taking = isPostgres(machine.home.engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
     const made = createWorker({
-      ...{ ...(await shared()), source, vendors, ids, sender, targets, onTrouble },
+      ...(await shared()),
+      source,
+      vendors,
+      ids,
+      sender,
+      targets,
+      onTrouble,
       ...taking,
     })
     machine.onClose(() => made.stop())
@@ -70,7 +76,14 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const accepted = () => working?.wake()
     const source = lazily<Source>(catalogue)
     return createEngine({
-      ...{ ...(await shared()), source, vendors, ids, sender, targets, accepted, observedLimits },
+      ...(await shared()),
+      source,
+      vendors,
+      ids,
+      sender,
+      targets,
+      accepted,
+      observedLimits,
     })
   })
   const caller = once(async () => {
@@ -95,7 +108,10 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
       const target = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
       const caller = createDistributedCaller({
-        ...{ ...(await shared()), ids, sleep: machine.sleep, ...run },
+        ...(await shared()),
+        ids,
+        sleep: machine.sleep,
+        ...run,
         ...target,
       })
       machine.onClose(() => caller.close())
@@ -161,7 +177,11 @@ export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admi
 
 /** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
 const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({
-  ...{ source: '', chunksAtOnce: 2, atOnce: 200, mayRepeat: async () => true, actingFor },
+  source: '',
+  chunksAtOnce: 2,
+  atOnce: 200,
+  mayRepeat: async () => true,
+  actingFor,
 })
 
 const defaultAtOnce = 8
@@ -181,7 +201,9 @@ export async function openRowWorker(
   const { store, clock } = await openEngineStore(context)
   const limited = createServerLimit({ store, clock, server: target.baseUrl }).layer(remote)
   const rowCaller: RowCaller = {
-    ...{ source: target.baseUrl, chunksAtOnce: 2, atOnce },
+    source: target.baseUrl,
+    chunksAtOnce: 2,
+    atOnce,
     mayRepeat: async () => remote.supportsIdempotency?.() ?? true,
     // A call to a server cannot be undone: the idempotency keys of rows keep them from being paid twice.
     actingFor: (keyId) => guardCallerFor(keyId, limited, { store, clock, apiKey }),
@@ -204,7 +226,8 @@ export function describeSource(facts: SourceFacts): DataSource {
   const place = placeOf(home)
   const { sampleCompanies = 0, ownCompanies = 0, hasOwnPeople = false, importedAt = null } = origins ?? {}
   const counts = {
-    ...{ companies: ownCompanies, sample_companies: sampleCompanies },
+    companies: ownCompanies,
+    sample_companies: sampleCompanies,
     imported_at: importedAt === null ? null : new Date(importedAt).toISOString(),
   }
   if (!origins) return { kind: 'empty', text: `an empty catalogue ${place}`, ...counts }

@@ -300,7 +300,7 @@ function createGathering(accepted: AcceptedWork) {
       // A list is one record, however many companies it has.
       const isList = accepted.kind === 'list_import' && state === 'finished'
       const done = isList ? (accepted.expected ?? known.size) : known.size
-      return { ...{ state, done, expected, truncated, spent }, error }
+      return { state, done, expected, truncated, spent, error }
     },
     /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
     order: () =>

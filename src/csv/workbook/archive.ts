@@ -8,7 +8,7 @@ import { Refusal } from '../../api/calls/errors.js'
 export type Archive = Awaited<ReturnType<typeof openArchive>>
 
 /** What reads an XML file; names are without their prefixes. */
-export interface XmlHandlers {
+interface XmlHandlers {
   open(name: string, attributes: Readonly<Record<string, string>>): void
   text?(text: string): void
   close?(name: string): void

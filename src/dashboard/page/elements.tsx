@@ -132,9 +132,17 @@ export const State = ({ state }: { readonly state: string }) => (
 )
 
 const stateKinds: Readonly<Record<string, string>> = {
-  ...{ running: 'active', queued: 'active', pending: 'active', waiting: 'active' },
-  ...{ failed: 'bad', stopped: 'bad', finished: 'good', delivered: 'good', verified: 'good' },
-  ...{ valid: 'good', frozen: 'active' },
+  running: 'active',
+  queued: 'active',
+  pending: 'active',
+  waiting: 'active',
+  failed: 'bad',
+  stopped: 'bad',
+  finished: 'good',
+  delivered: 'good',
+  verified: 'good',
+  valid: 'good',
+  frozen: 'active',
 }
 
 export const Bar = ({

@@ -322,8 +322,11 @@ const Entries = ({ title, entries }: { readonly title: string; readonly entries:
 async function jobsOf({ ports }: Pick<Page, 'ports'>, record: Values): Promise<Html> {
   const text = (name: string) => (typeof record[name] === 'string' ? record[name] : undefined)
   const query = {
-    ...{ networkId: text('network_id'), url: text('network_url'), domain: text('domain') },
-    ...{ name: text('name'), country: text('country') },
+    networkId: text('network_id'),
+    url: text('network_url'),
+    domain: text('domain'),
+    name: text('name'),
+    country: text('country'),
   }
   const found = await (await ports.catalogue()).jobs(query, {}, maxJobs, (await ports.admin.clock()).now)
   if (found === undefined || found.total === 0)

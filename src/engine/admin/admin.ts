@@ -230,8 +230,18 @@ async function retry(
   const held = (await readFirstHold(tx, workspaceId, failed.id)) ?? 0
   const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
   const job: AsyncJob = {
-    ...{ ...failed, ...fresh, id: ids.uuid(), state: 'queued', done: 0, held, spent: 0 },
-    ...{ createdAt: now, finishedAt: null, token: null, leaseUntil: 0, attempts: 0 },
+    ...failed,
+    ...fresh,
+    id: ids.uuid(),
+    state: 'queued',
+    done: 0,
+    held,
+    spent: 0,
+    createdAt: now,
+    finishedAt: null,
+    token: null,
+    leaseUntil: 0,
+    attempts: 0,
   }
   await holdCredits(
     tx,
@@ -265,7 +275,8 @@ function memberAdmin(ports: AdminPorts) {
         const change = {
           weeklyLimit: input.weeklyLimit ?? null,
           consentPersonalEmail: input.consentPersonalEmail ?? false,
-          ...{ createdAt: now, removedAt: null },
+          createdAt: now,
+          removedAt: null,
         }
         const removed = (await listAllMembers(tx, workspace.id)).find((one) => one.email === email)
         const known = removed ?? { id: ids.uuid(), workspaceId: workspace.id, email, name: null }

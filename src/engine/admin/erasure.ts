@@ -81,7 +81,8 @@ const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
         jobs: texts ? 1 : 0,
       },
       found: own.map(({ enrichment: { id, ordinal }, record }) => ({
-        ...{ enrichment_id: id, ordinal },
+        enrichment_id: id,
+        ordinal,
         asked: plan.does === 'waterfall' ? toFields(plan.contacts[ordinal - 1] ?? {}) : null,
         result: record === undefined ? null : parseExact(record),
       })),
@@ -121,7 +122,11 @@ async function contactsOf(
 }
 
 const toFields = ({ url, firstName, lastName, companyName, domain }: Contact) => ({
-  ...{ network_url: url, first_name: firstName, last_name: lastName, company_name: companyName, domain },
+  network_url: url,
+  first_name: firstName,
+  last_name: lastName,
+  company_name: companyName,
+  domain,
 })
 
 async function eraseContact(

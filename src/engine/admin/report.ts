@@ -58,11 +58,17 @@ function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
   return {
     seq,
     created_at: toIso(createdAt),
-    ...{ kind, debit, credit, amount },
+    kind,
+    debit,
+    credit,
+    amount,
     change: credit === 'credits' ? amount : debit === 'credits' ? -amount : 0,
-    ...{ credits, held, spent },
+    credits,
+    held,
+    spent,
     member: memberId === null ? null : nameOf(memberId),
-    ...{ operation, reference },
+    operation,
+    reference,
   }
 }
 

@@ -38,7 +38,10 @@ export async function acceptJob(tx: Connection, bill: Bill, work: NewJob, now: n
 /** Returns a waterfall that ended while its request waited, as a job to store. */
 export const createFinishedJob = (who: Who, operation: OperationId, work: NewJob, now: number): AsyncJob => ({
   ...toJob(who, operation, 'contact_enrichment', work, now),
-  ...{ state: 'finished', finishedAt: now, done: work.expected, webhookUrl: null },
+  state: 'finished',
+  finishedAt: now,
+  done: work.expected,
+  webhookUrl: null,
 })
 
 type Who = Pick<Principal, 'workspace' | 'member'>
@@ -50,14 +53,31 @@ const toJob = (
   work: NewJob,
   now: number,
 ): AsyncJob => ({
-  ...{ id: work.id, workspaceId: workspace.id, memberId: member.id },
-  ...{ operation, kind, name: work.name, plan: work.plan },
+  id: work.id,
+  workspaceId: workspace.id,
+  memberId: member.id,
+  operation,
+  kind,
+  name: work.name,
+  plan: work.plan,
   webhookUrl: work.webhookUrl ?? null,
   streaming: work.streaming ?? false,
   custom: work.custom ?? null,
   most: work.most ?? null,
   expected: work.expected,
-  ...{ state: 'queued', done: 0, place: null, truncated: false, parts: [], partBytes: 0, enriched: false },
-  ...{ held: 0, spent: 0, error: null, createdAt: now, finishedAt: null },
-  ...{ token: null, leaseUntil: 0, attempts: 0 },
+  state: 'queued',
+  done: 0,
+  place: null,
+  truncated: false,
+  parts: [],
+  partBytes: 0,
+  enriched: false,
+  held: 0,
+  spent: 0,
+  error: null,
+  createdAt: now,
+  finishedAt: null,
+  token: null,
+  leaseUntil: 0,
+  attempts: 0,
 })

@@ -45,7 +45,10 @@ function applyMovement(
 
 /** Returns the ledger row of a movement. */
 const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement => ({
-  ...{ member_id: null, operation: null, reference: null, created_at: at },
+  member_id: null,
+  operation: null,
+  reference: null,
+  created_at: at,
   ...step,
   ...applyMovement(balance, step),
 })
@@ -357,7 +360,12 @@ export async function readConsumption(
      WHERE credit = 'spent' AND workspace_id = ? AND ${time} >= ? AND ${time} < ?
        AND ${number} > ? AND ${number} <= ?${of}
      GROUP BY ${places} ORDER BY ${places}`,
-    ...[workspaceId, from, to, after, last, ...values],
+    workspaceId,
+    from,
+    to,
+    after,
+    last,
+    ...values,
   )
   const keyOf = (row: StoredRow, name: Grouping) =>
     name === 'day' ? dayOf(Number(row.key_day)) : String(row[`key_${name}`])

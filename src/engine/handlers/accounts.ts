@@ -137,7 +137,10 @@ const toVendorQuery = ({
   name,
   country,
 }: Partial<InputOf<'accounts.enrich'>>) => ({
-  ...{ url: company_network_url, domain, companyName: name, country },
+  url: company_network_url,
+  domain,
+  companyName: name,
+  country,
 })
 
 /** Returns a company as a request gets it: `live: false` omits the phone. */

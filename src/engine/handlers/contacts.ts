@@ -167,7 +167,8 @@ type WaterfallInput = HandlerContext<
 /** Asks for everything that a waterfall may be asked for: only a profile leads to phones and personal addresses. */
 const askFor = ({ network_url: url }: Omit<ContactInput, 'custom'>): WaterfallAsk => ({
   types: url === undefined ? ['email'] : ['email', 'personal_email', 'phone'],
-  ...{ mobileOnly: false, phoneCountryCodes: [] },
+  mobileOnly: false,
+  phoneCountryCodes: [],
 })
 
 const toContact = (given: Omit<ContactInput, 'custom'>): Contact => ({
@@ -189,7 +190,9 @@ const toWaterfallAsk = ({
 })
 
 const toEnrichment = (id: string, jobId: string, ordinal: number, given: ContactInput): Enrichment => ({
-  ...{ id, jobId, ordinal },
+  id,
+  jobId,
+  ordinal,
   firstName: given.firstname ?? null,
   lastName: given.lastname ?? null,
   custom: given.custom ?? null,

@@ -25,7 +25,7 @@ export interface HandlerContext<Id extends OperationId> {
 }
 
 /** The result of a handler: the body, and the units found. It knows no prices. */
-export interface HandlerResult<Id extends OperationId> {
+interface HandlerResult<Id extends OperationId> {
   readonly output: OutputOf<Id>
   readonly used?: Used
   /** What the request stores; it commits with the charge and the stored reply, or not at all. */

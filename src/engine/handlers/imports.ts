@@ -17,7 +17,7 @@ import { findList, findListByNumber, listMatchedAccounts } from '../tables/lists
 import type { HandlerContext } from './handler.js'
 
 /** The fields that all imports share. */
-export interface ImportInput {
+interface ImportInput {
   readonly name?: string | undefined
   readonly webhook_url?: string | undefined
   readonly limit?: number | undefined
@@ -101,7 +101,8 @@ export async function startPaidImport(
   if (total === 0) return { total, reply: { message: 'No results found' } }
   const job = importOf(ids.uuid(), nameOf(input, what, now), search, input, total)
   return {
-    ...{ total, reply: { id: job.id, message: 'Import started' } },
+    total,
+    reply: { id: job.id, message: 'Import started' },
     job: { ...job, reserve: { company: job.expected } },
   }
 }
@@ -115,7 +116,8 @@ export function importOf(
   total: number,
 ): NewJob {
   return {
-    ...{ id, name },
+    id,
+    name,
     plan: { does: 'search', search, scale: asked.scale ?? false },
     expected: expectedOf(asked, total),
     most: asked.limit,
@@ -205,7 +207,9 @@ const accountPreview = ({
   network_url,
 }: Account): OutputOf<'accounts.search_preview'>['preview'][number] => ({
   company_name: name,
-  ...{ industry, network_id, network_url },
+  industry,
+  network_id,
+  network_url,
 })
 
 /** Returns a person as previews show them. */

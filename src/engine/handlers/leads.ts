@@ -69,7 +69,9 @@ export const leads: HandlersOf<'leads'> = {
     const total = await source.count(search, now)
     const job = importOf(id, nameOf(input, 'Lead search', now), search, input, total)
     const message = {
-      ...{ id, search_name: job.name, search_url: await toNetworkUrl(context, input) },
+      id,
+      search_name: job.name,
+      search_url: await toNetworkUrl(context, input),
       expected_profiles_count: job.expected,
       created_at: new Date(now).toISOString(),
       ...echoOf(input),
@@ -96,7 +98,10 @@ export const leads: HandlersOf<'leads'> = {
     const name = nameOf(input, `People at ${known.name ?? known.domain ?? 'a company'}`, now)
     return {
       output: {
-        ...{ id, status: 'processing', search_name: name, search_url: await source.urlOf(search) },
+        id,
+        status: 'processing',
+        search_name: name,
+        search_url: await source.urlOf(search),
         created_at: new Date(now).toISOString(),
         ...echoOf(input),
       },
@@ -112,8 +117,11 @@ export const withTenure = (person: Person, now: number): Person => ({
 })
 
 const toPersonQuery = (input: Omit<InputOf<'leads.enrich'>, 'live'>): PersonQuery => ({
-  ...{ url: input.network_url, firstName: input.first_name, lastName: input.last_name },
-  ...{ companyName: input.company_name, domain: input.domain },
+  url: input.network_url,
+  firstName: input.first_name,
+  lastName: input.last_name,
+  companyName: input.company_name,
+  domain: input.domain,
 })
 
 /** Returns a person as a request gets it: `live: false` omits email address and phones. */

@@ -8,7 +8,7 @@ import type { ListPosition, Slice } from '../tables/record-table.js'
 import type { HandlerContext } from './handler.js'
 
 /** The query of a paginated operation after validation: `per_page` is at most 500. */
-export interface PageQuery {
+interface PageQuery {
   readonly cursor?: string | undefined
   readonly per_page: number
   readonly page?: number | undefined
@@ -19,7 +19,7 @@ type PageContext = Pick<HandlerContext<OperationId>, 'store' | 'ids' | 'principa
   readonly input: PageQuery
 }
 
-export interface RowSource<T> {
+interface RowSource<T> {
   /** What the rows are filtered by: a cursor is valid for the same filters only. */
   readonly filters?: CursorScope['filters']
   readonly count: (tx: Connection, workspaceId: string) => Awaitable<number>
@@ -36,7 +36,7 @@ export interface Pagination {
   next_cursor?: string
 }
 
-export interface RowPage<T> {
+interface RowPage<T> {
   readonly rows: readonly T[]
   readonly pagination: Pagination
 }
@@ -98,13 +98,14 @@ export const readCursorSecret = async (tx: Connection, workspaceId: string): Pro
 export async function keepCursorSecret(tx: Connection, workspaceId: string, secret: string): Promise<string> {
   await tx.run(
     'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING',
-    ...[workspaceId, secret],
+    workspaceId,
+    secret,
   )
   return (await readCursorSecret(tx, workspaceId)) ?? secret
 }
 
 /** What a cursor belongs to: it is valid nowhere else. */
-export interface CursorScope {
+interface CursorScope {
   /** Id of the operation. */
   readonly endpoint: string
   readonly workspaceId: string
@@ -113,7 +114,7 @@ export interface CursorScope {
 }
 
 /** The sort position of the last row received. */
-export type CursorPosition = readonly (string | number)[]
+type CursorPosition = readonly (string | number)[]
 
 /** Length of a SHA-256 in base64url. */
 const sealLength = 43

@@ -73,7 +73,9 @@ export const searches: HandlersOf<'searches'> = {
 }
 
 const toEntry = ({ id, name, done, createdAt }: AsyncJob): OutputOf<'searches.list'>['searches'][number] => ({
-  ...{ id, name, leads_count: done },
+  id,
+  name,
+  leads_count: done,
   created_at: new Date(createdAt).toISOString(),
 })
 

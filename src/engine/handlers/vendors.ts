@@ -37,11 +37,29 @@ export const unlessLost = (notes: VendorNotes, none: 'no_person_found' | 'no_com
 const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked: notAsked(notes) } : {})
 
 const emptyPerson = {
-  ...{ first_name: null, last_name: null, full_name: null, title: null, headline: null, summary: null },
-  ...{ seniority: null, function: null, location: null, city: null, country: null, connections_count: null },
-  ...{ company_name: null, company_domain: null, current_position: null, network_id: null },
-  ...{ years_in_position: null, months_in_position: null, years_in_company: null, months_in_company: null },
-  ...{ network_profile_url: null, premium_profile_url: null, profile_image_url: null },
+  first_name: null,
+  last_name: null,
+  full_name: null,
+  title: null,
+  headline: null,
+  summary: null,
+  seniority: null,
+  function: null,
+  location: null,
+  city: null,
+  country: null,
+  connections_count: null,
+  company_name: null,
+  company_domain: null,
+  current_position: null,
+  network_id: null,
+  years_in_position: null,
+  months_in_position: null,
+  years_in_company: null,
+  months_in_company: null,
+  network_profile_url: null,
+  premium_profile_url: null,
+  profile_image_url: null,
 } satisfies Partial<Person>
 
 /** Returns a person as a vendor knows them. */
@@ -51,10 +69,8 @@ export function toVendorPerson({ name, fields, notes }: Found): Person {
   const { title, company_name } = person
   const isPlaced = title !== null || company_name !== null
   return {
-    ...{
-      id: `${name}:${person.network_profile_url ?? email ?? person.full_name ?? ''}`,
-      status: 'QUALIFIED',
-    },
+    id: `${name}:${person.network_profile_url ?? email ?? person.full_name ?? ''}`,
+    status: 'QUALIFIED',
     ...person,
     current_position: isPlaced ? { title, company_name, company_network_id: null, started_at: null } : null,
     most_probable_email: email as string | null,
@@ -66,10 +82,27 @@ export function toVendorPerson({ name, fields, notes }: Found): Person {
 }
 
 const emptyAccount = {
-  ...{ name: null, cleaned_name: null, domain: null, website: null, description: null, industry: null },
-  ...{ industry_id: null, company_type: null, employee_range: null, headcount: null, headquarters: null },
-  ...{ location: null, city: null, country: null, founded_year: null, revenue: null, revenue_currency: null },
-  ...{ network_id: null, network_url: null, company_profile_picture: null, technologies: [] },
+  name: null,
+  cleaned_name: null,
+  domain: null,
+  website: null,
+  description: null,
+  industry: null,
+  industry_id: null,
+  company_type: null,
+  employee_range: null,
+  headcount: null,
+  headquarters: null,
+  location: null,
+  city: null,
+  country: null,
+  founded_year: null,
+  revenue: null,
+  revenue_currency: null,
+  network_id: null,
+  network_url: null,
+  company_profile_picture: null,
+  technologies: [],
 } satisfies Partial<Account>
 
 /** Returns a company as a vendor knows it. */

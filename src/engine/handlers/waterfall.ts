@@ -28,7 +28,7 @@ export function requireConsent(types: readonly ContactType[], consentGiven: bool
 }
 
 /** The data vendors of a workspace, which are asked before anybody guesses. */
-export interface Outside {
+interface Outside {
   readonly vendors: Vendors
   readonly asking: Asking
   readonly source: Pick<Source, 'company'>
@@ -281,7 +281,9 @@ export function toContactRecord(
   const { first_name, last_name, network_profile_url, ...reached } = found
   return {
     enrichment_id: enrichment.id,
-    ...{ first_name, last_name, network_profile_url },
+    first_name,
+    last_name,
+    network_profile_url,
     status: 'finished',
     ...reached,
     credits_used: costOf(operation, used),

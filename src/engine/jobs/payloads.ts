@@ -52,8 +52,11 @@ export const sliceEach = (phase: DeliverySlice['phase'], first: number, last: nu
 function toParts({ parts, done }: AsyncJob): DeliverySlice[] {
   if (parts.length <= 1) return [{ phase: 'completed', first: 1, last: done }]
   return parts.map((first, at) => ({
-    ...{ phase: 'completed', first, last: (parts[at + 1] ?? done + 1) - 1 },
-    ...{ part: at + 1, parts: parts.length },
+    phase: 'completed',
+    first,
+    last: (parts[at + 1] ?? done + 1) - 1,
+    part: at + 1,
+    parts: parts.length,
   }))
 }
 
@@ -69,12 +72,26 @@ export async function createDeliveries(
   const { last, open } = await readDeliveryQueue(tx, job.id)
   return slices.map(
     (slice, at): Delivery => ({
-      ...{ id: `msg_${ids.uuid()}`, workspaceId: job.workspaceId, jobId: job.id, seq: last + at + 1 },
-      ...{ event: `${job.kind}.${slice.phase}` as EventName, url, first: slice.first, last: slice.last },
-      ...{ part: slice.part ?? null, parts: slice.parts ?? null, state: 'pending', attempts: 0 },
+      id: `msg_${ids.uuid()}`,
+      workspaceId: job.workspaceId,
+      jobId: job.id,
+      seq: last + at + 1,
+      event: `${job.kind}.${slice.phase}` as EventName,
+      url,
+      first: slice.first,
+      last: slice.last,
+      part: slice.part ?? null,
+      parts: slice.parts ?? null,
+      state: 'pending',
+      attempts: 0,
       // First attempts leave in order: each makes the next one due.
       dueAt: at === 0 && !open ? now : null,
-      ...{ status: null, error: null, createdAt: now, finishedAt: null, token: null, leaseUntil: 0 },
+      status: null,
+      error: null,
+      createdAt: now,
+      finishedAt: null,
+      token: null,
+      leaseUntil: 0,
     }),
   )
 }

@@ -69,7 +69,10 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep)
     const next: AsyncJob = {
       ...current,
       ...countParts(current, records),
-      ...{ done: step.done ?? current.done + kept, place: step.place, held, spent: current.spent + credits },
+      done: step.done ?? current.done + kept,
+      place: step.place,
+      held,
+      spent: current.spent + credits,
       truncated: kept < wanted,
       enriched: current.enriched || step.records.slice(0, kept).some(isReachable),
     }

@@ -97,7 +97,9 @@ export function createEngine(engine: EnginePorts): Engine {
     access: createAccess(store, { clock, sleep }),
     sleep,
     shapes: loadedOnce(),
-    ...{ accepted, observedLimits, checkWebhook: webhookCheck(engine) },
+    accepted,
+    observedLimits,
+    checkWebhook: webhookCheck(engine),
     topUpUrl,
   }
   const callOver =

@@ -93,7 +93,9 @@ async function replyUnder(fault: Fault | undefined, request: Request, work: () =
     const { retryAfter = code === 'rate_limited' ? 1 : undefined } = fault.rules
     const details = {
       reason: `Refused by the fault ${faultId(fault)}`,
-      ...{ need: creditsNeeded(operation, input), have: 0, top_up_url: topUpUrl },
+      need: creditsNeeded(operation, input),
+      have: 0,
+      top_up_url: topUpUrl,
     }
     return refuse(
       new ApiError(code, details, retryAfter === undefined ? {} : { 'retry-after': `${retryAfter}` }),

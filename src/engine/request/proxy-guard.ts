@@ -7,7 +7,7 @@ import type { Principal } from '../tables/members.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
 /** What a proxy between users with keys of ours and a server with one key needs. */
-export interface GuardPorts {
+interface GuardPorts {
   /** The members and their keys. */
   readonly store: Driver
   readonly clock: Clock

@@ -118,7 +118,8 @@ export const countChunkWorkers = (tx: Connection, source: string, now: number): 
 export const listAnsweredChunks = async (tx: Connection, run: string, limit: number) =>
   tx.all<AnsweredChunk>(
     "SELECT id, taken, replies FROM chunks WHERE run = ? AND state = 'answered' ORDER BY created_at, id LIMIT ?",
-    ...[run, limit],
+    run,
+    limit,
   )
 
 /** Deletes what dead commands and workers left behind; the run itself stays for a while, without an owner. */

@@ -235,6 +235,8 @@ export async function setSigningSecrets(
   for (const { secret, until } of secrets)
     await tx.run(
       'INSERT INTO signing_secrets (workspace_id, secret, until) VALUES (?, ?, ?)',
-      ...[workspaceId, secret, until],
+      workspaceId,
+      secret,
+      until,
     )
 }

@@ -53,7 +53,7 @@ export interface Fault {
 }
 
 /** A call or delivery that faults may change. */
-export interface FaultTarget {
+interface FaultTarget {
   readonly workspaceId: string
   readonly memberId: string
   /** The places of faults that change it. */

@@ -41,7 +41,7 @@ export type JobPlan =
   | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
   | { readonly does: 'list' }
 
-export interface JobProgress {
+interface JobProgress {
   readonly state: JobState
   /** Records stored so far, numbered from 1. */
   readonly done: number
@@ -118,7 +118,7 @@ export interface JobFilter {
 }
 
 /** Records with an ordinal above `after` up to `last`, of one status if given, without the first `skip`. */
-export interface RecordRange {
+interface RecordRange {
   readonly after: number
   readonly last?: number
   readonly status?: JobRecord['status']
@@ -290,7 +290,13 @@ export const listRecords = async (
   tx.all<JobRecord>(
     `SELECT ordinal, status, record FROM records
     WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`,
-    ...[jobId, after, last, status ?? null, status ?? null, limit, skip],
+    jobId,
+    after,
+    last,
+    status ?? null,
+    status ?? null,
+    limit,
+    skip,
   )
 
 export const countRecords = (tx: Connection, jobId: string, status: JobRecord['status'] | null = null) =>

@@ -29,7 +29,7 @@ export interface ProviderOrder {
 }
 
 /** The state of a call: under way, accepted by the vendor, or ended. */
-export type ProviderCallState = 'asked' | 'submitted' | 'found' | 'not_found' | 'unknown' | 'failed'
+type ProviderCallState = 'asked' | 'submitted' | 'found' | 'not_found' | 'unknown' | 'failed'
 
 /** What a provider was asked about someone, and what came of it. */
 export interface ProviderCall {
@@ -178,7 +178,9 @@ export const countInFlight = async (
   callTable.count(
     tx,
     "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0",
-    ...[workspaceId, provider, now],
+    workspaceId,
+    provider,
+    now,
   )
 
 /** Takes the next moment at which a call may begin, in microseconds; those that follow begin `intervalUs` later. */
@@ -204,7 +206,10 @@ export const postpone = async (
 ): Promise<unknown> =>
   tx.run(
     `UPDATE providers SET next_at = ? WHERE ${ofName} AND next_at < ?`,
-    ...[untilUs, workspaceId, name, untilUs],
+    untilUs,
+    workspaceId,
+    name,
+    untilUs,
   )
 
 const budgetInsert = insertInto(
@@ -223,7 +228,9 @@ export const readSpent = (
   readNumber(
     tx,
     `SELECT coalesce(sum(spent), 0) FROM provider_budgets WHERE ${ofBudget}`,
-    ...[workspaceId, run, provider],
+    workspaceId,
+    run,
+    provider,
   )
 
 /** Adds to what a run, or a day, costs at a provider, unless that would be more than `most`. Returns whether it was added. */
@@ -239,7 +246,7 @@ export async function spendBudget(
 }
 
 /** What a provider was asked and what that cost, by one of these. */
-export interface ProviderSpending {
+interface ProviderSpending {
   readonly provider: string
   readonly kind: string
   readonly by: string
@@ -276,17 +283,26 @@ export async function sumCalls(
        sum(CASE WHEN state = 'found' THEN cost ELSE 0 END) AS cost_found,
        sum(CASE WHEN state IN ('found', 'not_found') THEN answered_at - asked_at ELSE 0 END) AS ms
      FROM provider_calls WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
-    ...[workspaceId, from, to],
+    workspaceId,
+    from,
+    to,
   )
   return rows.map((row) => ({
-    ...{ provider: String(row.provider), kind: String(row.kind) },
+    provider: String(row.provider),
+    kind: String(row.kind),
     by:
       by === 'day'
         ? new Date(Number(row.group_key) * 86_400_000).toISOString().slice(0, 10)
         : String(row.group_key),
-    ...{ asked: Number(row.asked), found: Number(row.found), notFound: Number(row.not_found) },
-    ...{ unknown: Number(row.unknown), failed: Number(row.failed), cost: Number(row.cost) },
-    ...{ atRisk: Number(row.at_risk), costFound: Number(row.cost_found), ms: Number(row.ms) },
+    asked: Number(row.asked),
+    found: Number(row.found),
+    notFound: Number(row.not_found),
+    unknown: Number(row.unknown),
+    failed: Number(row.failed),
+    cost: Number(row.cost),
+    atRisk: Number(row.at_risk),
+    costFound: Number(row.cost_found),
+    ms: Number(row.ms),
   }))
 }
 
@@ -299,11 +315,11 @@ export async function listCosts(tx: Connection, workspaceId: string) {
   )
   return rows.map(({ day, provider, kind, run, member, calls, cost }) => ({
     day: new Date(Number(day) * 86_400_000).toISOString().slice(0, 10),
-    ...{ provider: String(provider), operation: String(kind), run: String(run) },
-    ...{
-      member: member === '' ? null : String(member),
-      calls: Number(calls),
-      cost: Number(cost) / 1_000_000,
-    },
+    provider: String(provider),
+    operation: String(kind),
+    run: String(run),
+    member: member === '' ? null : String(member),
+    calls: Number(calls),
+    cost: Number(cost) / 1_000_000,
   }))
 }

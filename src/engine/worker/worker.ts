@@ -190,7 +190,9 @@ export class Worker {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
         this.#inProgress.during(row[0], () => attemptDeliveries(this.ports, row, this.#stopping.signal)),
-      ...{ atOnce: deliveriesAtOnce, most: maxDeliveries, slowMs },
+      atOnce: deliveriesAtOnce,
+      most: maxDeliveries,
+      slowMs,
       onTrouble: (error) => this.#trouble(error, troubles),
     }
     return new WorkerPool(kind, this.#stopping.signal)
@@ -223,7 +225,9 @@ export class Worker {
     const token = ids.uuid()
     const dueAt = (engineNow: number): DueDeliveries => ({
       ...leaseFrom(this.ports),
-      ...{ now: engineNow, farthest: engineNow + maxPauseMs, ...busy },
+      now: engineNow,
+      farthest: engineNow + maxPauseMs,
+      ...busy,
       ...(jobId === undefined ? {} : { jobId }),
     })
     const isDue = await store.read(async (tx) =>

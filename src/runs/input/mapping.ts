@@ -267,17 +267,33 @@ const profileUrl = ['network_profile_url', 'premium_profile_url']
 /** The fields of records whose columns fill an input field, by what a row is about. */
 const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<string, readonly string[]>>>> = {
   companies: {
-    ...{ name: companyName, company_name: companyName, domain: companyDomain, company_domain: companyDomain },
-    ...{ network_url: companyUrl, company_network_url: companyUrl, company_network_id: ['network_id'] },
-    ...{ country: ['country'], country_code: ['country'], included_companies: companyDomain },
+    name: companyName,
+    company_name: companyName,
+    domain: companyDomain,
+    company_domain: companyDomain,
+    network_url: companyUrl,
+    company_network_url: companyUrl,
+    company_network_id: ['network_id'],
+    country: ['country'],
+    country_code: ['country'],
+    included_companies: companyDomain,
   },
   people: {
-    ...{ network_url: profileUrl, network_profile_url: profileUrl, linkedin_url: profileUrl },
-    ...{ first_name: ['first_name'], firstname: ['first_name'] },
-    ...{ last_name: ['last_name'], lastname: ['last_name'] },
-    ...{ company_name: ['company_name'], domain: ['company_domain'], company_domain: ['company_domain'] },
-    ...{ full_name: ['full_name'], personal_email: ['personal_email'] },
-    ...{ email: ['email', 'personal_email'], phone_number: ['phone'], phone_numbers: ['phone'] },
+    network_url: profileUrl,
+    network_profile_url: profileUrl,
+    linkedin_url: profileUrl,
+    first_name: ['first_name'],
+    firstname: ['first_name'],
+    last_name: ['last_name'],
+    lastname: ['last_name'],
+    company_name: ['company_name'],
+    domain: ['company_domain'],
+    company_domain: ['company_domain'],
+    full_name: ['full_name'],
+    personal_email: ['personal_email'],
+    email: ['email', 'personal_email'],
+    phone_number: ['phone'],
+    phone_numbers: ['phone'],
     country: ['country'],
   },
 }
@@ -425,8 +441,16 @@ export const identifying: Readonly<Record<Identity, readonly string[]>> = {
 
 /** Fields that say which company or person a row is about where they are there, without being enough. */
 export const describing: readonly string[] = [
-  ...['name', 'company_name', 'domain', 'company_domain', 'email'],
-  ...['full_name', 'first_name', 'last_name', 'firstname', 'lastname'],
+  'name',
+  'company_name',
+  'domain',
+  'company_domain',
+  'email',
+  'full_name',
+  'first_name',
+  'last_name',
+  'firstname',
+  'lastname',
 ]
 
 /** Returns the constants that no column replaces: those that are the same in every row. */

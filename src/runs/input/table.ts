@@ -173,7 +173,7 @@ export const isBlank = (cells: readonly string[]): boolean =>
   cells.length > 1 && cells.every((cell) => cell.trim() === '')
 
 /** The rows of a file that a run looks up: all of them where nothing is given. */
-export interface RowSelection {
+interface RowSelection {
   /** The first rows. */
   readonly rows?: number | undefined
   /** This many rows, spread evenly over the file. */

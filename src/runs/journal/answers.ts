@@ -142,7 +142,9 @@ export async function identifiedOf(
   const [, end] = placesOf(run)
   const rows = await connection.all<Omit<IdentifiedAnswer, 'ordinal'> & { readonly place: number }>(
     identifiedSql,
-    ...[toPlace(run, from), end, portion],
+    toPlace(run, from),
+    end,
+    portion,
   )
   return rows.map(({ place, ...answer }) => ({ ...answer, ordinal: place - toPlace(run, 0) }))
 }

@@ -23,7 +23,11 @@ export function passedWorkOver(driver: Driver) {
           await connection.run(
             `INSERT INTO passed_work (target, id, operation, started_at, member) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT (target, id) DO UPDATE SET member = excluded.member WHERE passed_work.member = ''`,
-            ...[target, id, operation, now, member],
+            target,
+            id,
+            operation,
+            now,
+            member,
           )
       }),
     /** Records what work counts at. Returns it where the cost of the work is known already. */
@@ -71,7 +75,9 @@ export function passedWorkOver(driver: Driver) {
         for (const one of records) {
           const isNew = await connection.run(
             'INSERT INTO passed_records (target, record, counted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-            ...[target, one.record, now],
+            target,
+            one.record,
+            now,
           )
           if (isNew === 1) credits += one.credits
         }
@@ -99,7 +105,8 @@ const passedSql =
 const workOf = (connection: Connection, target: string, id: string) =>
   connection.get<WorkRow>(
     'SELECT operation, member, hold, cost FROM passed_work WHERE target = ? AND id = ?',
-    ...[target, id],
+    target,
+    id,
   )
 
 /** Returns the first known one of some work. */

@@ -160,17 +160,20 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
           `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
              fence, spread, workspace, status)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
-          ...[
-            run.id,
-            run.identityKey,
-            run.operation,
-            run.target,
-            run.profile,
-            run.file,
-            run.fileHash,
-            run.request,
-          ],
-          ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0, run.workspace],
+          run.id,
+          run.identityKey,
+          run.operation,
+          run.target,
+          run.profile,
+          run.file,
+          run.fileHash,
+          run.request,
+          run.output,
+          run.total,
+          run.startedAt,
+          fence,
+          run.spread ?? 0,
+          run.workspace,
         )
         if (!made) throw new Error('a run was not recorded')
         // Throws before anything is paid where the rows of the next run would have no places.
@@ -226,7 +229,9 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
     list: ({ status, before, limit = Number.MAX_SAFE_INTEGER }: RunFilter = {}) =>
       all(
         `AND number < ? ${status ? 'AND status = ?' : ''} ORDER BY number DESC LIMIT ?`,
-        ...[before ?? Number.MAX_SAFE_INTEGER, ...(status ? [status] : []), limit],
+        before ?? Number.MAX_SAFE_INTEGER,
+        ...(status ? [status] : []),
+        limit,
       ),
     /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
     countAnswers: ({ number }: Pick<Run, 'number'>) =>
@@ -255,7 +260,8 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
         await connection.run(
           `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
              ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
-          ...[now, number],
+          now,
+          number,
         )
       }),
   }

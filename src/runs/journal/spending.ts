@@ -76,7 +76,9 @@ export async function settleDays(connection: Connection, profile: string, now: n
      SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls), sum(doubted)
      FROM spending WHERE ${isLater}
      GROUP BY profile, target, operation, run, member ${addSpending}`,
-    ...[today, profile, today],
+    today,
+    profile,
+    today,
   )
   await connection.run(`DELETE FROM spending WHERE ${isLater}`, profile, today)
 }
@@ -120,7 +122,15 @@ export async function countSpent(
   await connection.run(
     `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`,
-    ...[dayOf(now), profile, target, operation, number, member, credits, calls, doubted],
+    dayOf(now),
+    profile,
+    target,
+    operation,
+    number,
+    member,
+    credits,
+    calls,
+    doubted,
   )
 }
 
@@ -153,7 +163,7 @@ export const spentDimensions = ['run', 'day', 'operation', 'profile', 'target', 
 type SpentDimension = (typeof spentDimensions)[number]
 
 /** What was spent under the same keys, such as by a member on a day. The run of single calls is null, and so is an unknown member. */
-export type SpentSum = Partial<{ readonly [name in SpentDimension]: Spent[name] | null }> &
+type SpentSum = Partial<{ readonly [name in SpentDimension]: Spent[name] | null }> &
   Pick<Spent, 'calls' | 'credits' | 'doubted' | 'cost'>
 
 /** Returns sums of spending. They are ordered by each dimension in turn, its keys in the order in which they first occur. */

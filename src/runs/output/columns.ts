@@ -62,7 +62,10 @@ function collect(node: Node, path: readonly string[], columns: Map<string, Resul
 }
 
 const fieldTypes: Readonly<Record<string, FieldType>> = {
-  ...{ string: { is: 'text' }, number: { is: 'number' }, boolean: { is: 'boolean' }, array: { is: 'list' } },
+  string: { is: 'text' },
+  number: { is: 'number' },
+  boolean: { is: 'boolean' },
+  array: { is: 'list' },
 }
 
 const fieldTypeOf = ({ def: { type, entries } }: Node): FieldType | undefined =>

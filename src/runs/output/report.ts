@@ -49,10 +49,10 @@ export interface SkippedVendor {
 }
 
 /** When the answer of a row was doubted: before it was taken, so that its outcome is unknown, or after that. */
-export type DoubtedWhen = 'discarded' | 'passed_on'
+type DoubtedWhen = 'discarded' | 'passed_on'
 
 /** Answers of a server that are, or may be, those to other requests. */
-export interface DoubtedCount {
+interface DoubtedCount {
   readonly answers: number
   /** Their rows, at most 50, counted from 1 after the header. */
   readonly rows: readonly number[]

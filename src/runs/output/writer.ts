@@ -134,7 +134,9 @@ export function streamSink(stream: NodeJS.WritableStream): Sink {
     output: undefined,
     partial: undefined,
     write: (text) => writeTo(stream, text),
-    ...{ finish: nothing, abandon: nothing, discard: nothing },
+    finish: nothing,
+    abandon: nothing,
+    discard: nothing,
   }
 }
 
@@ -273,7 +275,7 @@ export function createWriter<Row = OutputRow>(sink: Sink, format: Format<Row>): 
 type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
 /** A row as it was read, where it begins, and why it is invalid. */
-export interface RejectedRow {
+interface RejectedRow {
   readonly line: number
   /** Its cells; of a JSON file, its text alone. */
   readonly cells?: readonly string[]

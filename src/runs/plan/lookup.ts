@@ -42,7 +42,9 @@ export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
   { header, samples, notes = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
 ): MappingRequest => ({
-  ...{ header, samples, notes },
+  header,
+  samples,
+  notes,
   fields: operation.batch?.fields ?? Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,

@@ -152,25 +152,26 @@ export function createQuote({
   const missing = { balance, weekly_allowance: allowance, seconds }
   const profiles = counted.units === 0 ? null : Math.max(0, Math.min(counted.units, quotaBudget))
   return {
-    ...{ rows, unique, in_store: inStore, invalid },
+    rows,
+    unique,
+    in_store: inStore,
+    invalid,
     credits: { min: 0, expected, max },
     balance,
     weekly_allowance: allowance ?? null,
     quotas,
     seconds,
     rows_affordable: affordable,
-    ...{
-      answered,
-      skipped,
-      known,
-      suppressed,
-      invalid_reasons,
-      email_only,
-      stored,
-      expected_range: range,
-      lookups,
-      basis,
-    },
+    answered,
+    skipped,
+    known,
+    suppressed,
+    invalid_reasons,
+    email_only,
+    stored,
+    expected_range: range,
+    lookups,
+    basis,
     not_understood: leftOut,
     budget: budget ?? null,
     shortage: shortageOf(max, profiles ?? lookups, spendable),
@@ -264,9 +265,20 @@ class Counter {
   readonly reasons = new ReasonCounter()
   readonly leftOut = new LeftOutCounter()
   readonly counted: MutableRowCounts = {
-    ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
+    rows: 0,
+    unique: 0,
+    inStore: 0,
+    answered: 0,
+    invalid: 0,
+    skipped: 0,
+    lookups: 0,
+    most: 0,
     units: 0,
-    ...{ known: 0, suppressed: 0, affordable: 0, emailOnly: 0, stored: 0 },
+    known: 0,
+    suppressed: 0,
+    affordable: 0,
+    emailOnly: 0,
+    stored: 0,
   }
 
   constructor(private readonly counting: CountRequest) {}

@@ -168,7 +168,8 @@ const personalEvents = (
             connection.run(
               `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
                 WHERE seq = ? AND received_at >= ? ON CONFLICT DO NOTHING`,
-              ...[seq, now - rememberedMs],
+              seq,
+              now - rememberedMs,
             ),
         }
       : undefined,

@@ -34,7 +34,8 @@ export const serverMemory = (driver: Driver, origin: string) => ({
       connection.run(
         `INSERT INTO servers (origin, honours_keys) VALUES (?, ?)
          ON CONFLICT (origin) DO UPDATE SET honours_keys = excluded.honours_keys`,
-        ...[origin, honours ? 1 : 0],
+        origin,
+        honours ? 1 : 0,
       ),
     )
   },
@@ -55,7 +56,12 @@ export const serverMemory = (driver: Driver, origin: string) => ({
             `INSERT INTO windows (owner, name, ends_at, count, most, confirmed) VALUES (?, ?, ?, ?, ?, ?)
              ON CONFLICT (owner, name) DO UPDATE SET ends_at = excluded.ends_at, count = excluded.count,
                most = excluded.most, confirmed = excluded.confirmed`,
-            ...[owner, names[at] ?? '', endsAt, count, most, confirmed ? 1 : 0],
+            owner,
+            names[at] ?? '',
+            endsAt,
+            count,
+            most,
+            confirmed ? 1 : 0,
           )
         }
       return answer
@@ -67,7 +73,10 @@ export const serverMemory = (driver: Driver, origin: string) => ({
       const added = await connection.run(
         `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
          ON CONFLICT DO NOTHING`,
-        ...[fingerprint, operation, fresh, now],
+        fingerprint,
+        operation,
+        fresh,
+        now,
       )
       if (added > 0) return { key: fresh, again: false }
       const sql = 'SELECT idempotency_key AS key FROM open_calls WHERE fingerprint = ?'
@@ -90,7 +99,8 @@ async function windowsOf(
   for (const name of names) {
     const row = await connection.get<Omit<ServerWindow, 'confirmed'> & { confirmed: number }>(
       'SELECT ends_at AS endsAt, count, most, confirmed FROM windows WHERE owner = ? AND name = ?',
-      ...[owner, name],
+      owner,
+      name,
     )
     windows.push(row && { ...row, confirmed: row.confirmed === 1 })
   }

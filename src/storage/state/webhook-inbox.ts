@@ -111,7 +111,8 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
         await connection.run(
           `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
            WHERE received_at < ? AND received_at >= ? ON CONFLICT DO NOTHING`,
-          ...[before, now - rememberedMs],
+          before,
+          now - rememberedMs,
         )
         const count = await connection.run('DELETE FROM events WHERE received_at < ?', before)
         await promoteAll(connection, now)
@@ -135,7 +136,16 @@ async function keep(
     `INSERT INTO events (path, id, received_at, event, search, verified, headers, body)
      SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM gone_events WHERE id = ? AND path = ?)
      ON CONFLICT DO NOTHING RETURNING seq`,
-    ...[path, id, receivedAt, event, search, verified ? 1 : 0, JSON.stringify(headers), body, id, path],
+    path,
+    id,
+    receivedAt,
+    event,
+    search,
+    verified ? 1 : 0,
+    JSON.stringify(headers),
+    body,
+    id,
+    path,
   )
   if (row && forwardTo !== undefined)
     await enqueue(connection, forwardTo, row.seq, laneOf(search, row.seq), receivedAt)
@@ -166,7 +176,9 @@ async function list(
        SELECT state FROM forwards WHERE forwards.seq = events.seq
        ORDER BY state = 'failed' DESC, state = 'waiting' DESC LIMIT 1) AS forwarded
      FROM events WHERE ${event === undefined ? 'TRUE' : isNamed}${where} ORDER BY seq ${direction} LIMIT ?`,
-    ...[...names, ...values, limit],
+    ...names,
+    ...values,
+    limit,
   )
   return rows.map((row) => ({ ...row, verified: row.verified === 1 }))
 }
@@ -231,7 +243,9 @@ function outboxOver(driver: Driver, target: string): Outbox {
   const schedule = (connection: Connection, seq: number, at: number) =>
     connection.run(
       `UPDATE forwards SET next_at = ? WHERE target = ? AND seq = ? AND state = 'waiting'`,
-      ...[at, target, seq],
+      at,
+      target,
+      seq,
     )
   return {
     take: async (now, limit, leaseMs) => {
@@ -255,7 +269,12 @@ function outboxOver(driver: Driver, target: string): Outbox {
         const row = await connection.get<{ lane: string }>(
           `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
            WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`,
-          ...[state, answer, state === 'waiting' ? (retryAt ?? now) : null, now, target, seq],
+          state,
+          answer,
+          state === 'waiting' ? (retryAt ?? now) : null,
+          now,
+          target,
+          seq,
         )
         if (row) await promote(connection, target, row.lane, now)
       }),
@@ -278,7 +297,13 @@ export async function enqueue(
      VALUES (?, ?, ?, 'waiting', 0,
        CASE WHEN EXISTS (SELECT 1 FROM forwards
          WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0) THEN NULL ELSE ? END, ?)`,
-    ...[target, seq, lane, target, lane, now, now],
+    target,
+    seq,
+    lane,
+    target,
+    lane,
+    now,
+    now,
   )
 }
 
@@ -297,7 +322,12 @@ async function recordForward(
        changed_at = excluded.changed_at,
        next_at = CASE WHEN excluded.state = 'delivered' THEN NULL ELSE next_at END,
        state = CASE WHEN excluded.state = 'delivered' THEN 'delivered' ELSE state END`,
-    ...[target, seq, lane, passed.ok ? 'delivered' : 'failed', passed.answer, now],
+    target,
+    seq,
+    lane,
+    passed.ok ? 'delivered' : 'failed',
+    passed.answer,
+    now,
   )
   await promote(connection, target, lane, now)
 }
@@ -306,7 +336,8 @@ async function recordForward(
 export async function waitingTargets(connection: Connection, prefix: string): Promise<string[]> {
   const rows = await connection.all<{ target: string }>(
     `SELECT DISTINCT target FROM forwards WHERE state = 'waiting' AND substr(target, 1, length(?)) = ?`,
-    ...[prefix, prefix],
+    prefix,
+    prefix,
   )
   return rows.map(({ target }) => target)
 }
@@ -338,5 +369,8 @@ const promote = (connection: Connection, target: string, lane: string, now: numb
     `UPDATE forwards SET next_at = ? WHERE target = ? AND next_at IS NULL AND seq = (
        SELECT seq FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0
        ORDER BY seq LIMIT 1)`,
-    ...[now, target, target, lane],
+    now,
+    target,
+    target,
+    lane,
   )

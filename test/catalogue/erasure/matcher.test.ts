@@ -9,13 +9,19 @@ import { openEmpty } from '../open.js'
 
 const url = 'https://www.network.example/in/jos%C3%A9-doe'
 const jose = {
-  ...{ full_name: 'José Doe', email: 'jose@acme.example', personal_email: 'jd@mail.example' },
-  ...{ network_profile_url: url, network_id: 'ACwAAJoseDoe00000000000000000000000000' },
-  ...{ phones: ['+33639980077', '+33170189900'], company_domain: 'acme.example' },
+  full_name: 'José Doe',
+  email: 'jose@acme.example',
+  personal_email: 'jd@mail.example',
+  network_profile_url: url,
+  network_id: 'ACwAAJoseDoe00000000000000000000000000',
+  phones: ['+33639980077', '+33170189900'],
+  company_domain: 'acme.example',
   past_positions: [{ title: 'Clerk', company_name: 'Old Co' }],
 }
 const colleague = {
-  ...{ full_name: 'Ann Lee', email: 'ann@acme.example', phones: ['+33170189900'] },
+  full_name: 'Ann Lee',
+  email: 'ann@acme.example',
+  phones: ['+33170189900'],
   company_domain: 'acme.example',
 }
 

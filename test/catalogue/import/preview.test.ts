@@ -15,7 +15,11 @@ async function preview(kind: RecordKind, text: string): Promise<ImportReport> {
 }
 
 const counts = ({ added, updated, unchanged, companies, rejected, rejectedTotal }: ImportReport) => ({
-  ...{ added, updated, unchanged, companies, rejectedTotal },
+  added,
+  updated,
+  unchanged,
+  companies,
+  rejectedTotal,
   lines: rejected.map(({ line, reason }) => `${line} ${reason}`),
 })
 

@@ -103,8 +103,16 @@ describe('an email pattern', () => {
     .tuple(fc.stringMatching(/^[A-Z][a-z]{2,9}$/), fc.stringMatching(/^[A-Z][a-z]{2,9}$/))
     .filter(([first, last]) => first !== last)
   const template = fc.constantFrom(
-    ...['{first}.{last}', '{first}_{last}', '{f}.{last}', '{first}-{last}', '{last}.{first}', '{first}.{l}'],
-    ...['{f}_{last}', '{last}-{f}', '{l}.{first}', '{last}_{first}'],
+    '{first}.{last}',
+    '{first}_{last}',
+    '{f}.{last}',
+    '{first}-{last}',
+    '{last}.{first}',
+    '{first}.{l}',
+    '{f}_{last}',
+    '{last}-{f}',
+    '{l}.{first}',
+    '{last}_{first}',
   )
 
   it('produces the right address for everyone whose colleagues follow a template', () => {

@@ -70,11 +70,14 @@ it.each<Held>([
   { what: 'only the sample', hasSample: true, found: ofSample },
   { what: 'the sample and a company', hasSample: true, own: [acme], found: { ...ofSample, ownCompanies: 1 } },
   {
-    ...{ what: 'the sample and a person without a company', hasSample: true, people: [freelancer] },
+    what: 'the sample and a person without a company',
+    hasSample: true,
+    people: [freelancer],
     found: { ...ofSample, hasOwnPeople: true },
   },
   {
-    ...{ what: 'a company of its own with a reserved domain', own: [{ domain: 'a.example' }] },
+    what: 'a company of its own with a reserved domain',
+    own: [{ domain: 'a.example' }],
     found: { ...ofSample, sampleCompanies: 0, ownCompanies: 1 },
   },
   { what: 'nothing', found: undefined },

@@ -25,22 +25,26 @@ describe('a search url', () => {
     [
       'values',
       people(filter('CURRENT_TITLE', ...Array.from({ length: 1_001 }, (_, at) => `text:t${at}`))),
-      ...[422, ': CURRENT_TITLE has too many values, 1000 at most'],
+      422,
+      ': CURRENT_TITLE has too many values, 1000 at most',
     ],
     [
       'places',
       people(filter('REGION', ...Array.from({ length: 201 }, (_, at) => `id:${at},text:France`))),
-      ...[422, ': REGION has too many places, 200 at most'],
+      422,
+      ': REGION has too many places, 200 at most',
     ],
     [
       'a text',
       people(filter('CURRENT_TITLE', `text:${'x'.repeat(501)}`)),
-      ...[422, ': CURRENT_TITLE must be at most 500 characters'],
+      422,
+      ': CURRENT_TITLE must be at most 500 characters',
     ],
     [
       'keywords',
       plainPeople(`keywords=${'x'.repeat(5_001)}`),
-      ...[422, ': keywords must be at most 5000 characters'],
+      422,
+      ': keywords must be at most 5000 characters',
     ],
   ] as [string, string, number, string][])(
     'is refused where it is too much: %s',

@@ -28,8 +28,10 @@ const catalogue = perFile(() => openWith(companies))
 beforeAll(async () => {
   const { rejected } = await catalogue.importRecords('people', [
     ...people.map(({ at, ...person }, number) => ({
-      ...{ full_name: `Person ${number}`, network_profile_url: `https://www.network.example/in/p${number}` },
-      ...{ company_domain: at, ...person },
+      full_name: `Person ${number}`,
+      network_profile_url: `https://www.network.example/in/p${number}`,
+      company_domain: at,
+      ...person,
     })),
     {
       full_name: 'Person 5',

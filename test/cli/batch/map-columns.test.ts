@@ -86,9 +86,7 @@ describe('an encoding of which two are equally likely', () => {
     ['windows-1252', `${down}\r`],
   ])('is asked for at a terminal, and %s is what is read', async (label, key) => {
     const ended = await here.run([...argv, '--map', 'name=company'], { typed: [[question, key]] })
-    expect([ended.code, ended.stderr]).toEqual([
-      ...[0, expect.stringContaining(`Next time: --encoding ${label}`)],
-    ])
+    expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining(`Next time: --encoding ${label}`)])
     const [{ sample }] = (ended.json as { columns: [{ sample: string }] }).columns
     expect(sample).toBe(new TextDecoder(label).decode(file.subarray(15, 20)))
   })

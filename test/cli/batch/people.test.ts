@@ -60,7 +60,8 @@ describe('leads search --csv', () => {
       Website: 'two.example',
       'lead.title': 'CTO',
       'company.domain': 'two.example',
-      ...{ _status: 'found', _credits: '0' },
+      _status: 'found',
+      _credits: '0',
     })
     expect(await profilesUsed()).toBe(profiles)
     expect((await search()).stderr).toContain('nothing is spent')

@@ -67,7 +67,11 @@ describe('--skip-known', () => {
       (await here.run(['accounts', 'enrich', '--csv', 'companies.csv', '--dry-run', '--json', ...known]))
         .json,
     ).toMatchObject({
-      ...{ rows: 4, unique: 3, known: 1, lookups: 3, skipped: 0 },
+      rows: 4,
+      unique: 3,
+      known: 1,
+      lookups: 3,
+      skipped: 0,
     })
     const shown = await here.run(['accounts', 'enrich', '--csv', 'companies.csv', '--dry-run', ...known], {
       terminal: true,
@@ -186,7 +190,14 @@ describe('--skip-known', () => {
 describe('--skip-known of an import', () => {
   const lookalikes = (...options: string[]) =>
     here.run([
-      ...['accounts', 'search', '--locations', 'France', '--fields', 'domain', '-o', 'out.csv'],
+      'accounts',
+      'search',
+      '--locations',
+      'France',
+      '--fields',
+      'domain',
+      '-o',
+      'out.csv',
       ...options,
     ])
   const people = (...options: string[]) =>

@@ -48,22 +48,24 @@ async function filled(...people: readonly object[]) {
   )
   await add('people', theirs, ...people)
   await add('jobs', {
-    ...{ job_title: 'Carver', company_domain: 'acme.example', date_posted: '2026-01-01' },
+    job_title: 'Carver',
+    company_domain: 'acme.example',
+    date_posted: '2026-01-01',
     description: `Ask Jane Zwolińska (${jane.toUpperCase()}) or call +33 6 39 98 00 77.`,
     hiring_team: [{ name: 'Jane Zwolińska', network_url: profile }, { name: 'Paul Martin' }],
   })
   await add(
     'posts',
     {
-      ...{ post_url: post, author_profile_url: profile, text: 'My thoughts on lino' },
+      post_url: post,
+      author_profile_url: profile,
+      text: 'My thoughts on lino',
       engagers: [{ network_profile_url: profile }, { network_profile_url: colleague.network_profile_url }],
     },
     { post_url: 'https://www.network.example/posts/jane-zwolinska-7_lino', text: 'Lino' },
     {
-      ...{
-        post_url: 'https://www.network.example/posts/43',
-        author_profile_url: colleague.network_profile_url,
-      },
+      post_url: 'https://www.network.example/posts/43',
+      author_profile_url: colleague.network_profile_url,
       text: `Thanks to Jane Zwolińska (${jane}) for the lino.`,
     },
   )
@@ -71,8 +73,17 @@ async function filled(...people: readonly object[]) {
 
 /** Bytes that no file may contain afterwards. */
 const traces = [
-  ...[jane, 'jz77@', 'jane-zwolinska', '39980077', '9 98 00 77', 'ACwAAZwolinska', 'My thoughts', 'Xylogra'],
-  ...['Zwoli', 'xylogra', 'zwoli'],
+  jane,
+  'jz77@',
+  'jane-zwolinska',
+  '39980077',
+  '9 98 00 77',
+  'ACwAAZwolinska',
+  'My thoughts',
+  'Xylogra',
+  'Zwoli',
+  'xylogra',
+  'zwoli',
 ]
 
 /** Returns the words that files of this machine still contain. */
@@ -152,7 +163,10 @@ These files may still hold them:
     const before = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
 
     const held = await here.json<{ stored: { table: string; data: unknown[] }[] }>(
-      ...['data', 'export', '--person', jane],
+      'data',
+      'export',
+      '--person',
+      jane,
     )
     expect(JSON.stringify(held)).toContain('+33639980077')
     expect(JSON.stringify(held)).not.toMatch(/paul/i)

@@ -49,7 +49,8 @@ describe('engine keys', () => {
         member: 'me@localhost',
       })
     expect(await here.json('engine', 'members', 'set', id.slice(0, 8), '--weekly-limit', '7')).toMatchObject({
-      ...{ id, weekly_limit: 7 },
+      id,
+      weekly_limit: 7,
     })
   })
 
@@ -108,7 +109,9 @@ describe('engine members remove', () => {
     const spent = () => here.json('engine', 'ledger', '--by', 'member')
     const before = await spent()
     expect(await here.json('engine', 'members', 'remove', 'ann@example.com')).toMatchObject({
-      ...{ email: 'ann@example.com', removed: true, keys_revoked: 1 },
+      email: 'ann@example.com',
+      removed: true,
+      keys_revoked: 1,
     })
     expect((await asAnn('credits')).code).toBe(3)
     expect(await spent()).toEqual(before)

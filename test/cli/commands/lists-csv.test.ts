@@ -61,19 +61,28 @@ describe('lists create --csv', () => {
     const aside = join(here.home, 'list.rejects.csv')
     expect([code, stderr]).toEqual([11, expect.stringContaining(`2 rows need fixing: ${aside}`)])
     expect(readFileSync(aside, 'utf8').split('\n')).toEqual([
-      ...[
-        '_line;_reason;Société;Site web;Pays;Notes',
-        '3;"""Société"", ""Site web"" are empty";;;;nobody',
-        '6;"the row has 2 cells; the header has 4";Short;short.example',
-        '',
-      ],
+      '_line;_reason;Société;Site web;Pays;Notes',
+      '3;"""Société"", ""Site web"" are empty";;;;nobody',
+      '6;"the row has 2 cells; the header has 4";Short;short.example',
+      '',
     ])
     expect(JSON.parse(readFileSync(join(here.home, 'sum.json'), 'utf8'))).toMatchObject({
-      ...{ run: null, operation: 'lists.create', status: 'finished', exit_code: 11, stopped: null },
-      ...{ rows: 6, found: 4, invalid: 2, failed: 0, credits: 0 },
+      run: null,
+      operation: 'lists.create',
+      status: 'finished',
+      exit_code: 11,
+      stopped: null,
+      rows: 6,
+      found: 4,
+      invalid: 2,
+      failed: 0,
+      credits: 0,
       files: {
-        ...{ input: join(here.home, 'companies.csv'), output: join(here.home, 'list.json'), partial: null },
-        ...{ rejects: aside, rejects_partial: null },
+        input: join(here.home, 'companies.csv'),
+        output: join(here.home, 'list.json'),
+        partial: null,
+        rejects: aside,
+        rejects_partial: null,
       },
     })
   })
@@ -106,7 +115,9 @@ describe('lists create --csv', () => {
     writeFileSync(join(here.home, 'companies.csv'), 'name\n" "\n')
     expect((await create('--summary-json', 'sum.json')).code).toBe(2)
     expect(summary()).toMatchObject({
-      ...{ run: null, status: 'refused', exit_code: 2 },
+      run: null,
+      status: 'refused',
+      exit_code: 2,
       stopped: { reason: expect.stringContaining('has no valid rows') },
     })
     writeFileSync(join(here.home, 'companies.csv'), messy)

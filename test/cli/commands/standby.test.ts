@@ -40,7 +40,8 @@ describe('a hot standby', () => {
       {
         checks: expect.arrayContaining([
           {
-            ...{ name: 'engine database', status: 'problem' },
+            name: 'engine database',
+            status: 'problem',
             text: 'The database is read-only: it is a standby.',
             hint: expect.stringMatching(/^Give the address of the primary server in PROSPECT_DATABASE_URL/),
           },

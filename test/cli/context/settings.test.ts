@@ -90,7 +90,9 @@ describe('the target', () => {
     const own = { network_name: 'linkedin', plan: 'growth', idempotency: 'X-Key' }
     const far: Settings = { profiles: { far: { base_url: 'https://a.example/api/v2', ...own } } }
     expect(targetOf({ profile: 'far', direct: true }, {}, far)).toMatchObject({
-      ...{ plan: 'growth', idempotency: 'X-Key', direct: true },
+      plan: 'growth',
+      idempotency: 'X-Key',
+      direct: true,
       names: { network: 'linkedin', premium: 'premium' },
     })
     const options = { profile: 'far', networkName: 'net', premiumName: 'sales_navigator' }

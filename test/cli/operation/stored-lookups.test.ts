@@ -160,11 +160,16 @@ describe('a governed proxy with max_age', () => {
           await one.run(['engine', 'members', 'add', 'you@localhost'])
           await one.run(['config', 'set', 'max_age', '1d'])
         },
-        ...['--upstream', server.baseUrl],
+        '--upstream',
+        server.baseUrl,
       ),
     )
     const { key } = await proxy.machine.json<{ key: string }>(
-      ...['engine', 'keys', 'create', '--member', 'you@localhost'],
+      'engine',
+      'keys',
+      'create',
+      '--member',
+      'you@localhost',
     )
     const ask = async (one: string, at: number) => {
       const headers = { 'content-type': 'application/json', 'x-api-key': one }
@@ -231,14 +236,17 @@ describe('equal lookups with max_age', () => {
     await isAsked
     const waits: string[] = []
     const single = command(one, {
-      ...{ env, caller },
+      env,
+      caller,
       sleep: async () => {
         if (waits.push('') === 25) release()
       },
       onErrorOutput: (text) => waits.push(text),
     })
     expect([(await single).code, JSON.parse((await single).stdout), (await batch).code]).toEqual([
-      ...[0, found.body, 0],
+      0,
+      found.body,
+      0,
     ])
     expect(waits.join('')).toContain('An equal lookup is under way in another command')
     expect(target.asked).toHaveLength(1)
@@ -358,7 +366,8 @@ describe('equal lookups of which one is killed', () => {
   const start = (...argv: string[]) =>
     launch(prospect, ['accounts', 'enrich', ...argv], here.home, {
       ...keyed(here.home),
-      ...{ PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key },
+      PROSPECT_BASE_URL: there.server.baseUrl,
+      PROSPECT_API_KEY: there.bench.key,
     })
   const single = () => start('--domain', 'known-acme.example')
   const batchOf = (name: string) => start('--csv', `${name}.csv`, '-o', `${name}.out.csv`, '--yes')

@@ -100,8 +100,14 @@ describe('ids of this machine', () => {
   it('of searches are accepted by their beginning where events are about them', async () => {
     const state = await openState(join(here.home, 'state.db'))
     const event = (search: string) => ({
-      ...{ id: `msg_${search}`, path: 'p', receivedAt: 1, event: 'lead_search.completed', search },
-      ...{ verified: true, headers: {}, body: '{}' },
+      id: `msg_${search}`,
+      path: 'p',
+      receivedAt: 1,
+      event: 'lead_search.completed',
+      search,
+      verified: true,
+      headers: {},
+      body: '{}',
     })
     for (const search of ['7f6f2d0e-1', '7f6f9999-2']) await eventsOver(state).keep(event(search))
     await state.close()

@@ -12,7 +12,9 @@ afterAll(() => removed(home))
 
 const run = (words: string, outputs = '>/dev/full') =>
   execa('sh', ['-c', `exec "$0" "$@" ${outputs}`, process.execPath, prospect, ...words.split(' ')], {
-    ...{ env: { PROSPECT_HOME: home }, reject: false, stdin: 'ignore' },
+    env: { PROSPECT_HOME: home },
+    reject: false,
+    stdin: 'ignore',
   })
 
 const full = () => {

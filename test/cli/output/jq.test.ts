@@ -91,7 +91,9 @@ describe('--jq with many records', () => {
     for (const verb of ['export', 'resume']) {
       const refused = await here.run(['runs', verb, '--last', '--jq', '.name'])
       expect([verb, refused.code, refused.stdout, errorOf(refused).error]).toEqual([
-        ...[verb, 2, ''],
+        verb,
+        2,
+        '',
         expect.stringContaining('--jq cannot be used with'),
       ])
     }

@@ -63,9 +63,11 @@ describe('a failure that no command expects', () => {
     notifyBug({ ...context, globals: {} } as never, 'no error')
     const where = expect.stringMatching(/maintainers of the copy you installed.*Leave out keys/)
     expect(notices).toEqual([
-      ...['This is a bug in prospect: out of order', where],
+      'This is a bug in prospect: out of order',
+      where,
       expect.stringMatching(/^Error: out of order\n\s+at /),
-      ...['This is a bug in prospect: no error', where],
+      'This is a bug in prospect: no error',
+      where,
     ])
   })
 
@@ -74,7 +76,8 @@ describe('a failure that no command expects', () => {
     expect(ended.code).toBe(1)
     expect(ended.stderr).toMatch(/Error: out of order\n\s+at /)
     expect(errorOf(ended)).toMatchObject({
-      ...{ code: 'bug', error: 'This is a bug in prospect: out of order' },
+      code: 'bug',
+      error: 'This is a bug in prospect: out of order',
       hint: expect.stringMatching(/maintainers of the copy you installed.*--verbose.*Leave out keys/),
     })
   })

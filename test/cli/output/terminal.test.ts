@@ -119,7 +119,7 @@ describe('text that fits', () => {
   it('draws in ASCII where the locale is not UTF-8', () => {
     expect(
       [{}, { LANG: 'de_DE.UTF-8' }, { LC_ALL: 'C', LANG: 'C.UTF-8' }, { LANG: 'C' }].map(isAscii),
-    ).toEqual([...[false, false, true, true]])
+    ).toEqual([false, false, true, true])
     expect(drawable('1,204 rows · …', { isAscii: true })).toBe('1,204 rows - ...')
   })
 

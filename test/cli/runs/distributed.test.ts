@@ -180,7 +180,9 @@ describe('a run distributed over several workers', () => {
       warned = (text) => text.includes('prospect worker') && resolve(text)
     })
     const running = command(enrich, {
-      ...{ env: cluster.env, cwd: cluster.folder, onErrorOutput: warned },
+      env: cluster.env,
+      cwd: cluster.folder,
+      onErrorOutput: warned,
       clock: { now: () => Date.now() + aheadMs },
     })
     while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)

@@ -138,8 +138,14 @@ describe('the hint of a stopped run', () => {
     const first = await enrich(here, ...at(), '--max-credits', '4', '--retry-unknown')
     const [{ id } = { id: '' }] = await runs()
     const words = (credits: string) => [
-      ...['runs', 'resume', id, '--retry-unknown'],
-      ...['--max-credits', credits, '--database', schema.url],
+      'runs',
+      'resume',
+      id,
+      '--retry-unknown',
+      '--max-credits',
+      credits,
+      '--database',
+      schema.url,
     ]
     expect(named(first)).toEqual(words('N'))
     const second = await here.run([...words('6'), '--quiet'])

@@ -68,7 +68,8 @@ describe.each(reaches)('against the target %s', (how) => {
     const rows = here.rows('out.csv')
     expect(rows.map(({ _status }) => _status)).toEqual([
       ...Array(30).fill('found'),
-      ...['not_found', 'invalid'],
+      'not_found',
+      'invalid',
       ...Array(5).fill('found'),
     ])
     expect([credits(rows), sum(await here.charges())]).toEqual([30, 30])

@@ -43,7 +43,8 @@ async function governedProxy(limitOfAda: string) {
         await one.run(['engine', 'members', 'add', 'ada@example.com', '--weekly-limit', limitOfAda])
         await one.run(['engine', 'members', 'add', 'bob@example.com'])
       },
-      ...['--upstream', server.baseUrl],
+      '--upstream',
+      server.baseUrl,
     ),
   )
   const envOf = async (name: string) => {

@@ -69,7 +69,8 @@ const commands: readonly (readonly [command: string, column: string, cell: (at: 
 const rows = fc.array(
   fc.oneof({ weight: 5, arbitrary: fc.nat(count + 4) }, { weight: 1, arbitrary: fc.constant(-1) }),
   {
-    ...{ minLength: 1, maxLength: 7 },
+    minLength: 1,
+    maxLength: 7,
   },
 )
 const given = fc.record({
@@ -102,7 +103,11 @@ async function agreed(...batch: string[]): Promise<{ readonly code: number; read
   const cost = (await spent()) - before
   const { min, expected, max } = quote.credits
   expect([min <= cost, cost <= max, min <= expected, expected <= max, stderr]).toEqual([
-    ...[true, true, true, true, stderr],
+    true,
+    true,
+    true,
+    true,
+    stderr,
   ])
   if (quote.shortage === null && quote.rows_affordable === quote.rows) expect([0, 11]).toContain(code)
   return { code, quote }

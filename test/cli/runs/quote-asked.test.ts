@@ -134,7 +134,10 @@ describe('--dry-run against a server', () => {
     writeFileSync(join(home, 'in.csv'), domains(30))
     const env = { ...keyed(home), PROSPECT_BASE_URL: 'https://api.example/api/v2' }
     return command([...argv.split(' '), '--csv', 'in.csv', '--dry-run'], {
-      ...{ env, cwd: home, caller, terminal },
+      env,
+      cwd: home,
+      caller,
+      terminal,
     })
   }
   const enrich = 'accounts enrich --map domain=domain'
@@ -160,7 +163,8 @@ describe('--dry-run against a server', () => {
     expect(JSON.parse((await quoted(known, headcount)).stdout)).toMatchObject({ seconds: 14 * 60 })
     const silent = answering(credits, says({}))
     expect(JSON.parse((await quoted(silent, headcount)).stdout)).toMatchObject({
-      ...{ seconds: null, unknown: ['weekly_allowance', 'seconds'] },
+      seconds: null,
+      unknown: ['weekly_allowance', 'seconds'],
     })
   })
 

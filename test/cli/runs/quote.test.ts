@@ -26,8 +26,16 @@ describe('the quote of a batch', () => {
     expect(await asked()).toMatchObject({
       code: 0,
       quote: {
-        ...{ rows: 5, unique: 2, in_store: 0, invalid: 2, balance: 1_000, weekly_allowance: null },
-        ...{ credits: { min: 0, expected: 1, max: 2 }, seconds: 0, rows_affordable: 5, lookups: 2 },
+        rows: 5,
+        unique: 2,
+        in_store: 0,
+        invalid: 2,
+        balance: 1_000,
+        weekly_allowance: null,
+        credits: { min: 0, expected: 1, max: 2 },
+        seconds: 0,
+        rows_affordable: 5,
+        lookups: 2,
         quotas: { daily_profile_scraping: { limit: 2_500, remaining: 2_500 } },
         unknown: [],
         invalid_reasons: [
@@ -82,8 +90,9 @@ describe('the exit code of a quote', () => {
     const { code, quote, stderr } = await asked()
     expect([code, quote.shortage, quote.rows_affordable]).toEqual([4, 'credits', 21])
     expect(errorOf({ stderr })).toMatchObject({
-      ...{ error: 'The balance of 20 credits does not cover this batch, which can cost 31 credits' },
-      ...{ code: 'insufficient_credits', exit_code: 4 },
+      error: 'The balance of 20 credits does not cover this batch, which can cost 31 credits',
+      code: 'insufficient_credits',
+      exit_code: 4,
     })
     expect((await asked('--max-credits', '20')).code).toBe(0)
   })
@@ -117,7 +126,10 @@ describe('quotes and earlier runs', () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     expect(await quoted('--fresh')).toMatchObject({
-      ...{ in_store: 20, lookups: 0, credits: { min: 0, expected: 0, max: 0 }, basis: { kind: 'certain' } },
+      in_store: 20,
+      lookups: 0,
+      credits: { min: 0, expected: 0, max: 0 },
+      basis: { kind: 'certain' },
     })
     await here.enrich('--fresh')
     expect(await charged()).toBe(20)
@@ -161,7 +173,10 @@ describe('quotes and earlier runs', () => {
     here.write('in.csv', csvOf(20))
     await here.enrich('--max-credits', '8')
     expect(await quoted('--max-credits', '10')).toMatchObject({
-      ...{ budget: 2, credits: { max: 2 }, rows_affordable: 10, shortage: null },
+      budget: 2,
+      credits: { max: 2 },
+      rows_affordable: 10,
+      shortage: null,
     })
     expect(await quoted('--max-credits-per-day', '11')).toMatchObject({ budget: 3, credits: { max: 3 } })
   })

@@ -107,7 +107,9 @@ describe('two processes with the same run', () => {
     await bench.admin.addFault({ where: 'accounts.enrich', rules: { timeout: true } })
     const isAsked = async () => ((await bench.admin.faults())[0]?.fired ?? 0) > 0
     const env = {
-      ...{ PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key },
+      PROSPECT_HOME: here.home,
+      PROSPECT_BASE_URL: server.baseUrl,
+      PROSPECT_API_KEY: bench.key,
     }
     const argv = (output: string, input = 'in.csv') =>
       ['accounts', 'enrich', '--csv', input, '-o', output] as const

@@ -105,7 +105,10 @@ async function served(program: string, owner: Machine) {
 }
 
 const endOf = ({ exitCode, signal, stdout, stderr }: Partial<Ended>): Ended => ({
-  ...{ exitCode, signal, stdout: String(stdout), stderr: String(stderr) },
+  exitCode,
+  signal,
+  stdout: String(stdout),
+  stderr: String(stderr),
 })
 
 /** Resolves when a file has changed `times` times, its writer has ended, or 4 s have passed. */

@@ -62,7 +62,8 @@ describe('a run in a shared database', () => {
     expect(readFileSync(join(there.home, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(21)
     const [{ id } = { id: '' }] = await runs(here)
     expect(await here.json('runs', 'show', id, ...at())).toMatchObject({
-      ...{ credits_reserved: 0, lookups: { valid_emails: null } },
+      credits_reserved: 0,
+      lookups: { valid_emails: null },
     })
     const shared = { env: { PROSPECT_DATABASE_URL: schema.url } }
     const by = await here.run(['ledger', '--by', 'run', '--shared', '--json'], shared)

@@ -258,7 +258,9 @@ describe('a changed file whose run has paid rows', () => {
       for (const more of [[], ['--max-age', '90d'], ['--refresh']]) {
         const { code, stderr } = await here.enrich(...more)
         expect([code, stderr.includes(`prospect runs forget ${id}`), stderr.includes('--fresh')]).toEqual([
-          ...[2, true, true],
+          2,
+          true,
+          true,
         ])
       }
       expect([await charged(), here.read('out.csv.partial'), (await here.runs()).length]).toEqual([

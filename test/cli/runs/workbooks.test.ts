@@ -229,7 +229,8 @@ describe('data import with a workbook', () => {
       '--sheet',
       'targets',
       '--json',
-      ...['--rejects', 'rejects.csv'],
+      '--rejects',
+      'rejects.csv',
     )
     expect([code, JSON.parse(stdout)]).toEqual([
       11,

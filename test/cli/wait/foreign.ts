@@ -69,7 +69,8 @@ export async function foreign(answer: (request: Request) => unknown): Promise<Fo
       command([...words, ...more], {
         env: { PROSPECT_HOME: home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' },
         sleep: (ms, signal) => pause(ms / 100, undefined, signal ? { signal } : undefined),
-        ...{ cwd: home, stdin },
+        cwd: home,
+        stdin,
       }),
     close: async () => {
       await server.close()

@@ -67,7 +67,12 @@ describe('servers whose deliveries have no id and no signature', () => {
 
   it('orders records that arrive in parts', async () => {
     const part = (number: number, ...ordinals: number[]) => ({
-      ...{ event: 'account_import.completed', id: 'one', total: 4, truncated: false, part: number, parts: 2 },
+      event: 'account_import.completed',
+      id: 'one',
+      total: 4,
+      truncated: false,
+      part: number,
+      parts: 2,
       accounts: ordinals.map((ordinal) => ({ ordinal, name: `Robots ${ordinal}` })),
     })
     const { run } = await serve(({ body }) => {
@@ -114,7 +119,8 @@ describe('servers whose deliveries have no id and no signature', () => {
 describe('servers that never call a webhook', () => {
   const page = (status: string, count: number, more: object = {}) => ({
     search: { id: 'one', status, leads_count: count, truncated: false },
-    ...{ leads: [lead('Ann')], pagination: { has_more: false } },
+    leads: [lead('Ann')],
+    pagination: { has_more: false },
     ...more,
   })
 
@@ -176,7 +182,8 @@ describe('servers that never call a webhook', () => {
       if (path !== '/searches/one') return undefined
       return {
         search: { id: 'one', status: 'FINISHED', accounts_count: 2 },
-        ...{ accounts: [{ name: 'A' }, { name: 'B' }], pagination: { has_more: false } },
+        accounts: [{ name: 'A' }, { name: 'B' }],
+        pagination: { has_more: false },
       }
     })
     const words = 'intents stack --stacks react --webhook-url https://x.example/hook --wait'.split(' ')

@@ -12,11 +12,19 @@ const lead = { webhook_url: hook, keyword: 'known', live: false }
 
 /** The third lead that every search of a bench finds. */
 const third = createMatcher({
-  ...{ keys: [], emails: ['person-2@known.example'], phones: [], slugs: ['jane-doe'], ids: [] },
+  keys: [],
+  emails: ['person-2@known.example'],
+  phones: [],
+  slugs: ['jane-doe'],
+  ids: [],
   people: [
     {
-      ...{ name: 'jane doe', written: ['Jane Doe'], companies: new Set(['known.example']) },
-      ...{ identities: [], slugs: ['jane-doe'], ids: [] },
+      name: 'jane doe',
+      written: ['Jane Doe'],
+      companies: new Set(['known.example']),
+      identities: [],
+      slugs: ['jane-doe'],
+      ids: [],
     },
   ],
 })
@@ -160,13 +168,20 @@ describe('erasing a person from accepted work', () => {
     const bench = await openBench()
     const find = () => {
       const leads = [jane, others[0], others[1]].map(({ firstname, domain } = jane) => ({
-        ...{ first_name: firstname, last_name: 'Known', domain },
+        first_name: firstname,
+        last_name: 'Known',
+        domain,
       }))
       return bench.call('leads.bulk_enrich', { leads }, { idempotencyKey: 'a' })
     }
     const { body } = await find()
     const subject = createMatcher({
-      ...{ keys: [], emails: ['jane@known.example'], phones: [], slugs: [], ids: [], people: [] },
+      keys: [],
+      emails: ['jane@known.example'],
+      phones: [],
+      slugs: [],
+      ids: [],
+      people: [],
     })
     expect(await eraseFromEngine(bench.database, subject, false)).toMatchObject({ replies: 1 })
     const again = await find()

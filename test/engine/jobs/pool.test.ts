@@ -11,7 +11,9 @@ function twoTasks(slowMs?: number) {
     {
       take: async () => tasks.shift(),
       work: () => new Promise<void>((resolve) => begun.push(resolve)),
-      ...{ atOnce: 1, most: 2, ...(slowMs === undefined ? {} : { slowMs }) },
+      atOnce: 1,
+      most: 2,
+      ...(slowMs === undefined ? {} : { slowMs }),
       onTrouble: (error) => {
         throw error
       },

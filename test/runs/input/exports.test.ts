@@ -68,7 +68,9 @@ const operationOf: Readonly<Record<string, OperationId>> = {
 }
 
 const aliases: Readonly<Record<string, string>> = {
-  ...{ firstname: 'first_name', lastname: 'last_name', linkedin_url: 'network_url' },
+  firstname: 'first_name',
+  lastname: 'last_name',
+  linkedin_url: 'network_url',
 }
 
 /** Returns the column of each field that a command fills from a file. */

@@ -8,7 +8,11 @@ describe.each(states())('%s', (_, open) => {
   const day = 86_400_000
   const free = () => ({ release: () => {} })
   const rows = [0, 1, 2, 3].map((ordinal) => ({
-    ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: true, most: 1 },
+    ordinal,
+    identity: `id ${ordinal}`,
+    hash: ordinal,
+    repeats: true,
+    most: 1,
   }))
   const answer = { status: 'found', error: null, body: {}, credits: 1 } as const
 

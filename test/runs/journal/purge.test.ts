@@ -12,7 +12,10 @@ describe.each(states())('%s', (_, open) => {
   const free = () => ({ release: () => {} })
 
   const wanted = Array.from({ length: 10 }, (_, ordinal) => ({
-    ...{ ordinal, identity: undefined, hash: undefined, repeats: false },
+    ordinal,
+    identity: undefined,
+    hash: undefined,
+    repeats: false,
     most: 1,
   }))
 

@@ -30,7 +30,11 @@ const locksOf = (driver: Driver, holder: string, leaseMs = 30_000) => {
 }
 const expire = () => sql('UPDATE run_locks SET lease_until = 1')
 const wanted = [0, 1].map((ordinal) => ({
-  ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: false, most: 1 },
+  ordinal,
+  identity: `id ${ordinal}`,
+  hash: ordinal,
+  repeats: false,
+  most: 1,
 }))
 const answer = { status: 'found', error: null, body: {}, credits: 1 } as const
 const answered = wanted.map((row) => ({ ...row, answer, source: 'live' as const }))

@@ -16,7 +16,11 @@ describe('the key of a row', () => {
 describe.each(states())('%s', (_, open) => {
   const day = 86_400_000
   const rows = [0, 1, 2, 3].map((ordinal) => ({
-    ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: true, most: 1 },
+    ordinal,
+    identity: `id ${ordinal}`,
+    hash: ordinal,
+    repeats: true,
+    most: 1,
   }))
 
   /** A run that was killed with four rows sent and none answered, and forgotten a day later. */

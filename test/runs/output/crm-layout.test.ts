@@ -14,8 +14,12 @@ function cellsOf(crm: string, kind: 'companies' | 'people', record: object): Rec
 
 describe('a person in the layout of a CRM', () => {
   const lead = {
-    ...{ full_name: 'Ada Byron', first_name: 'Ada', last_name: 'Byron', title: 'CTO' },
-    ...{ most_probable_email: 'ada@acme.example', most_probable_email_status: 'risky' },
+    full_name: 'Ada Byron',
+    first_name: 'Ada',
+    last_name: 'Byron',
+    title: 'CTO',
+    most_probable_email: 'ada@acme.example',
+    most_probable_email_status: 'risky',
     phones: ['+33612345678', '+33142345678'],
     network_profile_url: 'https://www.network.example/in/ada',
   }
@@ -51,8 +55,16 @@ describe('a person in the layout of a CRM', () => {
 describe('a company in the layout of a CRM', () => {
   it('has the columns of each system', () => {
     const record = {
-      ...{ name: 'Acme', domain: 'acme.example', website: null, headcount: 12, revenue: 3_000_000 },
-      ...{ country: 'GB', city: 'Leeds', location: null, industry: 'Robots', phone: null },
+      name: 'Acme',
+      domain: 'acme.example',
+      website: null,
+      headcount: 12,
+      revenue: 3_000_000,
+      country: 'GB',
+      city: 'Leeds',
+      location: null,
+      industry: 'Robots',
+      phone: null,
     }
     for (const crm of crmNames) expect(cellsOf(crm, 'companies', record)).toMatchSnapshot(crm)
   })
@@ -69,15 +81,32 @@ test('columns of the input come after those of the layout, fill them where the r
   const columns = crmColumns('salesforce', 'people')
   const layout = withCrmColumns(columns, 'people', createLayout(input, []), { company_name: 2 }, true)
   expect(layout.header.slice(columns.header.length)).toEqual([
-    ...['input.first name', 'input.LAST NAME', 'Firma', 'Land'],
-    ...['_status', '_error', '_credits', '_source'],
+    'input.first name',
+    'input.LAST NAME',
+    'Firma',
+    'Land',
+    '_status',
+    '_error',
+    '_credits',
+    '_source',
   ])
   const row: OutputRow = {
-    ...{ line: 2, cells: ['Ada', '', 'Acme', 'Frankreich'], body: { last_name: 'Byron', email: '=1' } },
-    ...{ status: 'found', error: null, credits: 1, source: 'live' },
+    line: 2,
+    cells: ['Ada', '', 'Acme', 'Frankreich'],
+    body: { last_name: 'Byron', email: '=1' },
+    status: 'found',
+    error: null,
+    credits: 1,
+    source: 'live',
   }
   expect(layout.record(row)).toMatchObject({
-    ...{ 'First Name': 'Ada', 'Last Name': 'Byron', Company: 'Acme', Email: '=1', Country: 'France' },
-    ...{ 'input.first name': 'Ada', 'input.LAST NAME': '', _status: 'found' },
+    'First Name': 'Ada',
+    'Last Name': 'Byron',
+    Company: 'Acme',
+    Email: '=1',
+    Country: 'France',
+    'input.first name': 'Ada',
+    'input.LAST NAME': '',
+    _status: 'found',
   })
 })

@@ -22,7 +22,13 @@ const byDepartment = z.record(z.string(), z.object({ now: z.number() }))
 const departments = { field: undefined, keyedBy: 'department' }
 
 const row = (body: unknown, more: Partial<OutputRow> = {}): OutputRow => ({
-  ...{ line: 2, cells: ['a'], body, status: 'found', error: null, credits: 2, source: 'live' },
+  line: 2,
+  cells: ['a'],
+  body,
+  status: 'found',
+  error: null,
+  credits: 2,
+  source: 'live',
   ...more,
 })
 const two = row({

@@ -4,7 +4,13 @@ import { inWords } from '../../support/in-words.js'
 
 const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
 const row = (cells: readonly string[], body?: unknown): OutputRow => ({
-  ...{ line: 2, cells, body, status: 'found', error: null, credits: 1, source: 'live' },
+  line: 2,
+  cells,
+  body,
+  status: 'found',
+  error: null,
+  credits: 1,
+  source: 'live',
 })
 
 describe('an --only-missing result', () => {
@@ -31,7 +37,11 @@ describe('an --only-missing result', () => {
     const header = ['a', 'phone']
     const skip = hasResult(findOnlyMissing('phone', columns, header), header)
     expect([['a', '1'], ['a', ' '], ['a', ''], ['a'], ['a', '1', '2']].map(skip)).toEqual([
-      ...[true, false, false, false, false],
+      true,
+      false,
+      false,
+      false,
+      false,
     ])
   })
 

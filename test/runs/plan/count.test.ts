@@ -5,7 +5,10 @@ import type { RecalledAnswer } from '../../../src/runs/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 
 const answer = (status: RecalledAnswer['answer']['status']): RecalledAnswer => ({
-  ...{ answer: { status, error: null, body: undefined, credits: 0 }, source: 'live', credits: 0, kept: true },
+  answer: { status, error: null, body: undefined, credits: 0 },
+  source: 'live',
+  credits: 0,
+  kept: true,
 })
 
 /** Rows of a name and a price; what is known of them by their number or by their name. */
@@ -57,7 +60,10 @@ describe('counting the rows of a file', () => {
         ['nobody', 4],
       ]),
     ).toMatchObject({
-      ...{ rows: 5, unique: 4, lookups: 4, most: 11 },
+      rows: 5,
+      unique: 4,
+      lookups: 4,
+      most: 11,
     })
   })
 
@@ -69,7 +75,12 @@ describe('counting the rows of a file', () => {
         ['a', 1],
       ]),
     ).toMatchObject({
-      ...{ rows: 3, invalid: 1, skipped: 1, unique: 1, lookups: 1, most: 1 },
+      rows: 3,
+      invalid: 1,
+      skipped: 1,
+      unique: 1,
+      lookups: 1,
+      most: 1,
     })
   })
 
@@ -84,7 +95,10 @@ describe('counting the rows of a file', () => {
         { stored: ['a'] },
       ),
     ).toMatchObject({
-      ...{ unique: 2, inStore: 1, lookups: 1, most: 2 },
+      unique: 2,
+      inStore: 1,
+      lookups: 1,
+      most: 2,
     })
   })
 
@@ -99,7 +113,10 @@ describe('counting the rows of a file', () => {
         { own: { 0: answer('found') } },
       ),
     ).toMatchObject({
-      ...{ unique: 2, answered: 1, lookups: 1, most: 2 },
+      unique: 2,
+      answered: 1,
+      lookups: 1,
+      most: 2,
     })
   })
 
@@ -114,7 +131,9 @@ describe('counting the rows of a file', () => {
         { own: { 0: answer('invalid') } },
       ),
     ).toMatchObject({
-      ...{ answered: 1, lookups: 1, most: 1 },
+      answered: 1,
+      lookups: 1,
+      most: 1,
     })
   })
 })

@@ -8,21 +8,29 @@ import {
 } from '../../../src/runs/plan/quote.js'
 
 const counted: RowCounts = {
-  ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0, known: 0, suppressed: 0 },
-  ...{
-    units: 0,
-    lookups: 90,
-    most: 270,
-    affordable: 120,
-    emailOnly: 0,
-    stored: 0,
-    leftOut: [],
-    invalidReasons: [{ reason: '"Site" is empty', rows: 5 }],
-  },
+  rows: 120,
+  unique: 100,
+  inStore: 10,
+  answered: 0,
+  invalid: 5,
+  skipped: 0,
+  known: 0,
+  suppressed: 0,
+  units: 0,
+  lookups: 90,
+  most: 270,
+  affordable: 120,
+  emailOnly: 0,
+  stored: 0,
+  leftOut: [],
+  invalidReasons: [{ reason: '"Site" is empty', rows: 5 }],
 }
 const spendable: RunFunds = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
 const facts: QuoteInput = {
-  ...{ counted, spendable, windows: [], defaultShare: 0.5 },
+  counted,
+  spendable,
+  windows: [],
+  defaultShare: 0.5,
   results: { credits: 0, answers: 0 },
 }
 
@@ -32,8 +40,16 @@ const with_ = (change: Partial<RunFunds>) => quote({ spendable: { ...spendable, 
 describe('a quote', () => {
   it('has the fields of the contract in their order', () => {
     expect(Object.keys(quote()).slice(0, 10)).toEqual([
-      ...['rows', 'unique', 'in_store', 'invalid', 'credits', 'balance', 'weekly_allowance', 'quotas'],
-      ...['seconds', 'rows_affordable'],
+      'rows',
+      'unique',
+      'in_store',
+      'invalid',
+      'credits',
+      'balance',
+      'weekly_allowance',
+      'quotas',
+      'seconds',
+      'rows_affordable',
     ])
     expect(quote()).toMatchObject({ rows: 120, unique: 100, in_store: 10, invalid: 5, rows_affordable: 120 })
     expect(quote().invalid_reasons).toEqual([{ reason: '"Site" is empty', rows: 5 }])
@@ -54,7 +70,9 @@ describe('a quote', () => {
     expect([some.credits.expected, some.expected_range]).toEqual([90, [60, 120]])
     expect(some.basis).toEqual({ kind: 'default', share: 0.5, answers: 25 })
     expect(quote({ results: { credits: 0, answers: 50 } })).toMatchObject({
-      ...{ credits: { expected: 0 }, expected_range: null, basis: { kind: 'own', answers: 50 } },
+      credits: { expected: 0 },
+      expected_range: null,
+      basis: { kind: 'own', answers: 50 },
     })
   })
 

@@ -102,7 +102,9 @@ describe('serve --delivery-shape flat', () => {
     expect(receiver.arrivals.every(({ verified }) => verified)).toBe(true)
     const bodies = receiver.arrivals.map(({ body }) => JSON.parse(body) as Record<string, unknown>)
     expect(bodies.find(({ event }) => event === 'lead_search.record')).toMatchObject({
-      ...{ first_name: 'Ann', custom: { a: 1 }, ordinal: 1 },
+      first_name: 'Ann',
+      custom: { a: 1 },
+      ordinal: 1,
       linkedin_profile_url: 'https://www.network.example/in/ann-0',
       company: { domain: 'company-0.example' },
     })

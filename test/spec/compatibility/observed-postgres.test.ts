@@ -34,7 +34,7 @@ it('DELETE /searches/{id} of jobs that another process runs and delivers leaves 
   }
   const { source, clock } = bench
   const targets = () => ({ allow: [], loopback: false })
-  const worker = createWorker({ ...{ store: other, source, clock, ids: randomIds }, sender, targets })
+  const worker = createWorker({ store: other, source, clock, ids: randomIds, sender, targets })
   const statuses: Promise<number>[] = []
   let asked = 0
   bench.source.before = () => {
@@ -51,7 +51,9 @@ it('DELETE /searches/{id} of jobs that another process runs and delivers leaves 
   expect([held, credits + spent]).toEqual([0, 20_000])
   expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
   expect(await bench.store.read((tx) => countDeliveries(tx, bench.workspaceId))).toEqual({
-    ...{ pending: 0, delivered: 0, failed: 0 },
+    pending: 0,
+    delivered: 0,
+    failed: 0,
   })
   for (const id of ids) expect(await bench.store.read((tx) => countRecords(tx, id))).toBe(0)
   await worker.stop()

@@ -81,7 +81,10 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     const none = { name: null, domain: null, network_url: null, country_code: null, account_id: null }
     const account_id = expect.any(String)
     expect(first.body).toMatchObject({
-      ...{ id, name: 'Mine', status: 'completed', pagination: { per_page: 2, has_more: true } },
+      id,
+      name: 'Mine',
+      status: 'completed',
+      pagination: { per_page: 2, has_more: true },
       companies: [
         { ...none, ordinal: 1, domain: 'known.example', account_id },
         { ...none, ordinal: 2, name: 'Nobody', country_code: 'FR' },
@@ -91,7 +94,8 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     const { next_cursor: cursor } = (first.body as { pagination: { next_cursor: string } }).pagination
     for (const place of [{ cursor }, { page: 2 }])
       expect((await call('lists.get', { id, per_page: 2, ...place })).body).toMatchObject({
-        ...{ ...last, pagination: { total_count: 3, has_more: false } },
+        ...last,
+        pagination: { total_count: 3, has_more: false },
       })
     const other = at.idOf(await call('lists.create', { name: 'Other', companies }))
     expect((await call('lists.get', { id: other, cursor })).status).toBe(400)
@@ -106,10 +110,12 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
       expect((await call('lists.get', { id })).body).toMatchObject({ name: 'Later', status: 'completed' })
     }
     expect(await call('lists.create', { name: 'Later' })).toMatchObject({
-      ...{ status: 400, body: { error: 'Missing required keys: companies' } },
+      status: 400,
+      body: { error: 'Missing required keys: companies' },
     })
     expect(await call('lists.create', { name: 'Later', kind: 'lead' })).toMatchObject({
-      ...{ status: 422, body: { error: 'kind must be one of: account' } },
+      status: 422,
+      body: { error: 'kind must be one of: account' },
     })
   })
 
@@ -168,7 +174,9 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     const fields = { webhook_url, min_headcount_growth_percentage: 10, limit: 5 }
     const beside = await call('intents.growth', fields, 'key')
     expect(await call('intents.growth', { account: fields }, 'key')).toMatchObject({
-      ...{ status: 202, body: beside.body, headers: { 'idempotent-replayed': 'true' } },
+      status: 202,
+      body: beside.body,
+      headers: { 'idempotent-replayed': 'true' },
     })
     const { webhook_url: _, ...others } = fields
     expect((await call('intents.growth', { webhook_url, account: others })).status).toBe(202)
@@ -315,7 +323,8 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     [
       'accounts.extract',
       {
-        ...{ name: 'Known', webhook_url },
+        name: 'Known',
+        webhook_url,
         search_url: 'https://www.network.example/sales/search/company?query=(keywords:known)',
       },
     ],
@@ -395,7 +404,9 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     expect(ended).toBeUndefined()
     expect(await bench.balance()).toBe(700)
     expect(await bench.store.read((tx) => readBalances(tx, bench.workspaceId))).toMatchObject({
-      ...{ credits: 700, held: 0, spent: 300 },
+      credits: 700,
+      held: 0,
+      spent: 300,
     })
     expect((await bench.admin.verify()).problems).toEqual([])
   })
@@ -403,7 +414,10 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
   it('DELETE /searches/{id} deletes neither a list nor an enrichment', async () => {
     const list = await call('lists.create', { name: 'Kept', companies: [{ domain: 'known.example' }] })
     const contact = await call('contacts.enrich', {
-      ...{ firstname: 'Ada', lastname: 'Byron', domain: 'known.example', enrichment_type: ['email'] },
+      firstname: 'Ada',
+      lastname: 'Byron',
+      domain: 'known.example',
+      enrichment_type: ['email'],
     })
     const { enrichment_id } = contact.body as { enrichment_id: string }
     for (const id of [unknownId, 'x', at.idOf(list), enrichment_id])

@@ -88,7 +88,8 @@ describe('replies that differ from the documented ones', () => {
       await server.run(['accounts', 'enrich', '--domain', 'acme.example', '--verbose']),
     ]
     expect([quiet.code, verbose.code, quiet.json]).toEqual([
-      ...[0, 0],
+      0,
+      0,
       { name: 'Acme', headcount: 'about 50', technologies: 'react' },
     ])
     expect(quiet.stderr).not.toContain('differs')

@@ -77,7 +77,8 @@ export async function openPlentiful(open: () => Promise<Subject>): Promise<Plent
   await bench.admin.setPlan('Scale')
   Object.assign(bench.source, { matches: 3, openJobs: 2, people: 4 })
   return {
-    ...{ bench, close },
+    bench,
+    close,
     ask: async (id, input, idempotencyKey) => {
       bench.clock.advance(60_000)
       return await call(subject, id, input, idempotencyKey)

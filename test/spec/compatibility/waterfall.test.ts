@@ -47,15 +47,14 @@ describe.each(targets)('a waterfall: %s', (_, open) => {
     expect(bulk).toMatchObject({ status: 202, body: { status: 'queued', contacts: [{}, {}] } })
     const sync = await call(subject, 'contacts.enrich_sync', { ...contact, ...types })
     expect(sync).toMatchObject({
-      ...{
-        status: 200,
-        body: { status: 'finished', email: null, phone: [], phones: [], phone_status: null },
-      },
+      status: 200,
+      body: { status: 'finished', email: null, phone: [], phones: [], phone_status: null },
     })
     await work(subject.bench)
     const { enrichment_id } = single.body as { enrichment_id: string }
     expect(await call(subject, 'contacts.get', { id: enrichment_id })).toMatchObject({
-      ...{ status: 200, body: { status: 'finished', phone: [], message: 'No data found' } },
+      status: 200,
+      body: { status: 'finished', phone: [], message: 'No data found' },
     })
   })
 })
@@ -146,7 +145,8 @@ describe('the synchronous waterfall of a server', () => {
           await here.json('config', 'set', 'base_url', `${origin}/api/v2`)
           await here.json('config', 'set', 'sync_base_url', `${origin}/v2`)
         },
-        ...['--upstream', `${origin}/api/v2`],
+        '--upstream',
+        `${origin}/api/v2`,
       ),
     )
     const { status } = await post(`${proxy.baseUrl}/contacts/sync_single_enrich`, proxy.key)

@@ -35,15 +35,18 @@ const jane: SubjectMatcher = {
 let state: Driver
 
 const newRun = (id: string): NewRun => ({
-  ...{
-    id,
-    identityKey: id,
-    operation: 'leads.enrich',
-    target: 'local',
-    profile: 'default',
-    file: `/${id}.csv`,
-  },
-  ...{ workspace: 'ours', fileHash: id, request: '{}', output: null, total: 9, startedAt: now },
+  id,
+  identityKey: id,
+  operation: 'leads.enrich',
+  target: 'local',
+  profile: 'default',
+  file: `/${id}.csv`,
+  workspace: 'ours',
+  fileHash: id,
+  request: '{}',
+  output: null,
+  total: 9,
+  startedAt: now,
 })
 const started = (id: string, more: Partial<NewRun> = {}): Promise<Run> =>
   runsOver(state).add({ ...newRun(id), ...more })
@@ -111,7 +114,8 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     await kept(first, 4, 'person:bo', found({ name: 'jane' }))
     await kept(second, 0, 'person:bo', found({ name: 'jane' }), toPlace(first.number, 4))
     expect(await forget()).toEqual({
-      ...{ events: 0, answers: 2 },
+      events: 0,
+      answers: 2,
       files: ['/a.csv', '/b.csv', '/b.out.csv', '/b.rejects.csv'],
       otherFiles: [],
     })

@@ -72,7 +72,8 @@ export async function openDashboard(
     ports: {
       admin: rememberSums(admin),
       ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }),
-      ...{ apiUrl, source },
+      apiUrl,
+      source,
       catalogue: async () => {
         const catalogue = await context.catalogue()
         const suppressor = await suppressorFor(await openWorkspaceOwner(context))

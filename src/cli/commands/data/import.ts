@@ -102,7 +102,11 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   const isSheet = copy === undefined ? undefined : true
   const pins = map && parsePins(map)
   const settings: ImportOptions = withoutUndefined({
-    ...{ map: pins, format: from, encoding, isSheet, skipLines },
+    map: pins,
+    format: from,
+    encoding,
+    isSheet,
+    skipLines,
     header: options.header === false ? false : undefined,
   })
   const open = await openInput(context, file, copy)
@@ -144,7 +148,8 @@ async function takeFile(
   const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
   const suppressor = await suppressorFor(await openWorkspaceOwner(context))
   const options: ImportOptions = {
-    ...{ ...settings, onProgress },
+    ...settings,
+    onProgress,
     ...(suppressor && {
       withoutSuppressed: async (results) =>
         ((await suppressor.records({ results })) as { readonly results: readonly unknown[] }).results,
@@ -306,8 +311,17 @@ function describeImport(kind: string, { report }: ImportResult) {
   } = report
   return {
     body: {
-      ...{ kind, added, updated, companies_added: companies, suppressed },
-      ...{ rejected, rejected_total: rejectedTotal, not_understood: leftOut, mapping, samples, ignored },
+      kind,
+      added,
+      updated,
+      companies_added: companies,
+      suppressed,
+      rejected,
+      rejected_total: rejectedTotal,
+      not_understood: leftOut,
+      mapping,
+      samples,
+      ignored,
     },
     layout: formatCounts([
       `${countRecords(kind, added)} added`,
@@ -334,9 +348,20 @@ function describePreview(kind: string, { report, reasons }: ImportResult) {
   ])
   return {
     body: {
-      ...{ kind, dry_run: true, added, changed, unchanged, companies_added: companies, suppressed },
-      ...{ invalid: rejectedTotal, invalid_reasons: reasons, not_understood: report.leftOut },
-      ...{ rejected, mapping, samples, ignored },
+      kind,
+      dry_run: true,
+      added,
+      changed,
+      unchanged,
+      companies_added: companies,
+      suppressed,
+      invalid: rejectedTotal,
+      invalid_reasons: reasons,
+      not_understood: report.leftOut,
+      rejected,
+      mapping,
+      samples,
+      ignored,
     },
     layout: `${counts}Nothing was imported.\n`,
   }

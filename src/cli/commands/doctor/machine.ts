@@ -305,8 +305,13 @@ const timeoutMs = 5_000
 async function fetchOnce({ streams, clock, onClose }: Context, base: URL): Promise<ServerAnswer> {
   const { createConnection, proxyOf } = await import('../../../client/connection.js')
   const connection = createConnection({
-    ...{ base, proxy: proxyOf(base, streams.env), ca: undefined },
-    ...{ connectMs: timeoutMs, answerMs: timeoutMs, bodyBytes: 65_536, connections: 1 },
+    base,
+    proxy: proxyOf(base, streams.env),
+    ca: undefined,
+    connectMs: timeoutMs,
+    answerMs: timeoutMs,
+    bodyBytes: 65_536,
+    connections: 1,
     now: () => clock.now(),
   })
   onClose(() => connection.close())

@@ -135,7 +135,13 @@ function readFault(words: readonly string[], place: string, seed: number | undef
 }
 
 const toFaultView = ({ id, place, member, rules, seed, matched, fired, createdAt }: ListedFault) => ({
-  ...{ id, where: place, member, fault: toWords(rules), seed, matched, fired },
+  id,
+  where: place,
+  member,
+  fault: toWords(rules),
+  seed,
+  matched,
+  fired,
   created_at: isoTime(createdAt),
   ends_at: isoTime(rules.for === undefined ? null : createdAt + rules.for),
 })

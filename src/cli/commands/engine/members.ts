@@ -20,8 +20,13 @@ export const membersCommand: CommandFactory = ({ group }) =>
   ])
 
 const memberColumns = [
-  ...['id', 'email', 'weekly_limit', 'spent_this_week', 'spent_at_servers'],
-  ...['consent_personal_email', 'created_at'],
+  'id',
+  'email',
+  'weekly_limit',
+  'spent_this_week',
+  'spent_at_servers',
+  'consent_personal_email',
+  'created_at',
 ]
 const consented = 'the member has consented to look up personal email addresses'
 

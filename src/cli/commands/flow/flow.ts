@@ -138,7 +138,8 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
   const budget = {
-    ...{ ...flow.budget, per_day: flow.budget.per_day ?? perDay },
+    ...flow.budget,
+    per_day: flow.budget.per_day ?? perDay,
     ...(Number.isFinite(credits) ? { credits } : {}),
   }
   const listed = await readListed(context, flow)
@@ -150,7 +151,10 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
   }
   const request: FlowRequest = {
-    ...{ flow: { ...flow, budget }, path, until: untilOf(flow, given.until), rows: given.rows },
+    flow: { ...flow, budget },
+    path,
+    until: untilOf(flow, given.until),
+    rows: given.rows,
     look: isLook
       ? { format: rowFormat(context), path: output && resolve(context.streams.cwd, output) }
       : undefined,
@@ -158,7 +162,9 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     concurrency: given.concurrency ?? concurrency,
-    ...{ distribute, database: own.database, place: own.place },
+    distribute,
+    database: own.database,
+    place: own.place,
     targetOptions: targetOptionsOf(context.globals),
   }
   const progress = await startProgress(
@@ -208,8 +214,11 @@ function logReport({ log }: Context, { run, steps, written, stopped }: FlowRepor
   log?.spend(sum)
   if (stopped)
     log?.write('error', {
-      ...{ error: stopped.reason, code: 'stopped', status: null },
-      ...{ exit_code: stopped.exit_code, hint: stopped.hint },
+      error: stopped.reason,
+      code: 'stopped',
+      status: null,
+      exit_code: stopped.exit_code,
+      hint: stopped.hint,
     })
 }
 
@@ -262,7 +271,7 @@ async function showReport(
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */
-export async function openFlow(
+async function openFlow(
   context: Context,
   file: string,
 ): Promise<{ readonly path: string; readonly flow: Flow }> {

@@ -96,7 +96,11 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
   const header = ['step', 'in', 'found', 'out', 'credits']
   const names = stepNames(steps)
   const rows = steps.map(({ in: came, found, out, credits }, at) => ({
-    ...{ step: names[at], in: came, found, out, credits },
+    step: names[at],
+    in: came,
+    found,
+    out,
+    credits,
   }))
   const first = steps[0]?.in ?? 0
   const funnel = [
@@ -153,9 +157,11 @@ export async function makeFlowQuote(
   const sum = (of: keyof Range) => steps.reduce((all, { credits }) => all + credits[of], 0)
   const times = steps.map(({ seconds }) => seconds)
   return {
-    ...{ flow: flow.name, steps },
+    flow: flow.name,
+    steps,
     credits: { min: sum('min'), expected: sum('expected'), max: sum('max') },
-    ...{ budget: flow.budget.credits ?? null, balance },
+    budget: flow.budget.credits ?? null,
+    balance,
     seconds: times.includes(null) ? null : Math.max(0, ...times.map(Number)),
     ...withoutUndefined({ source: await context.source() }),
   }

@@ -68,7 +68,9 @@ async function showLedger(
   const total = totalSpent(spent)
   await print(context, by ? sumSpent(spent, by) : spent, {
     columns: [
-      ...[...names, 'calls', 'credits'],
+      ...names,
+      'calls',
+      'credits',
       ...(ofProviders ? ['cost'] : []),
       ...(total.doubted > 0 ? ['doubted'] : []),
       ...(by ? [] : ['member']),
@@ -131,7 +133,9 @@ async function compareWithTarget(context: Context, place: RunsLocation, days: Da
   return {
     ...who,
     ...range,
-    ...{ ledger, target_says: consumed, elsewhere: Math.max(0, consumed - ledger) },
+    ledger,
+    target_says: consumed,
+    elsewhere: Math.max(0, consumed - ledger),
     // Credits held here for rows whose outcome is unknown.
     open: await spending.open(who),
     ok: ledger <= consumed,

@@ -42,7 +42,7 @@ const describeUnknown = ({ windows }: Limits): string =>
 type ShownLimits = Limits & { readonly source?: AnswerSource | null }
 
 /** `prospect limits` for a person: the money, then the quotas, then the rate limits in use, or all of them. */
-export function formatLimits(body: unknown, look: Look, isWhole = false): string {
+function formatLimits(body: unknown, look: Look, isWhole = false): string {
   const { source, ...limits } = body as ShownLimits
   const from = { 'Answers from': source?.text ?? '' }
   const windows = limits.windows.filter(({ used }) => isWhole || used > 0)

@@ -134,14 +134,13 @@ async function match(
   context.log?.write('result', counts)
   if (given.summaryJson !== undefined) {
     const summary = {
-      ...{
-        status: 'finished',
-        exit_code: exit,
-        ...counts,
-        with: listed,
-        files: { input: file === '-' ? file : table.path, output },
-      },
-      ...{ started_at: new Date(startedAt).toISOString(), seconds },
+      status: 'finished',
+      exit_code: exit,
+      ...counts,
+      with: listed,
+      files: { input: file === '-' ? file : table.path, output },
+      started_at: new Date(startedAt).toISOString(),
+      seconds,
     }
     const sink = await openFile(context, resolve(context.streams.cwd, given.summaryJson), '--summary-json')
     await sink.write(`${toPrintableJson(summary, 2)}\n`)
@@ -211,7 +210,13 @@ function createMatchLayout(header: readonly string[], take: readonly string[]): 
 
 function createTally() {
   const tally = {
-    ...{ rows: 0, yes: 0, maybe: 0, no: 0, suppressed: 0, ragged: 0, firstRagged: 0 },
+    rows: 0,
+    yes: 0,
+    maybe: 0,
+    no: 0,
+    suppressed: 0,
+    ragged: 0,
+    firstRagged: 0,
     by: {} as Record<string, number>,
     maybeBy: {} as Record<string, number>,
     add(row: CsvRow, found: RowMatch | undefined) {
@@ -238,7 +243,9 @@ function describeTally(tally: ReturnType<typeof createTally>, seconds: number): 
       .map(([key, count]) => `${formatNumber(count)} by ${words[key] ?? key}`)
       .join(', ')
   const counted = [
-    ...[`${formatNumber(yes)} yes`, `${formatNumber(maybe)} maybe`, `${formatNumber(no)} no`],
+    `${formatNumber(yes)} yes`,
+    `${formatNumber(maybe)} maybe`,
+    `${formatNumber(no)} no`,
     ...(suppressed > 0 ? [`${formatNumber(suppressed)} suppressed`] : []),
   ].join(' · ')
   return [

@@ -63,7 +63,9 @@ async function serve(
     options.maxCredits ?? 0,
   )
   const served: McpOptions = {
-    ...{ version: await version(), session, tools: await chooseTools(options, !context.isLocal()) },
+    version: await version(),
+    session,
+    tools: await chooseTools(options, !context.isLocal()),
     documents: documentsFolder(),
     report: (error) => notifyBug(context, error),
   }
@@ -188,7 +190,10 @@ function createPort(
         },
       })
       const own: Streams = {
-        ...{ stdin: Readable.from([Buffer.from(stdin)]), stdout, env: streams.env, cwd: streams.cwd },
+        stdin: Readable.from([Buffer.from(stdin)]),
+        stdout,
+        env: streams.env,
+        cwd: streams.cwd,
         stderr: new Writable({ write: (_, __, done) => done() }),
         signals: signals as unknown as NodeJS.Process,
       }

@@ -52,7 +52,8 @@ const listCommand: CommandFactory = ({ command }) =>
       ]
       const { kindsOf } = await import('../../../providers/registry.js')
       const rows = providers.map((provider) => ({
-        ...{ name: provider.name, kinds: kindsOf(provider) as readonly string[] },
+        name: provider.name,
+        kinds: kindsOf(provider) as readonly string[],
         state: stateOf(context, provider, workspaceId),
         base_url: (provider.definition as { readonly base_url: string }).base_url as string | null,
         orders: orders
@@ -63,7 +64,11 @@ const listCommand: CommandFactory = ({ command }) =>
           ),
       }))
       const free = (name: string, kinds: readonly string[], state: string) => ({
-        ...{ name, kinds, state, base_url: null, orders: [] },
+        name,
+        kinds,
+        state,
+        base_url: null,
+        orders: [],
       })
       return [
         free('catalogue', ['email', 'personal_email', 'phone', 'person', 'company'], 'built in, first'),
@@ -231,8 +236,11 @@ const testCommand: CommandFactory = ({ command }) =>
         (await (
           await context.catalogue()
         ).person({
-          ...{ url: subject.network_url, firstName: subject.first_name, lastName: subject.last_name },
-          ...{ domain: subject.domain, companyName: subject.company_name },
+          url: subject.network_url,
+          firstName: subject.first_name,
+          lastName: subject.last_name,
+          domain: subject.domain,
+          companyName: subject.company_name,
         }))
       if ((await suppressor?.areAbout([{ ...known, ...subject }]))?.[0])
         throw new UsageError(
@@ -321,8 +329,16 @@ const statsCommand: CommandFactory = ({ command }) =>
             const answered = found + notFound
             const share = answered === 0 ? null : Math.round((found / answered) * 1_000) / 10
             return {
-              ...{ provider, kind, ...(options.by === undefined ? {} : { [options.by]: by }) },
-              ...{ asked, found, not_found: notFound, unknown, failed, hit_rate: share, cost: cost / micros },
+              provider,
+              kind,
+              ...(options.by === undefined ? {} : { [options.by]: by }),
+              asked,
+              found,
+              not_found: notFound,
+              unknown,
+              failed,
+              hit_rate: share,
+              cost: cost / micros,
               cost_per_result: found === 0 ? null : costFound / found / micros,
               cost_per_miss: notFound === 0 ? null : (cost - costFound) / notFound / micros,
               at_risk: atRisk / micros,

@@ -78,7 +78,10 @@ const exportCommand: CommandFactory = ({ command }) =>
       const run = await findRun(records, invocation)
       const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
       return exportAnswers(context, {
-        ...{ ...command, ...place, run, records },
+        ...command,
+        ...place,
+        run,
+        records,
         place: runPlaceOption(outer, place),
       })
     })
@@ -176,7 +179,10 @@ async function countLookups(run: Run, { runs }: RunRecords) {
   const { identity } = operations().find(({ id }) => id === run.operation)?.batch ?? {}
   const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
   return {
-    ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
+    total: of(),
+    found: of('found'),
+    not_found: of('not_found'),
+    failed: of('failed'),
     invalid: invalidRowsOf(run),
     // null where the operation finds no email addresses.
     valid_emails: findsEmails ? await runs.countValidEmails(run) : null,

@@ -17,7 +17,7 @@ export async function createDocument(serverUrl?: string): Promise<object> {
   return openapi({ version: await version(), ...(serverUrl === undefined ? {} : { serverUrl }) })
 }
 
-export interface AppOptions extends Pick<HandlerOptions, 'upstream' | 'ready'> {
+interface AppOptions extends Pick<HandlerOptions, 'upstream' | 'ready'> {
   /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined
   /** Parse large bodies; its own without them. */
@@ -34,7 +34,10 @@ export async function createApp(
   const { handler } = await import('../../../http/handler.js')
   const { createBodyReader } = await import('../../../http/request-body.js')
   return handler({
-    ...{ caller, upstream, ready, names: words },
+    caller,
+    upstream,
+    ready,
+    names: words,
     readBody: createBodyReader(threads),
     version: await version(),
     document: async () => {
@@ -85,7 +88,8 @@ async function openEngineBackend(context: Context, options: LocalBackendOptions)
   const set = faults ? await admin.applyFaults(faults) : await admin.faults()
   return {
     handler: await createApp(context, caller, {
-      ...{ baseUrl, words: names },
+      baseUrl,
+      words: names,
       ready: () => Promise.all([admin.clock(), admin.requireWritable()]),
     }),
     own: { context, caller, source: local.source },

@@ -130,7 +130,8 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
   const doubt = createDoubtRecorder(context)
   const guard = guardCaller({
     ...engine,
-    ...{ apiKey, sleep: context.sleep },
+    apiKey,
+    sleep: context.sleep,
     onDoubted: (operation, member) => doubt({ operation, member }),
   })
   const limit = createServerLimit({ ...engine, server: await targetName(context), onAccepted: work.hold })

@@ -133,7 +133,10 @@ async function openBackend(
   const faults =
     options.faults === undefined ? undefined : await readFaults(outer.streams, options.faults, seed)
   return openLocalBackend(outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }), {
-    ...{ names, worker, baseUrl, faults },
+    names,
+    worker,
+    baseUrl,
+    faults,
   })
 }
 
@@ -210,7 +213,8 @@ async function runWorker(
   const names = namesOf(outer.globals, {})
   const context = outer.withDatabase(database ?? outer.home.engine, {
     targets: targetsOf('worker', allowTarget, !isShared),
-    ...{ names, deliveryShape },
+    names,
+    deliveryShape,
   })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new Refusal('usage.worker_database', { engine: context.home.engine })
@@ -275,7 +279,8 @@ async function serveDashboard(
   const local = context.withGlobals({ local: true })
   const caller = await local.caller()
   const setup = {
-    ...{ isReadOnly, origin: () => listening?.origin ?? '' },
+    isReadOnly,
+    origin: () => listening?.origin ?? '',
     // Where prospect serve listens unless told otherwise.
     apiUrl: () => `http://127.0.0.1:${defaultPort}/api/v2`,
     source: () => local.source(),

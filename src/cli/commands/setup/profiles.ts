@@ -62,13 +62,15 @@ const addProfile: CommandFactory = ({ command }) =>
       checkNewName(context, name)
       const { plan, idempotency, publicUrl, syncBaseUrl } = options
       const change = {
-        ...{
-          base_url: context.globals.baseUrl,
-          timeout: context.globals.timeout,
-          max_wait: context.globals.maxWait,
-        },
-        ...{ network_name: context.globals.networkName, premium_name: context.globals.premiumName },
-        ...{ plan, idempotency, public_url: publicUrl, sync_base_url: syncBaseUrl },
+        base_url: context.globals.baseUrl,
+        timeout: context.globals.timeout,
+        max_wait: context.globals.maxWait,
+        network_name: context.globals.networkName,
+        premium_name: context.globals.premiumName,
+        plan,
+        idempotency,
+        public_url: publicUrl,
+        sync_base_url: syncBaseUrl,
       }
       const settings = Object.fromEntries(
         Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),

@@ -101,7 +101,11 @@ describe('data import', () => {
     expect([code, json]).toMatchObject([
       11,
       {
-        ...{ dry_run: true, added: 1, changed: 1, unchanged: 2, invalid: 2 },
+        dry_run: true,
+        added: 1,
+        changed: 1,
+        unchanged: 2,
+        invalid: 2,
         invalid_reasons: [{ reason: 'domain: no website domain in …', rows: 2 }],
         samples: { name: 'Acme', domain: 'acme.example' },
       },
@@ -236,7 +240,13 @@ describe('data sample', () => {
 
   it('prints the counts of created records', async () => {
     const { json: added, stderr } = await here.run([
-      ...['data', 'sample', '--companies', '60', '--people', '70', '--json'],
+      'data',
+      'sample',
+      '--companies',
+      '60',
+      '--people',
+      '70',
+      '--json',
     ])
     expect(stderr).toContain('Created the workspace Local on this machine')
     // It does not suggest itself.

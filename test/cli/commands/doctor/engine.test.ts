@@ -51,19 +51,27 @@ describe('doctor: clock', () => {
 })
 
 const event = {
-  ...{ id: 'e1', path: 'p', event: 'record', search: null, verified: true, headers: {}, body: '{}' },
+  id: 'e1',
+  path: 'p',
+  event: 'record',
+  search: null,
+  verified: true,
+  headers: {},
+  body: '{}',
 }
 const run: NewRun = {
-  ...{
-    id: 'run-1',
-    identityKey: 'k',
-    operation: 'accounts.enrich',
-    target: 'local',
-    workspace: 'ours',
-    file: '/in.csv',
-    fileHash: 'h',
-  },
-  ...{ profile: 'default', request: '{}', output: null, total: 9, startedAt: 1 },
+  id: 'run-1',
+  identityKey: 'k',
+  operation: 'accounts.enrich',
+  target: 'local',
+  workspace: 'ours',
+  file: '/in.csv',
+  fileHash: 'h',
+  profile: 'default',
+  request: '{}',
+  output: null,
+  total: 9,
+  startedAt: 1,
 }
 
 describe('doctor: workspace', () => {
@@ -179,10 +187,25 @@ const working = (jobs: readonly Partial<AsyncJob>[], deliveries: readonly Partia
   )
 
 const delivery = (workspaceId: string, at: number): Delivery => ({
-  ...{ id: `d${at}`, workspaceId, jobId: 'j1', seq: at + 1, event: 'stack_import.record' },
-  ...{ url: 'https://hooks.example/in/secret-path', first: 1, last: 1, part: null, parts: null },
-  ...{ state: 'pending', attempts: 0, dueAt: Date.now(), status: null, error: null },
-  ...{ createdAt: Date.now(), finishedAt: null, token: null, leaseUntil: 0 },
+  id: `d${at}`,
+  workspaceId,
+  jobId: 'j1',
+  seq: at + 1,
+  event: 'stack_import.record',
+  url: 'https://hooks.example/in/secret-path',
+  first: 1,
+  last: 1,
+  part: null,
+  parts: null,
+  state: 'pending',
+  attempts: 0,
+  dueAt: Date.now(),
+  status: null,
+  error: null,
+  createdAt: Date.now(),
+  finishedAt: null,
+  token: null,
+  leaseUntil: 0,
 })
 
 describe('doctor: jobs', () => {

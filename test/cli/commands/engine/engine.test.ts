@@ -196,8 +196,14 @@ describe('engine faults', () => {
     expect(refused.stderr).toContain('This is the fault f1 of the engine.')
     const [first, second] = (await engine('faults list')) as object[]
     expect(first).toMatchObject({
-      ...{ id: 'f1', where: 'accounts.enrich', member: 'me@localhost', seed: 0, matched: 2, fired: 1 },
-      ...{ fault: '--status 429 --retry-after 2 --nth 2', ends_at: null },
+      id: 'f1',
+      where: 'accounts.enrich',
+      member: 'me@localhost',
+      seed: 0,
+      matched: 2,
+      fired: 1,
+      fault: '--status 429 --retry-after 2 --nth 2',
+      ends_at: null,
     })
     expect(second).toMatchObject({ fault: '--late 90s --for 3600s', ends_at: expect.stringMatching(/^20/) })
     const { stdout } = await here.run(['engine', 'status', '--format', 'table'])

@@ -219,7 +219,11 @@ describe('events trigger', () => {
     })
     closeAfterTest(receiver)
     const { code, json } = await run(
-      ...['events', 'trigger', 'lead_search.completed', '--to', `http://127.0.0.1:${receiver.port}/hooks`],
+      'events',
+      'trigger',
+      'lead_search.completed',
+      '--to',
+      `http://127.0.0.1:${receiver.port}/hooks`,
     )
     const secret = await here.json<{ secret: string }>('engine', 'webhooks', 'secret')
     const [{ headers = {}, body = '' } = {}] = got

@@ -119,8 +119,15 @@ describe('ledger check', () => {
     expect([code, json]).toEqual([
       0,
       {
-        ...{ profile: 'default', target: there.server.baseUrl, start_date: today(), end_date: today() },
-        ...{ ledger: 1, target_says: 2, elsewhere: 1, open: 0, ok: true },
+        profile: 'default',
+        target: there.server.baseUrl,
+        start_date: today(),
+        end_date: today(),
+        ledger: 1,
+        target_says: 2,
+        elsewhere: 1,
+        open: 0,
+        ok: true,
       },
     ])
   })

@@ -36,12 +36,24 @@ describe('limits of the local engine', () => {
       },
     })
     expect(limits.windows).toContainEqual({
-      ...{ operation: null, group: 'accounts.technologies', live: null },
-      ...{ per: 'minute', limit: 100, used: 1, remaining: 99, resets_at: '2026-03-10T12:01:00.000Z' },
+      operation: null,
+      group: 'accounts.technologies',
+      live: null,
+      per: 'minute',
+      limit: 100,
+      used: 1,
+      remaining: 99,
+      resets_at: '2026-03-10T12:01:00.000Z',
     })
     expect(limits.windows).toContainEqual({
-      ...{ operation: 'leads.extract', group: null, live: null },
-      ...{ per: 'second', limit: 1, used: 0, remaining: 1, resets_at: null },
+      operation: 'leads.extract',
+      group: null,
+      live: null,
+      per: 'second',
+      limit: 1,
+      used: 0,
+      remaining: 1,
+      resets_at: null,
     })
   })
 
@@ -119,8 +131,14 @@ describe('limits of a server', () => {
       quotas: { daily_profile_scraping: { limit: 50, used: 10, remaining: 40, resets_at: null } },
     })
     expect(JSON.parse(ended.stdout).windows).toContainEqual({
-      ...{ operation: null, group: 'accounts.technologies', live: null },
-      ...{ per: 'minute', limit: 2, used: 0, remaining: 2, resets_at: null },
+      operation: null,
+      group: 'accounts.technologies',
+      live: null,
+      per: 'minute',
+      limit: 2,
+      used: 0,
+      remaining: 2,
+      resets_at: null,
     })
     expect(ended.stderr).toContain('Only the server knows its weekly limit')
   })

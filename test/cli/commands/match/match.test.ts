@@ -121,8 +121,16 @@ describe('prospect match', () => {
     )
     expect(first.code).toBe(0)
     expect(JSON.parse(read('counts.json'))).toMatchObject({
-      ...{ kind: 'companies', rows: 6, yes: 2, maybe: 2, no: 2, by: { domain: 1, name: 1 }, not_compared: 0 },
-      ...{ with: [{ name: 'crm.csv', rows: 4 }], exit_code: 0, files: { input: '-' } },
+      kind: 'companies',
+      rows: 6,
+      yes: 2,
+      maybe: 2,
+      no: 2,
+      by: { domain: 1, name: 1 },
+      not_compared: 0,
+      with: [{ name: 'crm.csv', rows: 4 }],
+      exit_code: 0,
+      files: { input: '-' },
     })
     const again = await match('out.xlsx', '--with', 'crm.csv')
     expect(again.stdout.split('\n').slice(0, 2)).toEqual([

@@ -41,7 +41,10 @@ describe('the ledger of a governed proxy', () => {
     const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 4)))
     const one = await proxy(server.baseUrl, server.key, true)
     const reply = await ask(one, '/intents/accounts/stack', {
-      ...{ stacks: ['react'], webhook_url: theirs.url, streaming, limit: 3 },
+      stacks: ['react'],
+      webhook_url: theirs.url,
+      streaming,
+      limit: 3,
     })
     expect(reply.status).toBe(202)
     await until(isDone(theirs))

@@ -116,7 +116,10 @@ describe('the setting public_url', () => {
         async (here) => {
           await here.run(['config', 'set', 'public_url', `http://127.0.0.1:${port}`])
         },
-        ...['--upstream', server.baseUrl, '--port', String(port)],
+        '--upstream',
+        server.baseUrl,
+        '--port',
+        String(port),
       ),
     )
     expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)

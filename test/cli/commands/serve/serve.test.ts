@@ -65,8 +65,13 @@ describe('serve', () => {
         .map((text) => JSON.parse(text))
       expect(first).toEqual({
         time: expect.stringMatching(/^\d{4}-/),
-        ...{ method: 'POST', path: '/api/v2/accounts/single_enrich', status: 200, ms: expect.any(Number) },
-        ...{ credits: 1, key: key.slice(0, 7), request_id: 'my-id' },
+        method: 'POST',
+        path: '/api/v2/accounts/single_enrich',
+        status: 200,
+        ms: expect.any(Number),
+        credits: 1,
+        key: key.slice(0, 7),
+        request_id: 'my-id',
       })
       expect(second).toMatchObject({ path: '/api/v2/credits?email', status: 401, credits: 0, key: '(other)' })
       for (const secret of [key, 'private.example', 'another-service', 'acme-robotics'])

@@ -75,7 +75,13 @@ describe('a governed proxy', () => {
     const { bench, server } = await engine()
     const { baseUrl, machine } = await proxy(server.baseUrl, bench.key)
     const { key } = await machine.json<{ key: string }>(
-      ...['engine', 'keys', 'create', '--member', 'me@localhost', '--scope', 'credits'],
+      'engine',
+      'keys',
+      'create',
+      '--member',
+      'me@localhost',
+      '--scope',
+      'credits',
     )
     expect((await ask(baseUrl, '/credits', undefined, { 'x-api-key': key })).status).toBe(200)
     const refused = await enrich(baseUrl, 'known.example', { 'x-api-key': key })
@@ -113,7 +119,10 @@ describe('a governed proxy', () => {
     const { baseUrl } = await proxy(server.baseUrl, bench.key)
     const { text } = await ask(new URL(baseUrl).origin, '/health', undefined, {})
     expect(JSON.parse(text)).toMatchObject({
-      ...{ status: 'ok', target: 'governed', upstream: server.origin, idempotency: 'Idempotency-Key' },
+      status: 'ok',
+      target: 'governed',
+      upstream: server.origin,
+      idempotency: 'Idempotency-Key',
     })
   })
 

@@ -55,7 +55,9 @@ it('reports the same trouble of accepted work once until another comes', () => {
   const report = reportTrouble({ notify: (text: string) => void notices.push(text) } as never)
   for (const text of ['disk full', 'disk full', 'database away', 'disk full']) report(new Error(text))
   expect(notices.map((text) => text.replace('Queued jobs are paused: ', ''))).toEqual([
-    ...['disk full', 'database away', 'disk full'],
+    'disk full',
+    'database away',
+    'disk full',
   ])
 })
 
@@ -65,7 +67,8 @@ describe('worker --upstream', () => {
     closeAfterTest({ close: schema.drop })
     const there = closeAfterTest(await servingMachine((one) => filled(one, 0, 30)))
     const env = {
-      ...{ PROSPECT_DATABASE_URL: schema.url, PROSPECT_BASE_URL: there.baseUrl },
+      PROSPECT_DATABASE_URL: schema.url,
+      PROSPECT_BASE_URL: there.baseUrl,
       PROSPECT_API_KEY: there.key,
     }
     const domains = Array.from({ length: 31 }, (_, at) => `robots-${at}.example`)

@@ -10,17 +10,24 @@ describe('config', () => {
     const { sources, ...settings } = await here.json<Record<string, unknown>>('config', 'list')
     expect(sources).toMatchObject({ profile: 'default', timeout: 'default' })
     expect(settings).toEqual({
-      ...{
-        profile: 'default',
-        target: null,
-        base_url: null,
-        sync_base_url: null,
-        timeout: null,
-        max_wait: null,
-      },
-      ...{ plan: null, idempotency: null, network_name: null, premium_name: null, public_url: null },
-      ...{ max_age: null, max_credits: null, max_credits_per_day: null, format: null, concurrency: null },
-      ...{ pager: null, confirm_above: null },
+      profile: 'default',
+      target: null,
+      base_url: null,
+      sync_base_url: null,
+      timeout: null,
+      max_wait: null,
+      plan: null,
+      idempotency: null,
+      network_name: null,
+      premium_name: null,
+      public_url: null,
+      max_age: null,
+      max_credits: null,
+      max_credits_per_day: null,
+      format: null,
+      concurrency: null,
+      pager: null,
+      confirm_above: null,
     })
   })
 

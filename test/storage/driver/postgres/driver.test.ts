@@ -60,12 +60,21 @@ describe('statement parameters', () => {
         `SELECT CAST(? AS BIGINT) AS whole, CAST(? AS TEXT) AS "text?", CAST(? AS TEXT) AS nothing,
           2 > 1 AS yes, 1 > 2 AS no, count(*) AS counted, sum(n) AS total, '?' AS quoted
          FROM (SELECT CAST(? AS BIGINT) AS n) AS one`,
-        ...[Number.MAX_SAFE_INTEGER, "a'b ☃ 😀", null, 7],
+        Number.MAX_SAFE_INTEGER,
+        "a'b ☃ 😀",
+        null,
+        7,
       ),
     )
     expect(row).toEqual({
-      ...{ whole: Number.MAX_SAFE_INTEGER, 'text?': "a'b ☃ 😀", nothing: null },
-      ...{ yes: 1, no: 0, counted: 1, total: 7, quoted: '?' },
+      whole: Number.MAX_SAFE_INTEGER,
+      'text?': "a'b ☃ 😀",
+      nothing: null,
+      yes: 1,
+      no: 0,
+      counted: 1,
+      total: 7,
+      quoted: '?',
     })
   })
 
@@ -114,7 +123,11 @@ describe('transactions in one group commit', () => {
       }, 'w')
     const all = await Promise.allSettled([post(1), post(2), post(1), refused(), post(3)])
     expect(all.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))).toEqual([
-      ...['done', 'done', 'already_there', 'no', 'done'],
+      'done',
+      'done',
+      'already_there',
+      'no',
+      'done',
     ])
     expect(await ids()).toEqual([1, 2, 3])
   })
@@ -311,8 +324,11 @@ describe('a commit that fails', () => {
     const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
     const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
     const track = new PostgresSession({
-      ...{ pool, prepare: createStatementCache(), begin: () => ({ sql: 'BEGIN' }) },
-      ...{ sleep: async () => {}, chance: () => 0 },
+      pool,
+      prepare: createStatementCache(),
+      begin: () => ({ sql: 'BEGIN' }),
+      sleep: async () => {},
+      chance: () => 0,
     })
     await track.begin()
     await track.connection.run(sql)
