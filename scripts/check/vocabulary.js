@@ -6,6 +6,12 @@ import { root } from '../run.js'
 const replaced = {
   api: ['Counting', 'honoursKeys', 'meantBy', 'networkUrl', 'parsedUrl', 'saved-searches', 'termsAt'],
   batch: [
+    'knownBy',
+    'leavesOpen',
+    'isPassing',
+    'isTold',
+    'lossPasses',
+    'strangerTo',
     'AnswerRow',
     'Begun',
     'Ending',
@@ -492,6 +498,9 @@ const replaced = {
   test: [],
 }
 
+/** Limits are called `max` and `min`. */
+const superlative = /^(?:most(?!Credits\b)|longest|shortest)[A-Z]/
+
 /** Comments and the text of strings: the glossary is about names. */
 const prose = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g
 
@@ -506,9 +515,10 @@ export function vocabularyProblems() {
         .replace(prose, '')
         .match(/[\w$-]+/g),
     )
-    return [...words]
-      .filter((word) => word === name || used.has(word))
-      .map((word) => `${path}: ${word} was replaced; see the glossary in docs/architecture.md`)
+    const superlatives = [...used].filter((word) => superlative.test(word))
+    return [...[...words].filter((word) => word === name || used.has(word)), ...superlatives].map(
+      (word) => `${path}: ${word} was replaced; see the glossary in docs/architecture.md`,
+    )
   })
   // Columns and cells of other tools may spell it with a capital.
   const email = [

@@ -285,7 +285,7 @@ const unknownHere: readonly number[] = [404, 405, 501]
 const isConflict = ({ status }: Reply): boolean => status === 409
 
 /** Pauses between polls in milliseconds, each longer than the last. Work in this process is polled more often. */
-const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } as const
+const pause = { first: 250, factor: 1.5, maxMs: 15_000, maxHereMs: 1_000 } as const
 
 /** After this many failed polls in a row, a server is given up. */
 const maxFailures = 20
@@ -310,9 +310,9 @@ async function resultsOf(
   const { caller, callOptions = {}, time } = batch
   const ask = (id: string) => caller.call(bulkRequests.reader, { id }, callOptions).catch(lostCall)
   const mayAskApart = accepted.parts.every((part) => part !== null)
-  const longest = bulkRequests.work ? pause.longestHere : pause.longest
+  const maxMs = bulkRequests.work ? pause.maxHereMs : pause.maxMs
   let [failures, unknown, forgotten] = [0, 0, 0]
-  for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
+  for (let ms: number = pause.first; ; ms = Math.min(maxMs, ms * pause.factor)) {
     await bulkRequests.work?.(accepted.id, stopReason.signal)
     const isApart = mayAskApart && unknown >= maxUnknown
     const { reply, lacks } = isApart

@@ -25,7 +25,7 @@ const proxied = some(5_000, 500)
 const attackers = 16
 const members = 20
 /** The largest body takes 32 MiB, the thread that parses it some times more. */
-const mostMemoryMb = 1_200
+const maxMemoryMb = 1_200
 
 /** A request that is sent as it is. */
 interface Hostile {
@@ -306,7 +306,7 @@ it.runIf(process.platform === 'linux').each(kinds)(
           `memory ${before} MB before, at most ${peak} MB, ${after} MB afterwards`,
       })
       expect([areAlive, problems, wrong, undocumented]).toEqual([true, [], [], []])
-      expect(peak).toBeLessThanOrEqual(mostMemoryMb)
+      expect(peak).toBeLessThanOrEqual(maxMemoryMb)
     } finally {
       agent.destroy()
       for (const { stop } of servers.reverse()) await stop()

@@ -4,6 +4,7 @@ import { type Delivery, insertDeliveries } from '../../../../src/engine/tables/d
 import { type AsyncJob, insertJob } from '../../../../src/engine/tables/jobs.js'
 import { listMembers, listWorkspaces } from '../../../../src/engine/tables/members.js'
 import { type NewRun, runsOver } from '../../../../src/runs/journal/runs.js'
+import { fileLocks } from '../../../../src/runs/records.js'
 import { openState } from '../../../../src/storage/state/open.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
 import { job } from '../../../conformance/store-work.js'
@@ -302,6 +303,17 @@ describe('doctor: runs', () => {
     expect(await here.lines('runs')).toEqual([
       `warning | The run run-1 was stopped after 0 of 9 rows; they are in ${output}.partial. | prospect runs resume run-1`,
     ])
+  })
+
+  it('says nothing of a run that is under way', async () => {
+    const output = here.path('out.csv')
+    await stop({ output })
+    await writeFile(`${output}.partial`, '')
+    const locks = fileLocks({ home: { state: here.path('state.db') }, clock: { now: () => Date.now() } })
+    const lock = await locks.take(run.identityKey)
+    await here.says(/^ok /, 'runs')
+    await lock?.release()
+    await here.says(/^warning /, 'runs')
   })
 
   it('names the newest stopped runs and counts the others', async () => {
