@@ -45,4 +45,4 @@ WITH example AS MATERIALIZED (
 )
 SELECT {first} near_key AS key, {bestScore} AS score, same_industry AS industry, alike_size AS size, same_country AS country,
   alike_technologies AS technologies, alike_growth AS growth
-FROM scored WHERE score >= {leastUnits} {once}
+FROM scored WHERE score >= {minUnits} {once}
