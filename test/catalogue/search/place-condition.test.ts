@@ -118,7 +118,7 @@ describe('an unknown place', () => {
   it('is refused with the name of its field and what to do', () => {
     const error = refusal(['France', 'Xanadupolis'])
     expect([error?.code, error?.status]).toEqual(['invalid', 422])
-    for (const part of ['included_locations', "'Xanadupolis'", 'prospect locations find'])
+    for (const part of ['included_locations', "'Xanadupolis'", 'locations.find'])
       expect(error?.message).toContain(part)
   })
 

@@ -96,6 +96,8 @@ describe('P07: honest headers', () => {
       return done
     }
     const slow = createEngine({ store: { ...store, transaction }, source, clock, ids: randomIds })
+    // The first use of a key is noted, in a transaction of its own.
+    await slow.call('credits.show', {}, { apiKey: key })
     const replies = []
     for (let count = 0; count < 6; count++)
       replies.push(await slow.call('accounts.hiring', { company_domain: 'nobody.example' }, { apiKey: key }))

@@ -92,6 +92,7 @@ describe('version 1 in PostgreSQL', () => {
     const shapes = () => Promise.all(databases.map((name) => postgresShape(schema.sql, places()[name])))
     const before = await shapes()
     await schema.sql(`DROP TABLE providers, provider_orders, provider_calls, provider_budgets;
+      ALTER TABLE members DROP COLUMN removed_at; ALTER TABLE keys DROP COLUMN name, DROP COLUMN used_at;
       DROP TABLE faults, suppressions, suppression_keys; DROP TABLE ${places().state}.suppressions;
       DROP TABLE ${places().state}.suppression_keys;
       DROP TABLE ${places().state}.run_files; DROP INDEX jobs_due;
