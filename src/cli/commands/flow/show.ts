@@ -195,7 +195,7 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
   }))
   const lines = {
     flow,
-    ...(source ? { 'answers from': source.text } : {}),
+    ...(source ? { 'Answers from': source.text } : {}),
     credits: credits.max === 0 ? 'none' : `${rangeText(credits)}`,
     ...(budget === null ? {} : { budget: `${formatNumber(budget)} at most` }),
     ...(balance === null ? {} : { balance: formatNumber(balance) }),
