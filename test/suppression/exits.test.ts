@@ -98,14 +98,24 @@ const overHttp =
     return text
   }
 
+/** Runs a command with each of the newest deliveries: any of them may be the last one. */
+function newestDeliveries(command: string): Exit {
+  return async ({ run }) => {
+    const ids = (await run('engine deliveries list --format ids')).trim().split('\n').slice(0, 4)
+    const texts: string[] = []
+    for (const id of ids) texts.push(await run(`${command} ${id}`))
+    return texts.join('\n')
+  }
+}
+
 /** Exits for what was found and stored before. */
 const stored: Readonly<Record<string, Exit>> = {
   'contacts get': printed('contacts get --last --json'),
   'searches get': printed('searches get --last --json'),
   'engine jobs show': printed('engine jobs show --last --records --json'),
-  'engine deliveries show': printed('engine deliveries show --last --json'),
-  'engine deliveries retry': async ({ run }) =>
-    (await run('engine deliveries retry --last')) + (await run('engine jobs run')),
+  'engine deliveries show': newestDeliveries('engine deliveries show'),
+  'engine deliveries retry': async (world) =>
+    (await newestDeliveries('engine deliveries retry')(world)) + (await world.run('engine jobs run')),
   'runs export': printed('runs export --last'),
   'events show': printed('events show --last --json'),
   'events replay': ({ run, url }) => run(`events replay --last --to ${url}`),
