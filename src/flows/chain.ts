@@ -487,21 +487,18 @@ class Queue<T> {
     this.#changed()
   }
 
-  /** Returns the first item, which stays and takes up room until `drop`; `undefined` when no further item comes. */
-  async first(): Promise<T | undefined> {
+  /** Returns the next item; `undefined` when no further item comes. */
+  async take(): Promise<T | undefined> {
     while (this.#items.length === 0 && !this.#ended) await this.#change()
-    return this.#items[0]
+    const item = this.#items.shift()
+    this.#changed()
+    return item
   }
 
   /** Has the consumer leave. */
   close(): void {
     this.#isClosed = true
     this.#items = []
-    this.#changed()
-  }
-
-  drop(): void {
-    this.#items.shift()
     this.#changed()
   }
 
@@ -520,10 +517,7 @@ class Queue<T> {
 /** Yields what is in a queue until it ends. */
 async function* drain<T>(queue: Queue<T>): AsyncGenerator<T> {
   try {
-    for (let item = await queue.first(); item !== undefined; item = await queue.first()) {
-      queue.drop()
-      yield item
-    }
+    for (let item = await queue.take(); item !== undefined; item = await queue.take()) yield item
   } finally {
     queue.close()
   }
