@@ -139,6 +139,24 @@ describe('the credits of a member', () => {
     })
   })
 
+  it('include what was spent this week before the member was removed and added again', async () => {
+    const bench = await openBench()
+    const member = 'ann@example.com'
+    const { admin } = bench
+    const spendAs = async (given: { readonly weeklyLimit?: number }) => {
+      await admin.addMember({ email: member, ...given })
+      const { key } = await admin.createKey({ member })
+      await bench.caller.call('accounts.enrich', { domain: 'known.example', live: false }, { apiKey: key })
+      return key
+    }
+    await spendAs({ weeklyLimit: 10 })
+    await admin.removeMember(member)
+    await spendAs({})
+    await admin.removeMember(member)
+    const { weekly } = await admin.limits(await spendAs({ weeklyLimit: 10 }))
+    expect(weekly).toMatchObject({ limit: 10, spent: 3, left: 7 })
+  })
+
   it('include the quotas', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 7 })

@@ -65,7 +65,6 @@ import {
   type AdminPorts,
   addKey,
   checkWhole,
-  findMember,
   memberOf,
   readCurrent,
   webhookSecretAdmin,
@@ -258,6 +257,17 @@ async function retry(
   return job
 }
 
+/** Changes a member. What they spent counts in a new weekly limit, also from before it. */
+async function setMember(
+  tx: Connection,
+  member: Member,
+  change: Parameters<typeof updateMember>[2],
+): Promise<Member> {
+  await updateMember(tx, member.id, change)
+  if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
+  return { ...member, ...change }
+}
+
 /** Members of the workspace in use. */
 function memberAdmin(ports: AdminPorts) {
   const { store, clock, ids } = ports
@@ -270,7 +280,8 @@ function memberAdmin(ports: AdminPorts) {
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
         const email = checkEmail(input.email)
-        if (await findMember(tx, workspace, email)) throw new Refusal('engine.member_exists', { email })
+        const known = (await listAllMembers(tx, workspace.id)).find((one) => one.email === email)
+        if (known?.removedAt === null) throw new Refusal('engine.member_exists', { email })
         if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'weekly_limit')
         const change = {
           weeklyLimit: input.weeklyLimit ?? null,
@@ -278,10 +289,9 @@ function memberAdmin(ports: AdminPorts) {
           createdAt: now,
           removedAt: null,
         }
-        const removed = (await listAllMembers(tx, workspace.id)).find((one) => one.email === email)
-        const known = removed ?? { id: ids.uuid(), workspaceId: workspace.id, email, name: null }
-        const member: Member = { ...known, ...change }
-        await (removed ? updateMember(tx, member.id, change) : insertMember(tx, member))
+        if (known) return setMember(tx, known, change)
+        const member: Member = { id: ids.uuid(), workspaceId: workspace.id, email, name: null, ...change }
+        await insertMember(tx, member)
         return member
       }),
     /** `weeklyLimit: null` removes the limit. */
@@ -293,9 +303,7 @@ function memberAdmin(ports: AdminPorts) {
         const { workspace } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, email)
         if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'weekly_limit')
-        await updateMember(tx, member.id, change)
-        if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
-        return { ...member, ...change }
+        return setMember(tx, member, change)
       }),
     /** Removes a member and revokes their keys; what they spent stays. Returns how many keys were valid. */
     removeMember: (email: string): Promise<{ readonly keysRevoked: number }> =>

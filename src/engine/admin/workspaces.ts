@@ -47,12 +47,10 @@ export async function readCurrent(
   return { workspace, now: engineTime(await readClock(tx), clock.now()) }
 }
 
-export const findMember = async (tx: Connection, { id }: Workspace, email: string) =>
-  (await listMembers(tx, id)).find((member) => member.email === email.toLowerCase())
-
 /** Returns the member with an email address; throws when there is none. */
 export async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
-  const member = await findMember(tx, workspace, email)
+  const members = await listMembers(tx, workspace.id)
+  const member = members.find((one) => one.email === email.toLowerCase())
   if (!member) throw new Refusal('engine.no_member', { email })
   return member
 }
