@@ -574,7 +574,7 @@ class VendorDesk implements Vendors {
   async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | Lost> {
     const { stored, compiled, apiKey = '' } = question.loaded
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
-    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(withLost)
+    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(asLost)
     const breaker = await this.#breaker(question)
     await (answer instanceof Lost || fails(answer) ? breaker.fail() : breaker.succeed())
     return answer
@@ -625,8 +625,8 @@ export async function pollWork(
   }
 }
 
-/** Returns an answer of a request rather than rejecting without one. */
-export const withLost = (error: unknown): Lost => {
+/** Returns the loss that a request rejected with as a value; throws anything else. */
+export const asLost = (error: unknown): Lost => {
   if (error instanceof Lost) return error
   throw error
 }

@@ -253,8 +253,8 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
 
   it('sums what one member spent on one command', async () => {
     const { page, close } = await full.open(browser, 'ledger?by=day')
-    await page.getByRole('combobox', { name: 'Only of' }).selectOption('me@localhost')
-    await page.getByRole('combobox', { name: 'Only for' }).selectOption('accounts.stack')
+    await page.getByRole('combobox', { name: 'Only this member' }).selectOption('me@localhost')
+    await page.getByRole('combobox', { name: 'Only this command' }).selectOption('accounts.stack')
     await page.getByRole('button', { name: 'Show' }).click()
     await page.waitForURL(/operation=accounts.stack/)
     const sums = await full.json<{ operation: string; credits: number }[]>(

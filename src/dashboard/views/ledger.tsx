@@ -174,8 +174,13 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
         ))}
         <Input label="From (UTC)" type="date" name="from" value={days.from} />
         <Input label="To (UTC, included)" type="date" name="to" value={days.to} />
-        <Choice label="Only of" name="member" values={members ?? []} chosen={only.member} />
-        <Choice label="Only for" name="operation" values={operations ?? []} chosen={only.operation} />
+        <Choice label="Only this member" name="member" values={members ?? []} chosen={only.member} />
+        <Choice
+          label="Only this command"
+          name="operation"
+          values={operations ?? []}
+          chosen={only.operation}
+        />
         <button type="submit">Show</button>
       </form>
       {sums.length === 0 ? (

@@ -8,7 +8,10 @@ type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'asking'>
 /** What a vendor found, with its name. */
 type Found = Required<Pick<VendorReply, 'name' | 'fields'>> & { readonly notes: VendorNotes }
 
-/** Asks the data vendors of the workspace about a person or a company that the catalogue lacks. `notes` get what came of it where nobody has an answer. */
+/**
+ * Asks the data vendors of the workspace about a person or a company that the catalogue lacks. Where nobody has an answer, adds
+ * to `notes` whose answer was lost and who could not be asked.
+ */
 export async function askVendorsFor(
   { vendors, asking }: Asks,
   kind: VendorKind,

@@ -34,7 +34,7 @@ export function createAccess(
 ): (apiKey: string | undefined) => Promise<Principal> {
   const refuse = createRefusal(waiting)
   const hashes = new Map<string, string>()
-  const noteUse = createUseNotes(store, waiting.clock)
+  const recordUse = createUseRecorder(store, waiting.clock)
   return async (apiKey) => {
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
@@ -42,22 +42,22 @@ export function createAccess(
     if (!principal || !isValid(principal, waiting.clock)) return await refuse()
     // Only accepted keys are cached, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
-    noteUse(principal)
+    recordUse(principal)
     return principal
   }
 }
 
-/** How old the note of a key's last use may become: a request is not to write for it. */
-const useNoteMs = 3_600_000
+/** How old the recorded last use of a key may become, so that not every request writes. */
+const maxUseAgeMs = 3_600_000
 
-/** Returns a function that notes when a key was used. A database that takes no note does not fail a request. */
-function createUseNotes(store: Driver, real: Clock): (principal: Principal) => void {
-  const noted = new Map<string, number>()
+/** Returns a function that records when a key was used. A request neither waits for it nor fails with it. */
+function createUseRecorder(store: Driver, real: Clock): (principal: Principal) => void {
+  const recorded = new Map<string, number>()
   return ({ key, clock }) => {
     const now = engineTime(clock, real.now())
-    const last = noted.get(key.id) ?? key.usedAt
-    if (last !== null && Math.abs(now - last) < useNoteMs) return
-    noted.set(key.id, now)
+    const last = recorded.get(key.id) ?? key.usedAt
+    if (last !== null && Math.abs(now - last) < maxUseAgeMs) return
+    recorded.set(key.id, now)
     store.transaction((tx) => markUsed(tx, key.id, now)).catch(() => {})
   }
 }

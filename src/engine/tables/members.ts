@@ -62,7 +62,7 @@ export interface Key {
   readonly revokedAt: number | null
   /** What its owner calls it. */
   readonly name: string | null
-  /** Engine time of its last use, an hour exactly. */
+  /** Engine time of its last use, recorded at most once an hour. */
   readonly usedAt: number | null
 }
 

@@ -5,7 +5,7 @@ import { postgresDialect } from '../../storage/driver/postgres/dialect.js'
 import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
 import suppressions from '../../suppression/suppressions.sql'
 import faults from './faults.sql'
-import keyUses from './key-uses.sql'
+import membersAndKeys from './members-and-keys.sql'
 import postgresTriggers from './postgres-triggers.sql'
 import providers from './providers.sql'
 import sqliteTriggers from './sqlite-triggers.sql'
@@ -42,8 +42,8 @@ export const engineSchema: Schema = {
       postgres: fillSql(providers, { ...postgresDialect.types }),
     },
     {
-      sqlite: fillSql(keyUses, { ...sqliteDialect.types }),
-      postgres: fillSql(keyUses, { ...postgresDialect.types }),
+      sqlite: fillSql(membersAndKeys, { ...sqliteDialect.types }),
+      postgres: fillSql(membersAndKeys, { ...postgresDialect.types }),
     },
   ],
   unreleased: 5,

@@ -305,7 +305,7 @@ interface OnlyMissing {
   /** Position of the column. */
   readonly at: number
   readonly column: ResultColumn
-  /** The column of the input that says what the value is worth, which changes with it. */
+  /** The status column of that value, which is filled together with it. */
   readonly status?: { readonly at: number; readonly column: ResultColumn } | undefined
 }
 

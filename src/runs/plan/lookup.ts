@@ -317,7 +317,7 @@ export interface RowSuppressor {
 export interface Lookup {
   /** Returns the input of a row; an ApiError makes the row invalid. */
   readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
-  /** Adds to an input what else its row says about whom it is about; absent where it says no more. */
+  /** Adds the identifiers of a row that its request does not have, for suppression and lists of known rows. */
   readonly about?: ((cells: readonly string[], input: Input) => Input) | undefined
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void

@@ -259,11 +259,11 @@ const testCommand: CommandFactory = ({ command }) =>
       const accepted = kind.file.submit ? kind.isAccepted(answer) : null
       let isEnded = accepted !== false
       if (accepted) {
-        const { pollWork, withLost } = await import('../../../providers/vendors.js')
+        const { pollWork, asLost } = await import('../../../providers/vendors.js')
         const id = kind.idOf(answer)
         context.notify(`Accepted. Waiting for the result, up to ${kind.file.poll?.give_up ?? '10m'}.`)
         const poll = async () => {
-          const said = await send(kind.poll(id ?? '')).catch(withLost)
+          const said = await send(kind.poll(id ?? '')).catch(asLost)
           if (!(said instanceof Error)) answer = said
           return said
         }
