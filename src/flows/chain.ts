@@ -151,7 +151,7 @@ export async function openStage(
       ...lookup,
       ...target,
       caller: counted,
-      ...(bulk ? { sharedBudget: bulk } : {}),
+      ...(bulk ? { bulkRequests: bulk } : {}),
       // An import can take long; a signal ends waiting for what it finds.
       ...(isImport ? { callOptions: { ...target.callOptions, signal: context.signal } } : {}),
       concurrency: workers?.concurrency ?? concurrency,

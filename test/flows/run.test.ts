@@ -326,6 +326,20 @@ describe('prospect flow run', () => {
     expect(read('out.csv').split('\n')).toHaveLength(7)
   })
 
+  it('sends the rows of a waterfall in bulk requests, as a batch does', async () => {
+    const people = [0, 2, 4].map((at) => `https://www.linkedin.com/in/person-${at}`)
+    writeFileSync(path('people.csv'), `network_url\n${people.join('\n')}\n`)
+    write([
+      'name: bulk',
+      'input: { csv: people.csv }',
+      'steps: [{ contacts.enrich: { enrichment_type: [email] } }]',
+      'output: { csv: out.csv, columns: [email] }',
+    ])
+    expect((await run()).code).toBe(0)
+    const jobs = await here.json<{ operation: string }[]>('engine', 'jobs', 'list')
+    expect(jobs.map(({ operation }) => operation)).toEqual(['contacts.bulk_enrich'])
+  })
+
   it('says where its answers come from, also in its quote', async () => {
     write(companies())
     const text = 'your catalogue on this machine (40 companies'
