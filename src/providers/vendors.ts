@@ -84,7 +84,7 @@ const knownMs = 1_000
 /** How soon a call of another process is looked at, and how often at most. */
 const [lookMs, maxLookMs] = [100, 1_000]
 /** Most repetitions of a request that the vendor put off. */
-const maxAgain = 30
+const maxRepeats = 30
 /** How long a provider without credits, or with an invalid key, is left alone. */
 const pauseMs = 3_600_000
 /** How much longer than its answer may take a call is believed to be under way. */
@@ -236,7 +236,7 @@ class VendorDesk implements Vendors {
       // Another process has it, or the vendor: the store says what comes of it.
       if (step === 'taken' || step === 'submitted') continue
       if (step !== 'again' && step !== undefined) return step
-      if (++again > maxAgain) return { is: 'skipped', why: 'rate_limited' }
+      if (++again > maxRepeats) return { is: 'skipped', why: 'rate_limited' }
     }
   }
 

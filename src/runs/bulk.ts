@@ -494,7 +494,7 @@ export class BulkLauncher {
   async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
     const isLast = this.ports.inFlight.isIdle
     const sent = await this.#calls.start(states, bulk)
-    this.#spendable.take(maxOf(states))
+    this.#spendable.take(maxCreditsOf(states))
     if (!isRefused(sent)) return states
     this.#spendable.forget()
     if (sent === 'singly') for (const state of states) this.#alone.add(state)
@@ -523,7 +523,7 @@ export class BulkLauncher {
   /** Returns how many of the rows can certainly be paid. */
   async #size(states: readonly RowState[]): Promise<number> {
     const wanted = states.slice(0, this.#most)
-    let left = await this.#spendable.reaching(maxOf(wanted))
+    let left = await this.#spendable.reaching(maxCreditsOf(wanted))
     let size = 0
     for (const { most } of wanted) {
       left -= most
@@ -543,7 +543,8 @@ export class BulkLauncher {
 /** Whether a target refused rows together, and may accept them otherwise. */
 const isRefused = (sent: SendResult): boolean => sent !== 'taken' && sent !== 'ended'
 
-const maxOf = (states: readonly RowState[]): number => states.reduce((credits, { most }) => credits + most, 0)
+const maxCreditsOf = (states: readonly RowState[]): number =>
+  states.reduce((credits, { most }) => credits + most, 0)
 
 /** The balance of a target as far as it is known; asking for it is free. */
 class CreditBalance {

@@ -13,7 +13,7 @@ import {
 import { importFields } from '../schemas/enumerations.js'
 import { type FieldRefusal, takesNumbers } from '../schemas/fields.js'
 import { toCanonicalJson } from '../values/json.js'
-import { maxAlike } from '../values/nearest.js'
+import { closest } from '../values/nearest.js'
 import { type Fields, isBlank, isObject, markField, nameFields, valueAt } from '../values/objects.js'
 import { bare } from './coerce.js'
 
@@ -205,7 +205,7 @@ export function checkNames(id: OperationId, { input }: Input, fields: Fields): v
   const known = Object.keys(input.shape)
   const named = unknown.slice(0, maxNamed).map((name) => {
     const shown = name.slice(0, maxNameLength)
-    return `Unknown field ${shown || '""'}, the nearest is ${maxAlike(shown, known)}`
+    return `Unknown field ${shown || '""'}, the nearest is ${closest(shown, known)}`
   })
   throw new ApiError('invalid', {
     reason: [...named, ...(unknown.length > maxNamed ? ['and more'] : [])].join('; '),

@@ -11,7 +11,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
 }
 
 /** Returns the nearest candidate, else the first that has the longest part in common with a word. */
-export function maxAlike(word: string, candidates: readonly string[]): string | undefined {
+export function closest(word: string, candidates: readonly string[]): string | undefined {
   const near = nearest(word, candidates)
   if (near !== undefined) return near
   const shared = candidates.map((candidate) => lengthInCommon(word.toLowerCase(), candidate))

@@ -143,7 +143,7 @@ export interface EstimatedCondition {
   readonly selectivity: Selectivity
 }
 
-const maxOfFew = 500
+const maxFew = 500
 
 /** Estimates a condition that an index answers: few are at most 500 records. */
 export async function estimateSelectivity(
@@ -152,8 +152,8 @@ export async function estimateSelectivity(
   condition: Condition,
 ): Promise<EstimatedCondition> {
   const [where, ...values] = condition
-  const first = [`SELECT key FROM ${table} WHERE ${where} LIMIT ?`, ...values, maxOfFew + 1] as const
-  return { condition, selectivity: (await countRows(connection, first)) <= maxOfFew ? 'few' : 'many' }
+  const first = [`SELECT key FROM ${table} WHERE ${where} LIMIT ?`, ...values, maxFew + 1] as const
+  return { condition, selectivity: (await countRows(connection, first)) <= maxFew ? 'few' : 'many' }
 }
 
 export const countRows = (connection: Connection, [sql, ...values]: Condition): Promise<number> =>

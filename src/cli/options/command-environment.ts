@@ -354,16 +354,16 @@ function namedByApi(word: string, path: string): readonly string[] {
     .map(({ command, flag }) => `prospect ${command}${flag ? ` --${flag}` : ''}`)
 }
 
-const maxMeant = 3
+const maxSuggestions = 3
 
 /** Returns the options that an unknown one resembles: those that end in it, the nearest, or the first that share a word. */
 function suggestOptions(typed: string, options: readonly string[]): readonly string[] {
   const longer = options.filter((option) => option.endsWith(`-${typed.replace(/^--/, '')}`))
-  if (longer.length > 0) return longer.slice(0, maxMeant)
+  if (longer.length > 0) return longer.slice(0, maxSuggestions)
   const near = nearest(typed, options)
   if (near !== undefined) return [near]
   const one = singular(typed.replace(/^--/, ''))
-  return options.filter((option) => option.split('-').map(singular).includes(one)).slice(0, maxMeant)
+  return options.filter((option) => option.split('-').map(singular).includes(one)).slice(0, maxSuggestions)
 }
 
 const singular = (word: string): string => word.replace(/s$/, '')

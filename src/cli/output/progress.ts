@@ -113,7 +113,7 @@ export function progressLine(
   look: Pick<Look, 'isAscii'>,
 ): string {
   const text = fitParts(parts, width)
-  const bar = barOf(step, Math.min(maxBar, width - widthOf(text) - 1))
+  const bar = barOf(step, Math.min(maxBarWidth, width - widthOf(text) - 1))
   return cutEnd(drawable(oneLine(`${bar} ${text}`), look), width, look)
 }
 
@@ -149,11 +149,11 @@ function refreshing(show: (step: Step) => void, stop: () => void): Progress {
   }
 }
 
-const [minBar, maxBar] = [8, 20]
+const [minBarWidth, maxBarWidth] = [8, 20]
 
 /** Returns the share of rows done as a bar; empty where rows were not counted, or where there is little room. */
-export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = maxBar): string {
-  if (!total || width < minBar) return ''
+export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = maxBarWidth): string {
+  if (!total || width < minBarWidth) return ''
   const full = Math.floor(Math.min(1, rows / total) * width)
   return '█'.repeat(full) + '░'.repeat(width - full)
 }

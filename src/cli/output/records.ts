@@ -121,7 +121,7 @@ interface Bar {
 }
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
-const maxBar = 40
+const maxBarWidth = 40
 
 /** Returns lines of name, value and a bar whose length is the value's share of the greatest one. */
 export function bars(all: readonly Bar[], look: Look): string {
@@ -131,7 +131,7 @@ export function bars(all: readonly Bar[], look: Look): string {
   const notes = all.map(({ note = '' }) => note)
   const [labelWidth, valueWidth, noteWidth] = [widest(labels), widest(values), widest(notes)]
   const beside = labelWidth + valueWidth + 4 + (noteWidth > 0 ? noteWidth + 2 : 0)
-  const room = Math.max(1, Math.min(maxBar, look.width - beside))
+  const room = Math.max(1, Math.min(maxBarWidth, look.width - beside))
   const most = Math.max(1, ...all.map(({ value }) => value))
   const lines = all.map(({ value }, at) => {
     const parts = [

@@ -61,7 +61,7 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
       const spender = { ...member, server }
       const allowance = await readAllowanceNow(tx, spender, now)
       if (allowance === undefined) return { credits: 0, week }
-      const most = maxOf(row, input)
+      const most = maxCostOf(row, input)
       // The engine, too, returns as many jobs as the week permits.
       const credits = row.price.job === undefined ? most : Math.min(most, allowance)
       if (credits > allowance || credits === 0) return { allowance }
@@ -115,7 +115,7 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
       if (limited) return limited
       try {
         validate(row.id, await shapeOf(row.id), input)
-        const most = maxOf(row, input)
+        const most = maxCostOf(row, input)
         const isBounded = row.price.job === undefined && Number.isFinite(most)
         const need = {
           credits: isBounded ? most : unitPrice(row),
@@ -192,7 +192,7 @@ export const settleAccepted = (ports: ServerLimitPorts, { member, credits, week 
 const maxJobs = 100
 
 /** Returns the highest cost of a request; at least a credit, as a server may accept fields that we would refuse. */
-function maxOf(row: Operation, input: Input): number {
+function maxCostOf(row: Operation, input: Input): number {
   const most = mostCredits(row, input) ?? (row.price.job === undefined ? Number.POSITIVE_INFINITY : maxJobs)
   return Math.max(1, Math.ceil(most))
 }

@@ -32,7 +32,7 @@ import {
 } from './chunk.js'
 
 /** A chunk that this many processes died with is not taken again, although it may not be to blame. */
-const maxTaken = 10
+const maxAttempts = 10
 /** No further call of a chunk is made after this time, so that other workers get it. */
 const sliceMs = 2_000
 const fewAtOnce = 8
@@ -158,7 +158,7 @@ async function findKnownResults(
   calls: readonly ChunkCall[],
 ): Promise<CallResult[] | undefined> {
   const isDoubted = ({ doubted }: ChunkCall) => taken > 1 || doubted === true
-  if (taken > maxTaken) return calls.map(() => unknownOutcome)
+  if (taken > maxAttempts) return calls.map(() => unknownOutcome)
   if (!isPriced(operation(name as OperationId)) || !calls.some(isDoubted)) return calls.map(() => null)
   try {
     const mayRepeat = await rowCaller.mayRepeat()
