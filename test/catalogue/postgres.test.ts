@@ -1,4 +1,6 @@
-import { afterAll, describe } from 'vitest'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
 import { sample } from '../support/effort.js'
 import { inPostgres } from './open.js'
 
@@ -28,7 +30,7 @@ const suites = [
   'records/origins',
   'search/people',
   'lookup/match-person',
-  'waterfall/providers',
+  'lookup/providers',
   'lookup/technologies',
   'search/stack',
   'records/technologies',
@@ -37,6 +39,11 @@ const suites = [
 ]
 
 describe('a catalogue in PostgreSQL', async () => {
+  it('runs test files that exist, also those that only --long runs', () => {
+    const path = (suite: string) => fileURLToPath(new URL(`./${suite}.test.ts`, import.meta.url))
+    expect(suites.filter((suite) => !existsSync(path(suite)))).toEqual([])
+  })
+
   // The query makes each a separate module, even when this process has already run the file.
   for (const suite of sample(suites, 3)) await import(/* @vite-ignore */ `./${suite}.test.ts?in-postgres`)
 })
