@@ -3,9 +3,10 @@ import type { buildConnector, Client, Dispatcher } from 'undici'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError, Refusal } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
-import { hasBody, pathParameters } from '../api/operations/facts.js'
+import { engineFilters, hasBody, pathParameters } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
+import { isBlank } from '../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import { hostOf } from './ssrf-guard.js'
@@ -332,9 +333,15 @@ export interface WireRequest {
   readonly body?: string
 }
 
-/** Builds a request in the server's names. Throws `ApiError` (404) for an id that no path can hold. */
+/**
+ * Builds a request in the server's names. Throws `ApiError`: 404 for an id that no path can hold, 422 for a filter that
+ * the server would ignore, and find others.
+ */
 export function wireRequest(operation: Operation, input: Input, names?: WireNames): WireRequest {
   const { method } = operation
+  const unknown = engineFilters.find((name) => !isBlank(input[name] ?? null))
+  if (unknown !== undefined)
+    throw new ApiError('invalid', { reason: `${unknown} works only with the engine, not at a server` })
   const inPath = new Set(pathParameters(operation))
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))

@@ -162,6 +162,17 @@ export function personMatches(person: Fields, companies: readonly Fields[], filt
   return checks.every(Boolean)
 }
 
+/** The first people of each company, as many as a search asks for; who names no company is at none. */
+export function firstPerCompany(people: readonly Fields[], most = people.length): Fields[] {
+  const counts = new Map<unknown, number>()
+  return people.filter(({ company_domain, company_name }) => {
+    const company = company_domain ?? company_name
+    const count = counts.get(company) ?? 0
+    counts.set(company, count + 1)
+    return company === undefined || count < most
+  })
+}
+
 /** Companies in the order they are found: the largest first. */
 export const largestFirst = (companies: readonly Fields[]): Fields[] =>
   companies

@@ -176,6 +176,7 @@ export const peopleFilters = fc.record(
     first_name: of('ada', 'ZOE'),
     last_name: of('oneil', 'Sahin'),
     company: of({ domain: 'c0.example' }, { networkId: '1' }, { domain: 'unknown.example' }),
+    max_per_company: of(1, 2),
   },
   { requiredKeys: [] },
 )

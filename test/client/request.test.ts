@@ -34,6 +34,14 @@ describe('the request for an operation', () => {
     expect(() => wireRequest(operation('lists.get'), { id })).toThrow(ApiError)
   })
 
+  it('refuses a filter that only the engine applies, because a server would ignore it and find others', () => {
+    const refused = () =>
+      wireRequest(operation('leads.advanced_search'), { keyword: 'x', max_per_company: 2 })
+    expect(refused).toThrow('max_per_company works only with the engine, not at a server')
+    const none = { keyword: 'x', max_per_company: null }
+    expect(wireRequest(operation('leads.advanced_search'), none).method).toBe('POST')
+  })
+
   it('builds the method and path of every operation from its row', () => {
     for (const row of operations()) {
       const { method, path } = wireRequest(row, { id: 'i', uuid: 'u', company_network_url: 'x' }, names)

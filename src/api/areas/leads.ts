@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { engineFilters } from '../operations/facts.js'
 import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/enumerations.js'
 import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
@@ -9,6 +10,10 @@ import { markField, markFields } from '../values/objects.js'
 
 const yearIds = (of: string) =>
   list.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)
+
+/** It is no filter of the specification: only the engine of this program applies it. */
+const maxPerCompany = () =>
+  field.whole('Maximum number of people at each company; only the engine applies it', 1).optional()
 
 /** Filters of the specification that only the network itself can apply. */
 const liveFilters = () => ({
@@ -50,12 +55,13 @@ const filters = () => ({
   excluded_lead_lists: list.ids('Lists of people to exclude; there are none yet').optional(),
   first_name: field.text('First name').optional(),
   last_name: field.text('Last name').optional(),
+  max_per_company: maxPerCompany(),
   ...liveFilters(),
 })
 
 const filtersOf = (fields: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(fields).filter((name) => !notFilters.has(name) && isGiven(fields[name]))
-const notFilters = new Set<string>([...importFields, 'live'])
+const notFilters = new Set<string>([...importFields, ...engineFilters, 'live'])
 
 const someFilter = () =>
   rule((fields) =>
@@ -119,6 +125,7 @@ export const shapes = {
       search_url: field.searchUrl('people', 'Search URL of the network'),
       name: field.text('Name of the search').optional(),
       webhook_url: field.webhookUrl().optional(),
+      max_per_company: maxPerCompany(),
       ...imports(),
     }),
     output: z.object({

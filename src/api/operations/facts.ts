@@ -148,3 +148,6 @@ export const isMetered = (facts: Facts): boolean => isPriced(facts) || facts.quo
 
 /** Returns whether a call can ever spend credits. */
 export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0
+
+/** Filters that only the engine applies: no server of this API knows them. */
+export const engineFilters = ['max_per_company'] as const

@@ -98,12 +98,34 @@ function selectKeys(
   more?: (key: string) => Condition,
   isCounted = false,
 ): Condition {
-  const { key, from, conditions } = pathOf(connection, query)
-  const [where, ...values] = every([...conditions, ...query.conditions, ...(more ? [more(key)] : [])])
+  const { key, from, conditions } = matchesOf(connection, query)
+  const [rows, ...inRows] = from
+  const [where, ...values] = every([...conditions, ...(more ? [more(key)] : [])])
   const counted = isCounted ? ', count(*) OVER () AS total' : ''
-  const sql = `SELECT ${key} AS key${counted} FROM ${from} WHERE ${where} ORDER BY ${key}`
-  return limit === undefined ? [sql, ...values] : [`${sql} LIMIT ?`, ...values, limit]
+  const sql = `SELECT ${key} AS key${counted} FROM ${rows} WHERE ${where} ORDER BY ${key}`
+  return [
+    limit === undefined ? sql : `${sql} LIMIT ?`,
+    ...inRows,
+    ...values,
+    ...(limit === undefined ? [] : [limit]),
+  ]
 }
+
+/** Returns where the matches are, of each company only as many as the search asks for. */
+function matchesOf(connection: Connection, query: PeopleQuery) {
+  const { key, from, conditions } = pathOf(connection, query)
+  const all = [...conditions, ...query.conditions]
+  if (query.perCompany === undefined) return { key, from: [from] as Condition, conditions: all }
+  const [where, ...values] = every(all)
+  const ranked = `SELECT ${key} AS key, row_number() OVER (PARTITION BY ${employerColumns} ORDER BY ${key}) AS place
+    FROM ${from} WHERE ${where}`
+  const isFirst: Condition = ['place <= ?', query.perCompany]
+  return { key: 'ranked.key', from: [`(${ranked}) AS ranked`, ...values] as Condition, conditions: [isFirst] }
+}
+
+/** What is the same for the people of a company: an unknown one is known by name, and who names none is alone. */
+const employerColumns = `company, CASE WHEN company IS NULL THEN employer END,
+  CASE WHEN company IS NULL AND employer IS NULL THEN people.key END`
 
 /** Returns the exact number of a company's people who match; filters mean the same as in a search of people. */
 export async function countProfiles(
@@ -131,6 +153,8 @@ interface PeopleQuery {
   readonly conditions: readonly Condition[]
   /** The employers, when these are few companies. */
   readonly staff: EstimatedCondition | undefined
+  /** Most people of each company. */
+  readonly perCompany?: number | undefined
 }
 
 /** Translates the filters of a search; days count up to `now`. 422 names an unsupported filter. */
@@ -160,6 +184,7 @@ async function toPeopleQuery(
       ...companyConditionsOf(filters),
     ],
     staff,
+    perCompany: filters.max_per_company,
   }
 }
 

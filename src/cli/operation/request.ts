@@ -1,12 +1,12 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { pathParameters } from '../../api/operations/facts.js'
-import type { Operation } from '../../api/operations/table.js'
+import { engineFilters, pathParameters } from '../../api/operations/facts.js'
+import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { describeValue, validate } from '../../api/validation/validate.js'
-import { nameFields } from '../../api/values/objects.js'
+import { isBlank, nameFields } from '../../api/values/objects.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
@@ -48,6 +48,16 @@ export async function collectInput(
     ...(await withCountryCodes(shape.input, inputOf(shape.input, spelled, options))),
     ...inPath,
   }
+}
+
+/** Throws UsageError for a filter that only the engine applies, where a server is asked. */
+export function checkEngineFilters(context: Pick<Context, 'isLocal'>, input: Input): void {
+  const field = engineFilters.find((name) => !isBlank(input[name] ?? null))
+  if (field !== undefined && !context.isLocal())
+    throw new UsageError(
+      `--${flagOf(field)} works only with the engine of this machine, not at a server.`,
+      'Leave it out. To get some people at each company of a file: prospect leads search --csv FILE --limit N',
+    )
 }
 
 /** Throws UsageError, in the names of options, where a value that all rows of a file share is not valid. Those of `--input` are left to the target. */

@@ -11,7 +11,13 @@ import { openAdmin } from '../context/open-databases.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
 import { findStored } from '../operation/record-spending.js'
-import { askMissing, checkTyped, collectInput, type OperationRequest } from '../operation/request.js'
+import {
+  askMissing,
+  checkEngineFilters,
+  checkTyped,
+  collectInput,
+  type OperationRequest,
+} from '../operation/request.js'
 import { runSync, withFields } from '../operation/run-sync.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import {
@@ -147,6 +153,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
   if (typeof request === 'number') return request
   const { operation, shape, input: given } = request
   const { options } = request.invocation
+  checkEngineFilters(context, given)
   if (options.csv !== undefined) {
     const { fromCsv } = await import('../batch/run.js')
     return fromCsv(context, request)

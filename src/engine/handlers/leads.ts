@@ -53,7 +53,8 @@ export const leads: HandlersOf<'leads'> = {
   /** `POST /leads`: extracts the people of a search URL. */
   'leads.extract': async ({ input, principal, now, source, store, ids }) => {
     const decoded = await source.searchAt(input.search_url, 'people')
-    const search = await store.read((tx) => searchOf(tx, principal.workspace.id, decoded))
+    const { filters } = await store.read((tx) => searchOf(tx, principal.workspace.id, decoded))
+    const search = searchFor('people', { ...filters, max_per_company: input.max_per_company })
     const id = ids.uuid()
     const name = nameOf(input, 'Lead search', now)
     return {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { tries } from '../../support/effort.js'
-import { personMatches } from '../naive.js'
+import { firstPerCompany, personMatches } from '../naive.js'
 import { openEmpty, stillClock } from '../open.js'
 import { few, type Population, peopleFilters, population } from '../population.js'
 import { walked } from '../walk.js'
@@ -43,7 +43,8 @@ describe('a search for people', () => {
       fc.asyncProperty(population, asked, async (some, searches) => {
         const catalogue = await filled(some)
         for (const [filters, steps] of searches) {
-          const expected = some.people.filter((person) => personMatches(person, some.companies, filters))
+          const matches = some.people.filter((person) => personMatches(person, some.companies, filters))
+          const expected = firstPerCompany(matches, filters.max_per_company)
           const given = search(await withIds(catalogue, filters))
           const found = await walked(catalogue, given, steps)
           expect(
@@ -58,6 +59,30 @@ describe('a search for people', () => {
       }),
       { numRuns: tries(1, 5) },
     )
+  })
+
+  it('finds at most so many people of each company, those who share the name of an unknown one together', async () => {
+    const catalogue = await openEmpty()
+    const people = Array.from({ length: 40 }, (_, at) => ({
+      network_profile_url: `https://www.network.example/in/p${at}`,
+      title: at % 5 === 4 ? 'CTO' : 'Engineer',
+      ...[
+        { company_domain: 'a.example' },
+        { company_name: 'Nowhere Ltd' },
+        {},
+        { company_domain: 'b.example' },
+      ][at % 4],
+    }))
+    await catalogue.importRecords('people', people)
+    for (const filters of [{ job_titles: ['engineer'] }, { excluded_job_titles: ['CTO'] }, {}]) {
+      const asked = search({ ...filters, max_per_company: 2 })
+      const found = await walked(catalogue, asked, [3, 1])
+      const matches = people.filter(({ title }) => title === 'Engineer' || Object.keys(filters).length === 0)
+      const expected = firstPerCompany(matches, 2).map((person) => person.network_profile_url)
+      expect(found.map(({ lead }) => lead.network_profile_url)).toEqual(expected)
+      expect(await catalogue.count(asked, now)).toBe(expected.length)
+    }
+    await catalogue.close()
   })
 
   it.each([

@@ -196,3 +196,56 @@ describe('leads advanced-search --csv', () => {
     expect(stderr).toContain('needs --webhook-url at a server')
   })
 })
+
+describe('leads advanced-search --max-per-company', () => {
+  const many = ['leads', 'advanced-search', '--job-titles', 'CTO', '--max-per-company', '2']
+  const lastNames = (text: string) =>
+    (parse(text, { columns: true }) as Record<string, string>[]).map((row) => row['lead.last_name'])
+  const wanted = people.filter((person) => /-[01],/.test(person)).map((person) => person.split(',')[1])
+
+  it('gets at most so many people of each company, and counts only those against the quota', async () => {
+    expect(await here.json(...many, '--preview')).toMatchObject({ total_count: profiles })
+    expect(lastNames((await here.run([...many, '--format', 'csv', '--wait'])).stdout)).toEqual(wanted)
+    expect(await profilesUsed()).toBe(profiles)
+  })
+
+  it('holds over all steps of a job, also for the people of a search URL', async () => {
+    const rows = Array.from(
+      { length: 700 },
+      (_, at) => `Bob,${at},Engineer,c${Math.floor(at / 3) % 150}.example`,
+    )
+    await here.run(['data', 'import', 'people', '-'], {
+      stdin: `first_name,last_name,title,company_domain\n${rows.join('\n')}\n`,
+    })
+    const url = 'https://www.network.example/sales/search/people?query=(keywords:Engineer)'
+    const argv = ['leads', 'extract', url, '--max-per-company', '1', '--format', 'csv', '--wait']
+    const found = lastNames((await here.run(argv)).stdout)
+    expect(found).toEqual(Array.from({ length: 150 }, (_, at) => String(at * 3)))
+    expect(await profilesUsed()).toBe(150)
+  })
+
+  it.each([
+    ['a search', many],
+    [
+      'a search of each company',
+      [...asked.slice(0, 1), 'advanced-search', ...asked.slice(2), '--max-per-company', '2'],
+    ],
+    [
+      'a search URL',
+      [
+        'leads',
+        'extract',
+        'https://www.network.example/search/results/people/?keywords=x',
+        '--max-per-company',
+        '2',
+      ],
+    ],
+  ])('is refused at a server before anything is sent, for %s', async (_, argv) => {
+    const server = ['--base-url', 'http://127.0.0.1:9/api/v2']
+    const { code, stderr } = await here.run([...argv, ...server])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('--max-per-company works only with the engine of this machine'),
+    ])
+  })
+})

@@ -12,6 +12,7 @@ import { finishHere } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { reportOfAnswer, Stop, UsageError } from '../../context/errors.js'
 import { resolveFilterNames } from '../../operation/filter-names.js'
+import { checkEngineFilters } from '../../operation/request.js'
 import { jobIdOf } from '../../wait/result.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
@@ -56,11 +57,15 @@ async function createList(
   if (id !== undefined && context.isLocal()) await finishHere(context, key)(id, new AbortController().signal)
 }
 
-/** Returns the request of an import, with ids for names. Throws UsageError where a server needs an address for the results. */
+/**
+ * Returns the request of an import, with ids for names. Throws UsageError where a server needs an address for the
+ * results, or does not know a filter.
+ */
 export async function importInput(
   context: Context,
   { operation, shape, constants }: Pick<LookupStep, 'operation' | 'shape' | 'constants'>,
 ): Promise<Input> {
+  checkEngineFilters(context, constants)
   if (!context.isLocal() && wantsWebhook(shape) && constants.webhook_url === undefined)
     throw new UsageError(
       `${operation.id} needs webhook_url at a server, which sends its results there, too.`,
