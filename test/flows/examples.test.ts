@@ -1,23 +1,17 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { servingMachine, servingWith } from '../cli/wait/serving.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
-import { emptySchema, type TestDatabase } from '../support/postgres.js'
-import { loadSample } from '../support/sample.js'
+import { loadSample, sampledDatabase } from '../support/sample.js'
 
 const names = readdirSync('docs/examples/flows').filter((name) => name.endsWith('.yaml'))
 
-let schema: TestDatabase
 const here = perFile(machine)
-beforeAll(async () => {
-  cpSync('docs/examples', join(here.home, 'examples'), { recursive: true })
-  schema = await emptySchema()
-})
-afterAll(async () => {
-  await schema.drop()
-})
+const shared = perFile(machine)
+const database = perFile(() => sampledDatabase(shared.home))
+beforeAll(() => cpSync('docs/examples', join(here.home, 'examples'), { recursive: true }))
 
 /** Runs a flow, and returns what it wrote. */
 async function outputOf(at: Machine, name: string, env: Record<string, string> = {}): Promise<string> {
@@ -28,8 +22,7 @@ async function outputOf(at: Machine, name: string, env: Record<string, string> =
 }
 
 const prepare = async (at: Machine, env: Record<string, string> = {}) => {
-  if (env.PROSPECT_DATABASE_URL) await at.run(['data', 'sample'], { env })
-  else await loadSample(at.home)
+  if (!env.PROSPECT_DATABASE_URL) await loadSample(at.home)
   await at.run(['engine', 'credits', 'add', '1000'], { env })
 }
 
@@ -56,9 +49,8 @@ it('the flows of the documents run over the sample data: alone, on PostgreSQL, a
   for (const text of outputs.values()) expect(text.split('\n').length).toBeGreaterThan(2)
   const paid = await here.json<{ credits: number }[]>('ledger', '--by', 'operation')
 
-  const shared = machine()
   cpSync('docs/examples', join(shared.home, 'examples'), { recursive: true })
-  const env = { PROSPECT_DATABASE_URL: schema.url }
+  const env = { PROSPECT_DATABASE_URL: database.url }
   await prepare(shared, env)
   for (const name of names) expect(await outputOf(shared, name, env)).toBe(outputs.get(name))
   expect(await shared.json('ledger', '--by', 'operation')).toEqual(paid)
@@ -79,5 +71,5 @@ it('the flows of the documents run over the sample data: alone, on PostgreSQL, a
   )
   await proxy.close()
   await close()
-  for (const one of [shared, client, second]) one.remove()
+  for (const one of [client, second]) one.remove()
 }, 300_000)

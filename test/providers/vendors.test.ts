@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { describe, expect, it } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { command, errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
-import { tries } from '../support/effort.js'
 import { casesOf } from '../support/fixtures.js'
-import { random } from '../support/killed-batch.js'
-import { nameServer } from '../support/name-server.js'
-import { freshSchema } from '../support/postgres.js'
-import { launch, launchServer, prospect } from '../support/processes.js'
-import { byName, type FakeVendor, fakeFile, fakeVendor, phoneOf } from '../support/vendors.js'
+import { launch, prospect } from '../support/processes.js'
+import {
+  addProvider,
+  byName,
+  type FakeVendor,
+  fakeFile,
+  fakeVendor,
+  vendorKey as key,
+  phoneOf,
+  vendorNames,
+} from '../support/vendors.js'
 
-const key = 'vendor-secret-key-0123456789'
 let here: Machine
-const dns = perFile(() =>
-  nameServer((name, type) => (type === 'MX' && name === 'acme.example' ? ['mx.acme.example'] : 'NXDOMAIN')),
-)
+const dns = perFile(vendorNames)
 
 /** Runs work with a machine whose workspace has these vendors, in this order, with their files edited. */
 async function withVendors(
@@ -33,19 +33,12 @@ async function withVendors(
   try {
     await here.run(['init'], { env })
     for (const [at, { origin }] of vendors.entries())
-      await addProvider(edit(fakeFile(origin, `vendor${at + 1}`), origin), env)
+      await addProvider(here, edit(fakeFile(origin, `vendor${at + 1}`), origin), env)
     await work()
   } finally {
     here.remove()
     await Promise.all(vendors.map((vendor) => vendor.close()))
   }
-}
-
-async function addProvider(file: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
-  writeFileSync(join(here.home, 'one.yaml'), file)
-  const argv = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
-  const added = await here.run(argv, { stdin: key, env })
-  expect(added.stderr).toBe('')
 }
 
 const run = (...argv: string[]) => here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address } })
@@ -339,6 +332,7 @@ describe('a vendor', () => {
     const [one, checker] = [await fakeVendor(), await fakeVendor()]
     await withVendors([one], async () => {
       await addProvider(
+        here,
         `name: checker
 base_url: ${checker.origin}
 auth: { header: X-API-KEY }
@@ -647,196 +641,3 @@ describe('the rate of a vendor', () => {
     )
   })
 })
-
-/** What a vendor is asked about: each behaviour of the fakes, the faulty ones seldom. */
-const mixed = (rows: number): string[] =>
-  Array.from({ length: rows }, (_, at) => {
-    const fault = ['Lost', 'Half', 'Garbage', 'Faulty', 'Empty', 'Limited'][Math.floor(at / 8) % 6]
-    const name = at % 8 === 7 ? fault : at % 3 === 1 ? 'Nobody' : at % 5 === 0 ? 'Catchall' : 'King'
-    return `Ada,${name}${at},acme.example,https://www.linkedin.com/in/p${at}${at % 2 ? 'none' : ''}`
-  })
-
-/** The databases that a workspace may be in, with the environment that chooses it. */
-const databases = {
-  SQLite: async () => ({ env: {}, drop: async () => {} }),
-  PostgreSQL: async () => {
-    const { url, drop } = await freshSchema()
-    return { env: { PROSPECT_DATABASE_URL: url }, drop }
-  },
-}
-
-describe.each(tries(['SQLite'], ['SQLite', 'PostgreSQL']) as (keyof typeof databases)[])(
-  'vendors over %s',
-  (database) => {
-    it.each(tries(['a batch', 'a lookup'], ['a batch', 'a batch row by row', 'a lookup', 'a server']))(
-      'are asked once, and their costs are recorded, however often %s is killed',
-      async (where) => {
-        const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
-        const pick = random(seed)
-        let requests = 0
-        let killAt = Number.POSITIVE_INFINITY
-        let kill = async () => {}
-        const onRequest = (when: 'before' | 'after') => {
-          if (when === 'before') requests++
-          if (requests >= killAt && when === (killAt % 2 ? 'before' : 'after')) {
-            killAt = Number.POSITIVE_INFINITY
-            kill()
-          }
-        }
-        const vendors = [await fakeVendor(byName, onRequest), await fakeVendor(byName, onRequest)]
-        const { env, drop } = await databases[database]()
-        const isLookup = where === 'a lookup'
-        const rows = mixed(isLookup ? tries(4, 32) : where === 'a server' ? 120 : tries(300, 5_000))
-        const edit = (file: string) =>
-          file.replace('timeout: 60s', 'timeout: 2s').replace('size: 250', 'size: 20')
-        await withVendors(
-          vendors,
-          async () => {
-            writeFileSync(
-              join(here.home, 'people.csv'),
-              `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`,
-            )
-            const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address, ...env }
-            const types = ['--enrichment-type', 'email', '--enrichment-type', 'phone']
-            const file = ['--csv', 'people.csv', '-o', 'out.csv', '--yes']
-            const argv = (row: number) => [
-              ...(where === 'a batch row by row' ? ['leads', 'enrich'] : ['contacts', 'waterfall', ...types]),
-              ...(isLookup ? [...ofRow(rows[row]), row % 2 ? '--wait' : '--sync', '--json'] : file),
-            ]
-            const kills = tries(isLookup ? 1 : 2, { 'a lookup': 6, 'a server': 3 }[where] ?? 12)
-            const outcomes: Outcome[] = []
-            const [apiKey = ''] =
-              /pk_\w+/.exec(readFileSync(join(here.home, 'credentials.json'), 'utf8')) ?? []
-            const port = String(await freePort())
-            const far = {
-              PROSPECT_HOME: join(here.home, 'client'),
-              PROSPECT_API_KEY: apiKey,
-              PROSPECT_BASE_URL: `http://127.0.0.1:${port}/api/v2`,
-            }
-            const serve = ['serve', '--port', port]
-            const start = async () =>
-              where === 'a server' ? await launchServer(prospect, serve, here.home, own) : undefined
-            let server = await start()
-            let killed = 0
-            for (let parts = 0, row = 0; ; parts++) {
-              const next = () => requests + 1 + pick(Math.ceil(rows.length / kills))
-              killAt = next()
-              const batch = launch(prospect, argv(row), here.home, server ? far : own)
-              kill = async () => {
-                killed++
-                const victim = server?.server ?? batch
-                victim.kill('SIGKILL')
-                await victim
-                if (!server) return
-                // The client goes on meanwhile.
-                server = await start()
-                if (killed < kills) killAt = next()
-              }
-              if (killed >= kills) killAt = Number.POSITIVE_INFINITY
-              const { exitCode, signal, stderr } = await batch
-              const isEnded = signal === undefined && outcomeOf(exitCode) !== undefined
-              if (isEnded && isLookup) outcomes.push(toOutcome(rows[row], outcomeOf(exitCode)))
-              if (isEnded && (!isLookup || ++row === rows.length)) break
-              if (parts > (isLookup ? rows.length : 0) + 3 * kills)
-                throw new Error(`it does not end: ${stderr}`)
-            }
-            await server?.stop()
-            expect(killed).toBe(kills)
-            if (!isLookup)
-              for (const { last_name = '', linkedin_url = '', _status = '', _error } of outputOf('out.csv'))
-                outcomes.push({ last_name, linkedin_url, outcome: _status === 'failed' ? _error : _status })
-            expect(outcomes).toHaveLength(rows.length)
-            await expectExact(vendors, outcomes, here.home, env, `PROSPECT_TEST_SEED=${seed}`)
-          },
-          edit,
-          env,
-        )
-        await drop()
-      },
-      tries(240_000, 1_800_000),
-    )
-  },
-)
-
-/** What became of a row or a lookup. */
-interface Outcome {
-  readonly last_name: string
-  readonly linkedin_url: string
-  readonly outcome: string | undefined
-}
-
-const toOutcome = (row = '', outcome?: string): Outcome => {
-  const [, last_name = '', , linkedin_url = ''] = row.split(',')
-  return { last_name, linkedin_url, outcome }
-}
-
-const ofRow = (row: string | undefined): string[] => {
-  const { last_name, linkedin_url } = toOutcome(row)
-  return [...person(last_name), '--network-url', linkedin_url]
-}
-
-/** What the exit code of a lookup, or of a batch, says; `undefined` where it did not end as one does. */
-const outcomeOf = (code: number | undefined): string | undefined =>
-  ({ 0: 'found', 9: 'not_found', 10: 'outcome_unknown', 11: 'failed' })[code ?? -1]
-
-/** Returns a port of this machine that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
-
-/** Expects that no vendor was asked twice, that recorded costs are what it charged, and that the output says the rest. */
-async function expectExact(
-  vendors: readonly FakeVendor[],
-  outcomes: readonly Outcome[],
-  home: string,
-  { PROSPECT_DATABASE_URL: url = join(home, 'engine.db') }: { PROSPECT_DATABASE_URL?: string },
-  note: string,
-): Promise<void> {
-  const store = await openEngineDatabase(url)
-  const sql = 'SELECT provider, kind, state, cost, subject FROM provider_calls'
-  const calls = await store.read((tx) => tx.all<Record<string, string | number>>(sql))
-  await store.close()
-  const rowOf = ({ kind, subject }: (typeof calls)[number]) => {
-    const { last_name, network_url } = JSON.parse(String(subject)) as Record<string, string>
-    return String(kind === 'phone' ? network_url : last_name)
-  }
-  const unknown = new Set<string>()
-  for (const [at, vendor] of vendors.entries()) {
-    const twice = [...vendor.asked].filter(([row, times]) => times > (row.startsWith('Limited') ? 2 : 1))
-    expect([twice, note]).toEqual([[], note])
-    const own = calls.filter(({ provider }) => provider === `vendor${at + 1}`)
-    const known = own.filter(({ state }) => state === 'found' || state === 'not_found')
-    const recorded = known.map((call) => [rowOf(call), Number(call.cost) / 1_000_000])
-    expect([recorded, note]).toEqual([
-      recorded.map(([row]) => [row, vendor.charges.get(String(row)) ?? 0]),
-      note,
-    ])
-    for (const call of own.filter(({ state }) => state === 'unknown'))
-      unknown.add(`${call.kind} ${rowOf(call)}`)
-    const rest = [...vendor.charges.keys()].filter((row) => !own.some((call) => rowOf(call) === row))
-    expect([rest, note]).toEqual([[], note])
-  }
-  const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: url }
-  const ledger = JSON.parse((await command(['ledger', '--by', 'provider', '--json'], { env })).stdout) as {
-    provider: string
-    cost: number
-  }[]
-  for (const [at, vendor] of vendors.entries()) {
-    const name = `vendor${at + 1}`
-    const lost = calls
-      .filter(({ provider, state }) => provider === name && state === 'unknown')
-      .reduce((sum, call) => sum + (vendor.charges.get(rowOf(call)) ?? 0), 0)
-    const { cost = 0 } = ledger.find(({ provider }) => provider === name) ?? {}
-    expect([cost, note]).toEqual([vendor.charged() - lost, note])
-  }
-  for (const { last_name, linkedin_url, outcome } of outcomes) {
-    const asked = [`email ${last_name}`, `person ${last_name}`, `phone ${linkedin_url}`]
-    const isLost = asked.some((one) => unknown.has(one))
-    const expected = outcome === 'found' ? 'found' : isLost ? 'outcome_unknown' : 'not_found'
-    expect([outcome, last_name, note]).toEqual([expected, last_name, note])
-  }
-}

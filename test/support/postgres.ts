@@ -220,11 +220,11 @@ const schemasOf = (name?: string) =>
     ? 'relnamespace = CAST(current_schema() AS regnamespace)'
     : `relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('${name}', '${name}_state', '${name}_catalogue'))`
 
-/** A fresh database, where a schema is not enough. */
-export async function freshDatabase(): Promise<TestDatabase> {
+/** A fresh database, where a schema is not enough; a copy of another one, which nobody uses meanwhile. */
+export async function freshDatabase(copied = 'template1'): Promise<TestDatabase> {
   const folder = await socket()
   const name = `t_${randomBytes(8).toString('hex')}`
-  await asOwner(folder, 'postgres', `CREATE DATABASE ${name}`)
+  await asOwner(folder, 'postgres', `CREATE DATABASE ${name} TEMPLATE ${copied}`)
   return {
     folder,
     name,

@@ -1,21 +1,58 @@
-import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { command } from './command.js'
+import { freshDatabase, type TestDatabase } from './postgres.js'
 
-let filled: Promise<string> | undefined
-
-/** Gives a home what `prospect data sample` loads. The test files of a process load it once, and copy it. */
+/** Gives a home what `prospect data sample` loads. */
 export async function loadSample(home: string): Promise<void> {
-  filled ??= makeSample()
-  cpSync(await filled, home, { recursive: true })
+  cpSync(await madeOnce('sample', (folder) => sampleIn({ PROSPECT_HOME: folder })), home, { recursive: true })
   chmodSync(home, 0o700)
 }
 
-async function makeSample(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-sample-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const { code, stderr } = await command(['data', 'sample', '--quiet'], { env: { PROSPECT_HOME: folder } })
-  if (code !== 0) throw new Error(stderr)
+/** A fresh database with what `prospect data sample` loads, and a home for it. */
+export async function sampledDatabase(home: string): Promise<TestDatabase> {
+  const made = await madeOnce('sampled', async (folder) => {
+    const { name, url } = await freshDatabase()
+    await sampleIn({ PROSPECT_HOME: join(folder, 'home'), PROSPECT_DATABASE_URL: url })
+    writeFileSync(join(folder, 'name'), name)
+  })
+  cpSync(join(made, 'home'), home, { recursive: true })
+  return freshDatabase(readFileSync(join(made, 'name'), 'utf8'))
+}
+
+/** Returns a folder that the first test of a run fills; the others wait for that. */
+async function madeOnce(name: string, make: (folder: string) => Promise<void>): Promise<string> {
+  const folder = join(tmpdir(), name)
+  const partial = `${folder}.partial`
+  while (!existsSync(folder)) {
+    try {
+      mkdirSync(partial)
+    } catch {
+      await pause(50)
+      continue
+    }
+    try {
+      await make(partial)
+      renameSync(partial, folder)
+    } finally {
+      rmSync(partial, { recursive: true, force: true })
+    }
+  }
   return folder
+}
+
+async function sampleIn(env: Readonly<Record<string, string>>): Promise<void> {
+  const { code, stderr } = await command(['data', 'sample', '--quiet'], { env })
+  if (code !== 0) throw new Error(stderr)
 }

@@ -1,5 +1,9 @@
+import { writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { answering, received } from '../client/listeners.js'
+import type { Machine } from './command.js'
+import { nameServer } from './name-server.js'
 
 /** The provider file that the documents print. */
 export const acmemail = (base = 'https://api.acmemail.example/v2'): string => `name: acmemail
@@ -206,3 +210,22 @@ export const fakeFile = (origin: string, name = 'acmemail', timeout = '60s'): st
     .replace('rates: [15/s, 500/min], ', '')
     .replace('every: 5s', 'every: 10ms')
     .replace('wait: 60s', 'wait: 10ms')
+
+/** The key at the vendors that `addProvider` adds. */
+export const vendorKey = 'vendor-secret-key-0123456789'
+
+/** Adds a provider to the workspace of a machine. */
+export async function addProvider(
+  here: Machine,
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  writeFileSync(join(here.home, 'one.yaml'), file)
+  const argv = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
+  const { stderr } = await here.run(argv, { stdin: vendorKey, env })
+  if (stderr !== '') throw new Error(stderr)
+}
+
+/** A name server by which `acme.example` takes mail, and no other domain does. */
+export const vendorNames = () =>
+  nameServer((name, type) => (type === 'MX' && name === 'acme.example' ? ['mx.acme.example'] : 'NXDOMAIN'))

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { loadSample } from '../../support/sample.js'
 
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
@@ -99,7 +100,7 @@ describe('engine keys', () => {
 
 describe('engine members remove', () => {
   it('revokes the keys of a member and keeps what they spent', async () => {
-    await here.json('data', 'sample')
+    await loadSample(here.home)
     await here.json('engine', 'members', 'add', 'ann@example.com', '--weekly-limit', '50')
     const { key } = (await here.json('engine', 'keys', 'create', '--member', 'ann@example.com')) as {
       key: string
