@@ -154,11 +154,7 @@ const latestEnd = (windowMs: number, now: number): number => now + windowMs + fi
  * Returns the windows with ends that can be right. A later end than the window's length means that the clock went back:
  * the window begins now and keeps its count.
  */
-const settleWindows = (
-  windows: readonly WindowKept[],
-  known: readonly KnownWindow[],
-  now: number,
-): readonly KnownWindow[] =>
+const settleWindows = (windows: readonly WindowKept[], known: readonly KnownWindow[], now: number) =>
   known.map((one, at) => {
     const latest = latestEnd(windows[at]?.windowMs ?? 0, now)
     return one && one.endsAt > latest ? { ...one, endsAt: latest } : one
@@ -282,11 +278,7 @@ export function corrected(
 }
 
 /** Returns the windows after a request without a reply. The next request may ask for their limits. */
-const unanswered = (
-  windows: readonly WindowKept[],
-  known: readonly KnownWindow[],
-  now: number,
-): readonly KnownWindow[] =>
+const unanswered = (windows: readonly WindowKept[], known: readonly KnownWindow[], now: number) =>
   known.map((one, at) => {
     const window = windows[at] as WindowKept
     const begun = one && begunBy(window, one, now, false)

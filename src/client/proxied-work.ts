@@ -193,12 +193,7 @@ function finishedBy(row: Operation, kind: EventKind, id: string, carried: Carrie
 }
 
 /** Returns the cost of records; those of a search have the same names in a delivery and in a reply. */
-const toRecords = (
-  row: Operation,
-  kind: EventKind,
-  found: readonly DeliveredRecord[],
-  search: string,
-): ProxiedRecord[] =>
+const toRecords = (row: Operation, kind: EventKind, found: readonly DeliveredRecord[], search: string) =>
   found.map((one) =>
     kind === 'contact_enrichment' && typeof one.record.enrichment_id === 'string'
       ? toContactRecord(one.record)

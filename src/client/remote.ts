@@ -163,11 +163,7 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
   return denials === 2 ? false : undefined
 }
 
-async function probeOnce(
-  connection: Connection,
-  path: string,
-  signal: AbortSignal,
-): Promise<boolean | undefined> {
+async function probeOnce(connection: Connection, path: string, signal: AbortSignal) {
   try {
     const request = { method: 'GET', path } as const
     const { status, body } = await connection.exchange(request, { accept: 'application/json' }, signal)

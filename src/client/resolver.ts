@@ -73,11 +73,7 @@ export function createResolver(given: Partial<ResolverOptions> = {}): Resolve {
 const isLocalhost = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost')
 
 /** Returns all addresses of a name, or the code of the failure as `dns.lookup` has it. */
-async function ask(
-  name: string,
-  { servers, lookupMs }: ResolverOptions,
-  signal: AbortSignal | undefined,
-): Promise<readonly string[] | string> {
+async function ask(name: string, { servers, lookupMs }: ResolverOptions, signal: AbortSignal | undefined) {
   // One for each lookup: cancelling one ends all of its questions, and the system's servers may have changed.
   const resolver = new Resolver({ timeout: lookupMs / 2, tries: 2 })
   if (servers) resolver.setServers(servers)

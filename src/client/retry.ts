@@ -49,10 +49,7 @@ interface Circumstances {
  * Returns the milliseconds until the next attempt; `undefined` when there is none. Refusals are never repeated. The
  * caller waits for a 429, because it knows how much time there is. A 402, a 403 and a plan limit need an action.
  */
-export function pauseAfter(
-  attempted: AttemptResult,
-  { attempts, repeatable, random, now }: Circumstances,
-): number | undefined {
+export function pauseAfter(attempted: AttemptResult, { attempts, repeatable, random, now }: Circumstances) {
   if (attempts >= maxAttempts || !isRetryable(attempted)) return undefined
   if (isOutcomeUnknown(attempted) && !repeatable) return undefined
   const doubled = firstPauseMs * 2 ** (attempts - 1)

@@ -73,11 +73,7 @@ interface AddressRefusal {
 }
 
 /** Returns why an address is refused: its own kind, or that of an address it is translated to. */
-function whyRefused(
-  address: Address | undefined,
-  scheme: string,
-  targets: Targets,
-): AddressRefusal | undefined {
+function whyRefused(address: Address | undefined, scheme: string, targets: Targets) {
   if (!address) return { kind: 'an address that is bound to a network interface' }
   const forms = [address, ...embeddedIn(address)]
   if (forms.some(isLinkLocal)) return { kind: 'a link-local address' }

@@ -436,11 +436,7 @@ function commonIn(label: string): ReadonlySet<string> {
 }
 
 /** Returns what the characters of words are worth in an encoding of East Asia. */
-function worthOfCharacters(
-  words: ReadonlySet<string>,
-  label: string,
-  script: keyof typeof known.letters,
-): number {
+function worthOfCharacters(words: ReadonlySet<string>, label: string, script: keyof typeof known.letters) {
   const common = commonIn(label)
   const commonest = known.letters[script]
   let worth = 0

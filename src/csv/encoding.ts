@@ -56,11 +56,7 @@ function notUtf8(text: Buffer, lines: LineCounter): Refusal {
   return new Refusal('csv.not_utf8', { found: suggestEncoding(text), line: lines.line })
 }
 
-async function* decodeText(
-  chunks: AsyncIterable<Buffer>,
-  { label, evidence }: Encoding,
-  lines: LineCounter,
-): AsyncGenerator<Buffer> {
+async function* decodeText(chunks: AsyncIterable<Buffer>, { label, evidence }: Encoding, lines: LineCounter) {
   const decoder = decoderFor(label)
   let known = evidence
   const next = (bytes: Buffer | undefined): Buffer => {
@@ -320,10 +316,7 @@ export async function isWorkbook(path: string): Promise<boolean> {
   }
 }
 
-async function compoundTypeOf(
-  head: Buffer,
-  read: (at: number, bytes: number) => Promise<Buffer>,
-): Promise<string> {
+async function compoundTypeOf(head: Buffer, read: (at: number, bytes: number) => Promise<Buffer>) {
   const sectorBytes = 2 ** Math.min(16, head.readUInt16LE(30))
   const directory = await read((head.readUInt32LE(48) + 1) * sectorBytes, sectorBytes)
   return compoundTypes.find(([stream]) => directory.includes(Buffer.from(stream, 'utf16le')))?.[1] ?? 'xls'

@@ -73,10 +73,7 @@ const rowLimit = 1_048_576
 const maxCells = 16_384
 
 /** Splits UTF-8 text into rows. Yields the rows that each piece of text completes; rows before an error come first. */
-export async function* parseRows(
-  texts: AsyncIterable<Buffer>,
-  options: ParseOptions,
-): AsyncGenerator<CsvRow[]> {
+export async function* parseRows(texts: AsyncIterable<Buffer>, options: ParseOptions) {
   const { delimiter, firstLine, limit = rowLimit } = options
   const plain = new PlainRows(delimiter, firstLine, limit)
   let any: AnyRows | undefined

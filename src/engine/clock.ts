@@ -61,10 +61,7 @@ export function countedAt(counter: Counter | undefined, span: CounterSpan, now: 
  * Lets every counter that began in the future begin now, so that what is left of its time decreases from now on. Returns
  * at once when there is none, which is always so unless the clock went back.
  */
-export async function settleCounters(
-  store: Pick<Driver, 'read' | 'transaction'>,
-  now: number,
-): Promise<void> {
+export async function settleCounters(store: Pick<Driver, 'read' | 'transaction'>, now: number) {
   if (await store.read((tx) => hasCounterAfter(tx, now)))
     await store.transaction((tx) => restartCounters(tx, now))
 }

@@ -22,11 +22,7 @@ export const saysJson = (headers: Headers): boolean => json.test(headers.get('co
  * Reads a body of at most `limit` bytes; refuses with 413 or 400, and with 415 when it is compressed. Calls `enter` before
  * it reads a large body, or more than the beginning of one whose length is not known.
  */
-export async function readBody(
-  request: Request,
-  limit: number,
-  enter: (bytes: number) => void = () => {},
-): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBody(request: Request, limit: number, enter: (bytes: number) => void = () => {}) {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
   const declared = request.headers.get('content-length')

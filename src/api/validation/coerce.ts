@@ -89,10 +89,7 @@ export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
 }
 
 /** Converts the texts among the fields of a request; typed values and unknown fields stay as they are. */
-export function coerceInput(
-  schema: z.ZodObject,
-  fields: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
+export function coerceInput(schema: z.ZodObject, fields: Readonly<Record<string, unknown>>) {
   const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape
   const read = ([name, value]: [string, unknown]): [string, unknown] => {
     const field = Object.hasOwn(shape, name) ? shape[name] : undefined

@@ -36,12 +36,7 @@ export function validate<Id extends OperationId>(id: Id, shape: Shape, input: un
   throw refusal(id, shape, fields, parsed.error.issues)
 }
 
-function refusal(
-  id: OperationId,
-  shape: Shape,
-  fields: Fields,
-  issues: readonly z.core.$ZodIssue[],
-): ApiError {
+function refusal(id: OperationId, shape: Shape, fields: Fields, issues: readonly z.core.$ZodIssue[]) {
   const keys = [
     ...missingKeys(shape.input, fields),
     ...issues.filter(isMissing).map(({ message }) => message),

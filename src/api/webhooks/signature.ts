@@ -83,12 +83,7 @@ function findTimeProblem(timestamp: string, nowMs: number, toleranceMs: number):
   return `webhook-timestamp lies ${Math.abs(seconds)} s in the ${side}; ${toleranceMs / 1_000} s are allowed`
 }
 
-function signatures(
-  id: string,
-  timestamp: string,
-  body: string | Uint8Array,
-  secrets: readonly string[],
-): string[] {
+function signatures(id: string, timestamp: string, body: string | Uint8Array, secrets: readonly string[]) {
   return secrets.map((secret) => {
     const key = keyOf(secret)
     if (!key) throw new RangeError('A signing secret is whsec_ and the base64 of 24 to 64 bytes')

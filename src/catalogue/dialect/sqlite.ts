@@ -245,10 +245,7 @@ const memory = { wal_autocheckpoint: 8_000, cache_size: -32_768 }
 // what is referred to was found, or added, in the same transaction.
 const durability = { synchronous: 1, foreign_keys: 0 }
 
-async function changePragmas(
-  driver: Driver,
-  pragmas: Readonly<Record<string, number>>,
-): Promise<() => Promise<void>> {
+async function changePragmas(driver: Driver, pragmas: Readonly<Record<string, number>>) {
   const before = await driver.read(async (connection) => {
     const values: [string, number][] = []
     for (const name of Object.keys(pragmas)) {

@@ -50,11 +50,7 @@ const ids = { companies: 'id', people: 'network_id' } as const
  * Returns a company by the id that searches return, or a person by that on the network, in the format of an import;
  * `undefined` when there is none.
  */
-export async function readRecord(
-  connection: Connection,
-  kind: keyof typeof ids,
-  id: string,
-): Promise<Fields | undefined> {
+export async function readRecord(connection: Connection, kind: keyof typeof ids, id: string) {
   const sql = `${tables[kind]} WHERE o.${ids[kind]} = ? ORDER BY o.key LIMIT 1`
   const row = await connection.get<StoredRecord>(sql, id)
   return row && (await completers[kind](connection, row))
@@ -143,11 +139,7 @@ export async function copyCatalogue(
   })
 }
 
-async function copyAll(
-  source: Connection,
-  connection: Connection,
-  onProgress: (rows: number) => void,
-): Promise<CopyResult> {
+async function copyAll(source: Connection, connection: Connection, onProgress: (rows: number) => void) {
   for (const table of Object.keys(primaryKeys))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
@@ -199,9 +191,7 @@ const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
 }
 
 /** Returns the tables of a catalogue as a copy takes them. */
-export async function readCopiedTables(
-  connection: Connection,
-): Promise<Readonly<Record<string, CopiedTable>>> {
+export async function readCopiedTables(connection: Connection) {
   const tables: Record<string, CopiedTable> = {}
   for (const name of Object.keys(primaryKeys))
     tables[name] = {

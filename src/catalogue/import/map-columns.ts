@@ -175,11 +175,7 @@ function findColumn(header: readonly string[], column: string): number {
   return at
 }
 
-function checkRequired(
-  kind: RecordKind,
-  header: readonly string[],
-  columnOf: ReadonlyMap<string, number>,
-): void {
+function checkRequired(kind: RecordKind, header: readonly string[], columnOf: ReadonlyMap<string, number>) {
   for (const oneOf of requiredFields[kind]) {
     if (oneOf.some((field) => columnOf.has(field))) continue
     const isNamed = header.some((name) => isUnnamed(name) || isColumnName(name))

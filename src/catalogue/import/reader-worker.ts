@@ -39,10 +39,7 @@ export async function readMessages(port: MessagePort, { kind, options }: ReaderT
 /** The bytes broke off; the main thread knows the reason. */
 const inputBroken = new Error('The bytes broke off')
 
-async function* receiveChunks(
-  messages: AsyncIterable<unknown[]>,
-  onTaken: () => void,
-): AsyncGenerator<Uint8Array> {
+async function* receiveChunks(messages: AsyncIterable<unknown[]>, onTaken: () => void) {
   for await (const [value] of messages) {
     const message = value as MessageToReader
     if ('end' in message && message.end === 'broken') throw inputBroken

@@ -65,11 +65,7 @@ function findWorkerProgram(): string | undefined {
 }
 
 /** Reads a file in a worker thread. Batches before an error come first, also when the bytes themselves fail. */
-export async function* readInWorker(
-  program: string,
-  task: ReaderTask,
-  bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<PreparedBatch> {
+export async function* readInWorker(program: string, task: ReaderTask, bytes: AsyncIterable<Uint8Array>) {
   const worker = new Worker(program, { workerData: task })
   const queue = new Semaphore(maxQueuedChunks)
   const messages = on(worker, 'message')
@@ -99,11 +95,7 @@ const toRecordList = (texts: readonly string[]): RecordList => ({
 })
 
 /** Sends bytes to the worker; returns the error that they broke off with. */
-async function sendChunks(
-  bytes: AsyncIterable<Uint8Array>,
-  queue: Semaphore,
-  worker: Worker,
-): Promise<{ readonly error: unknown } | undefined> {
+async function sendChunks(bytes: AsyncIterable<Uint8Array>, queue: Semaphore, worker: Worker) {
   const post = (message: MessageToReader) => worker.postMessage(message)
   try {
     for await (const chunk of bytes) {

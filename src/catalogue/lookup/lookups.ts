@@ -51,12 +51,7 @@ export async function findJobs(
   return { total, jobs: rows.map((row) => toJob(row.record, { name, domain, network_url })) }
 }
 
-function conditions(
-  connection: Connection,
-  filters: JobFilters,
-  selectivity: Selectivity,
-  now: number,
-): Condition[] {
+function conditions(connection: Connection, filters: JobFilters, selectivity: Selectivity, now: number) {
   const days = filters.posted_within_days
   return [
     ...(days === undefined ? [] : [postedSince(now, days)]),
@@ -172,10 +167,7 @@ interface PhoneRow {
 const lines = 'SELECT number, messenger FROM phones WHERE number IN (SELECT value FROM json_each(?))'
 
 /** Returns the E.164 numbers that a messaging app reaches, as far as the catalogue knows. */
-export async function findReachable(
-  connection: Connection,
-  numbers: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function findReachable(connection: Connection, numbers: readonly string[]) {
   const known = await connection.all<PhoneRow>(lines, JSON.stringify(numbers))
   const reached = known.filter(({ number, messenger }) =>
     messenger === null ? isMobile(number) : messenger === 1,

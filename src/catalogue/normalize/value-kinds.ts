@@ -112,10 +112,7 @@ export function isData(first: readonly string[], samples: readonly (readonly str
 }
 
 /** Returns the first cells of columns with those of a row before them. */
-export const withFirstRow = (
-  first: readonly string[],
-  samples: readonly (readonly string[])[],
-): readonly (readonly string[])[] =>
+export const withFirstRow = (first: readonly string[], samples: readonly (readonly string[])[]) =>
   samples.map((cells, at) =>
     [first[at]?.trim() ?? '', ...cells].filter((cell, index) => index > 0 || cell !== ''),
   )

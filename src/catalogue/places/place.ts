@@ -207,10 +207,7 @@ const splitParts = (text: string): string[] =>
     .filter((part) => part !== '')
 
 /** Keeps the places within the regions and countries that the other parts name; unknown parts are ignored. */
-function keepWithin(
-  entries: readonly GazetteerEntry[],
-  contexts: readonly string[],
-): readonly GazetteerEntry[] {
+function keepWithin(entries: readonly GazetteerEntry[], contexts: readonly string[]) {
   const known = contexts.map(findScopes).filter((scopes) => scopes.length > 0)
   return known.length === 0
     ? []

@@ -90,11 +90,7 @@ function hasOtherForm(company: CompanyMatch, name: string): boolean {
 const readName = ({ record }: CompanyMatch): string => (JSON.parse(record) as { name?: string }).name ?? ''
 
 /** Returns the one company that is meant by a name that the catalogue does not have as written. */
-async function matchWrittenName(
-  connection: Connection,
-  name: string,
-  wanted: NormalizedQuery,
-): Promise<CompanyMatch | undefined> {
+async function matchWrittenName(connection: Connection, name: string, wanted: NormalizedQuery) {
   if (name.length > maxNameLength) return undefined
   const { folds, stems, forms } = readWrittenName(name, findTaggedPlace, wanted.country)
   const readings = new Map(folds)
@@ -125,11 +121,7 @@ async function matchWrittenName(
  * Returns the legal forms that follow a stem in names of the catalogue. Each look into the ordered names skips the forms
  * that stand before the name it finds, so that one is enough where no name begins like that. Without such an index, returns all.
  */
-async function findFollowing(
-  connection: Connection,
-  stem: string,
-  forms: readonly string[],
-): Promise<readonly string[]> {
+async function findFollowing(connection: Connection, stem: string, forms: readonly string[]) {
   if (!dialectOf(connection).search.hasOrderedNames) return forms
   const found: string[] = []
   for (let at = 0; at < forms.length; ) {

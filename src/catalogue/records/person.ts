@@ -87,11 +87,7 @@ function completeName(fields: PersonFields): void {
   fields.last_name = last
 }
 
-function readPhones(
-  { phones, country }: PersonFields,
-  { phone }: Fields,
-  leaveOut: LeaveOut,
-): string[] | undefined {
+function readPhones({ phones, country }: PersonFields, { phone }: Fields, leaveOut: LeaveOut) {
   const read = (field: string) => (number: string) =>
     readOr(leaveOut, field, number, () => readPhone(number, country)) ?? []
   const others = readOr(leaveOut, 'phone', phone, text)?.split(';') ?? []

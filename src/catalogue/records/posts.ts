@@ -9,7 +9,6 @@ import {
   type Change,
   decideEach,
   type ImportContext,
-  type Outcome,
   readIdentities,
 } from '../write/import-context.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
@@ -93,10 +92,7 @@ interface PostChange extends Change {
 }
 
 /** Adds posts, or merges them into the stored ones with the same url. Engagers are added to the stored ones. */
-export async function importPosts(
-  context: ImportContext,
-  posts: readonly PreparedPost[],
-): Promise<Outcome[]> {
+export async function importPosts(context: ImportContext, posts: readonly PreparedPost[]) {
   const known = await readIdentities<KnownPost>(
     context,
     postTable,

@@ -15,10 +15,7 @@ export interface TechnologyDetails {
 }
 
 /** Reads the technologies of a company, by slug or with details; `undefined` when there are neither. */
-export function readUses(
-  slugs: readonly string[] | undefined,
-  details: readonly Fields[] | undefined,
-): TechnologyDetails[] | undefined {
+export function readUses(slugs: readonly string[] | undefined, details: readonly Fields[] | undefined) {
   if (!slugs && !details) return undefined
   const uses = new Map<string, TechnologyDetails>()
   for (const slug of slugs ?? []) uses.set(toSlug(slug), { slug: toSlug(slug) })
@@ -112,10 +109,7 @@ const insertTechnology = 'INSERT INTO technologies (slug, name, category) VALUES
 const updateTechnology = 'UPDATE technologies SET name = ?, category = ? WHERE key = ?'
 
 /** Adds the technologies that are not stored, and what is said about others; returns the keys of all by slug. */
-async function writeTechnologies(
-  connection: Connection,
-  uses: readonly TechnologyDetails[],
-): Promise<ReadonlyMap<string, number>> {
+async function writeTechnologies(connection: Connection, uses: readonly TechnologyDetails[]) {
   if (uses.length === 0) return new Map()
   const read = async (slugs: Iterable<string>) => {
     const rows = await connection.all<StoredTechnology>(selectTechnologies, JSON.stringify([...slugs]))
@@ -157,11 +151,7 @@ const toTitle = (slug: string): string =>
  * Returns technologies whose slug or name contains the query, ignoring accents, case and separators. Best first: equal, then
  * a prefix, then a prefix of a word. An empty query returns all, in slug order.
  */
-export async function findTechnologies(
-  connection: Connection,
-  query: string,
-  limit: number,
-): Promise<Technology[]> {
+export async function findTechnologies(connection: Connection, query: string, limit: number) {
   const all = await connection.all<Technology>('SELECT slug, name, category FROM technologies ORDER BY slug')
   const wanted = toSearchKey(query)
   if (query.trim() === '') return all.slice(0, limit)
@@ -197,10 +187,7 @@ const uses = `SELECT t.name, t.slug, u.confidence
   ORDER BY u.confidence DESC, t.slug`
 
 /** Returns the technologies a company uses, the most certain first. */
-export const findTechnologyUses = async (
-  connection: Connection,
-  { key, record }: CompanyMatch,
-): Promise<TechnologyUse[]> =>
+export const findTechnologyUses = async (connection: Connection, { key, record }: CompanyMatch) =>
   await connection.all<TechnologyUse>(
     uses,
     JSON.stringify((JSON.parse(record) as StoredAccount).technologies ?? []),

@@ -50,10 +50,7 @@ interface CompanyChange extends Change {
 }
 
 /** Adds companies, or merges them into the stored ones with their domain, else their profile. */
-export async function importCompanies(
-  context: ImportContext,
-  companies: readonly PreparedCompany[],
-): Promise<Outcome[]> {
+export async function importCompanies(context: ImportContext, companies: readonly PreparedCompany[]) {
   const known = new CompaniesInImport(context, companyTable)
   await known.readDomains(companies.map(({ row }) => row.domain ?? undefined))
   await known.readProfiles(companies)
@@ -220,10 +217,7 @@ export interface Employer {
  * missing company is created when it has a domain or profile. A name alone never creates a company, and finds one only when
  * it is unambiguous.
  */
-export async function importEmployers(
-  context: ImportContext,
-  employers: readonly Employer[],
-): Promise<(number | undefined | Refusal)[]> {
+export async function importEmployers(context: ImportContext, employers: readonly Employer[]) {
   const companies = new CompaniesInImport(context)
   const nameOf = ({ company_name }: Employer) => foldName(company_name ?? '')
   await companies.readDomains(

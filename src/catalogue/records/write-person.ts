@@ -115,11 +115,7 @@ const namesakes = `SELECT people.key FROM json_each(?) CROSS JOIN people
  * Finds the stored person who is the same as a new one. A person found by a weaker identifier is someone else when they have a
  * different value for a stronger one.
  */
-function findSamePerson(
-  known: Candidates<KnownPerson>,
-  incoming: NewPerson,
-  company: number | undefined,
-): KnownPerson | undefined {
+function findSamePerson(known: Candidates<KnownPerson>, incoming: NewPerson, company: number | undefined) {
   const { id, slug, name, email, employer } = incoming
   const byProfile = findByProfile(known, incoming)
   if (byProfile) return byProfile
@@ -225,10 +221,7 @@ const toNameAtCompany = (company: number | null | undefined, name: string): stri
   `${company ?? ''} ${name}`
 
 /** Remembers what a person can be found by; the counterpart of `readPeople`. */
-function rememberPerson(
-  context: ImportContext,
-  { network_id, slug, email, name, company }: PersonAtCompany,
-): void {
+function rememberPerson(context: ImportContext, { network_id, slug, email, name, company }: PersonAtCompany) {
   const open = slug !== null ? [] : isGeneratedId(network_id) ? [withoutSlug, withoutProfile] : [withoutSlug]
   context.remember('people', 'network_id', network_id)
   context.remember('people', 'slug', slug)

@@ -84,24 +84,14 @@ function inventJob(random: SeededRandom, company: SampleCompany, number: number)
   }
 }
 
-const writeEnglishText = (
-  random: SeededRandom,
-  company: SampleCompany,
-  title: string,
-  technology: string,
-): string =>
+const writeEnglishText = (random: SeededRandom, company: SampleCompany, title: string, technology: string) =>
   `${company.name} is hiring in ${company.city}: ${title}. You will work with ${technology} in a team of ` +
   `${random.integer(3, 14)} people and report to the head of the department. We offer ${random.integer(25, 32)} days of ` +
   `leave, a training budget and ${random.integer(2, 4)} days at home each week. You bring ${random.integer(2, 8)} years of ` +
   'experience, write clearly and like to finish what you start. We read every application ourselves and answer ' +
   'within two weeks.'
 
-const writeFrenchText = (
-  random: SeededRandom,
-  company: SampleCompany,
-  title: string,
-  technology: string,
-): string =>
+const writeFrenchText = (random: SeededRandom, company: SampleCompany, title: string, technology: string) =>
   `${company.name} recherche : ${title}, à ${company.city}. Vous travaillerez avec ${technology} dans une équipe de ` +
   `${random.integer(3, 14)} personnes, rattachée à la direction. Nous offrons ${random.integer(25, 32)} jours de congés, un ` +
   `budget de formation et ${random.integer(2, 4)} jours de télétravail par semaine. Vous avez ${random.integer(2, 8)} ans ` +
@@ -246,11 +236,7 @@ const { industries, nameBeginnings, nameEndings, technologies } = words
 const detailed = 1_000
 
 /** Yields the hand-written companies, then invented ones until there are `wanted`; adds each to `made`. */
-export function* sampleCompanies(
-  random: SeededRandom,
-  wanted: number,
-  made: SampleCompany[],
-): Generator<Fields> {
+export function* sampleCompanies(random: SeededRandom, wanted: number, made: SampleCompany[]) {
   const taken = new Set<string>()
   for (const company of fixedCompanies.map(toFixedRecord)) {
     yield rememberCompany(addHistory(random, company, true), made, taken)

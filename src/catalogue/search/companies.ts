@@ -34,10 +34,7 @@ interface FoundCompany {
 }
 
 /** Returns how many companies fulfil all conditions. */
-export async function countCompanies(
-  connection: Connection,
-  conditions: readonly Condition[],
-): Promise<number> {
+export async function countCompanies(connection: Connection, conditions: readonly Condition[]) {
   const [where, ...values] = every(conditions)
   // In key order, rows of other tables about neighbouring companies are neighbours too.
   const sql = `SELECT count(*) AS total FROM companies INDEXED BY companies_facts WHERE ${where}`

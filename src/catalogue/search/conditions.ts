@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { GrowthFilters, PeopleFilters, UnknownCompanies } from '../../api/ports/ports.js'
+import type { GrowthFilters, PeopleFilters } from '../../api/ports/ports.js'
 import { companySizes } from '../../api/schemas/enumerations.js'
 import { parseNetworkUrl } from '../../api/values/url.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -66,10 +66,7 @@ export async function readEmployerFilters(
 }
 
 /** Returns the profile urls and domains of a search that stand for no company. */
-export async function findUnknownCompanies(
-  connection: Connection,
-  filters: PeopleFilters,
-): Promise<UnknownCompanies> {
+export async function findUnknownCompanies(connection: Connection, filters: PeopleFilters) {
   const read = Object.entries(await readEmployerFilters(connection, filters))
   return Object.fromEntries(
     read.flatMap(([field, { unknown }]) => (unknown.length > 0 ? [[field, unknown]] : [])),
@@ -78,11 +75,7 @@ export async function findUnknownCompanies(
 
 type Identifier = 'network_id' | 'slug' | 'domain'
 
-async function readFilter(
-  connection: Connection,
-  field: Field,
-  given: readonly string[],
-): Promise<EmployerFilter> {
+async function readFilter(connection: Connection, field: Field, given: readonly string[]) {
   const identified = given.flatMap((text) => {
     const identifier = identify(field, text)
     return identifier ? [{ text, ...identifier }] : []
@@ -149,11 +142,7 @@ const findNames = async (connection: Connection, names: readonly string[], max =
   ).map(({ name }) => name)
 
 /** Throws 422 unless people have one of the texts as the name of an employer that is not in the catalogue. */
-async function refuseUnknown(
-  connection: Connection,
-  field: Field,
-  unknown: readonly string[],
-): Promise<void> {
+async function refuseUnknown(connection: Connection, field: Field, unknown: readonly string[]) {
   const isStaffed: Condition =
     field === 'past_companies'
       ? dialectOf(connection).texts.matchTexts(
@@ -173,10 +162,7 @@ async function refuseUnknown(
 const maxNamed = 10
 
 /** Returns the query for the past positions at the companies of a filter. */
-export async function toPastQuery(
-  connection: Connection,
-  { given, employers }: EmployerFilter,
-): Promise<TextQuery> {
+export async function toPastQuery(connection: Connection, { given, employers }: EmployerFilter) {
   // A position without a network id says only a name: it finds the one company that has it.
   const names = employers.flatMap(({ name }) => name ?? [])
   const own = names.length > 0 ? await findNames(connection, names, 'HAVING count(*) = 1') : []

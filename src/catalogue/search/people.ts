@@ -158,11 +158,7 @@ interface PeopleQuery {
 }
 
 /** Translates the filters of a search; days count up to `now`. 422 names an unsupported filter. */
-async function toPeopleQuery(
-  connection: Connection,
-  filters: PeopleFilters,
-  now: number,
-): Promise<PeopleQuery> {
+async function toPeopleQuery(connection: Connection, filters: PeopleFilters, now: number) {
   const refused = liveOnlyFilters.filter((name) => isGiven(filters[name]))
   if (refused.length > 0)
     throw new ApiError('invalid', {

@@ -80,12 +80,7 @@ function selectEngagers(connection: Connection, { post_url, engagement }: Engage
   return [dialectOf(connection).search.distinctEngagers(each), ...values]
 }
 
-async function readEngagers(
-  connection: Connection,
-  filters: EngagerFilters,
-  last: string,
-  limit: number,
-): Promise<EngagerRow[]> {
+async function readEngagers(connection: Connection, filters: EngagerFilters, last: string, limit: number) {
   const [engaged, ...values] = selectEngagers(connection, filters)
   return await connection.all<EngagerRow>(
     `SELECT engaged.profile, engaged.url, people.record, companies.record AS company

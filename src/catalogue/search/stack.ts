@@ -60,10 +60,7 @@ interface RequestedTechnologies {
 }
 
 /** Returns the technologies of slugs; `undefined` when none is given. */
-async function findRequested(
-  connection: Connection,
-  stacks: readonly string[] | undefined,
-): Promise<RequestedTechnologies | undefined> {
+async function findRequested(connection: Connection, stacks: readonly string[] | undefined) {
   if (!stacks?.length) return undefined
   const slugs = [...new Set(stacks.map(toSlug))]
   const rows = await connection.all<{ key: number }>(

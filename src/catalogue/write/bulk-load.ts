@@ -70,11 +70,7 @@ export class BulkLoad {
 }
 
 /** Begins a transaction that writes, and tells its load whether others wrote in between. */
-export async function beginTransaction(
-  connection: Connection,
-  load: BulkLoad | undefined,
-  isNext: boolean,
-): Promise<void> {
+export async function beginTransaction(connection: Connection, load: BulkLoad | undefined, isNext: boolean) {
   const foreignWrites = await dialectOf(connection).load.countForeignWrites(connection, load?.own)
   load?.beginTransaction(connection, foreignWrites ?? 0, isNext)
 }
@@ -113,11 +109,7 @@ export async function startBulkWrite(
   }
 }
 
-async function startLoad(
-  kind: RecordKind,
-  connection: Connection,
-  bulkWrites: BulkWriteState,
-): Promise<BulkLoad | undefined> {
+async function startLoad(kind: RecordKind, connection: Connection, bulkWrites: BulkWriteState) {
   const dialect = dialectOf(connection).load
   if (dialect.hasDeferredIndexes(connection)) return undefined
   const isEmpty = (await connection.get(`SELECT key FROM ${kind} LIMIT 1`)) === undefined

@@ -132,10 +132,7 @@ export class ImportContext {
 const everything = ''
 
 /** Decides about records in their order. A record that is refused has changed nothing. */
-export function decideEach<T, R>(
-  records: readonly T[],
-  decide: (record: T, index: number) => R,
-): (R | Refusal)[] {
+export function decideEach<T, R>(records: readonly T[], decide: (record: T, index: number) => R) {
   return records.map((record, index) => {
     try {
       return decide(record, index)

@@ -125,11 +125,7 @@ async function parsePart(
   }
 }
 
-async function parseXml(
-  stream: Readable,
-  handlers: XmlHandlers,
-  onFailure: (error: Error) => void,
-): Promise<void> {
+async function parseXml(stream: Readable, handlers: XmlHandlers, onFailure: (error: Error) => void) {
   const xml = createParser(handlers, onFailure)
   let text: StringDecoder | undefined
   for await (const chunk of stream as AsyncIterable<Buffer>) {

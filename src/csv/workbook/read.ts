@@ -219,12 +219,7 @@ interface SheetLookups {
   readonly isFrom1904: boolean
 }
 
-async function readSheet(
-  archive: Archive,
-  part: string,
-  lookups: SheetLookups,
-  rows: CsvRows,
-): Promise<void> {
+async function readSheet(archive: Archive, part: string, lookups: SheetLookups, rows: CsvRows) {
   const inline = new CellText()
   let row = 0
   let column = 0

@@ -258,11 +258,7 @@ async function retry(
 }
 
 /** Changes a member. What they spent counts in a new weekly limit, also from before it. */
-async function setMember(
-  tx: Connection,
-  member: Member,
-  change: Parameters<typeof updateMember>[2],
-): Promise<Member> {
+async function setMember(tx: Connection, member: Member, change: Parameters<typeof updateMember>[2]) {
   await updateMember(tx, member.id, change)
   if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
   return { ...member, ...change }

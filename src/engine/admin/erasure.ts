@@ -101,11 +101,7 @@ interface MentioningContact {
   readonly isOwn: boolean
 }
 
-async function contactsOf(
-  connection: Connection,
-  subject: SubjectMatcher,
-  { id, plan }: AsyncJob,
-): Promise<MentioningContact[]> {
+async function contactsOf(connection: Connection, subject: SubjectMatcher, { id, plan }: AsyncJob) {
   if (plan.does !== 'waterfall') return []
   const sql = `SELECT ${enrichmentTable.list('enrichments')}, record
     FROM enrichments LEFT JOIN records USING (job_id, ordinal) WHERE job_id = ? ORDER BY ordinal`

@@ -35,10 +35,7 @@ const ofStatus = ['code', 'retryAfter', 'network'] as const
 
 /** Faults on demand of the workspace in use. */
 export function faultAdmin({ store, clock }: AdminPorts) {
-  const add = async (
-    tx: Connection,
-    { where, member, rules, seed = 0 }: WantedFault,
-  ): Promise<ListedFault> => {
+  const add = async (tx: Connection, { where, member, rules, seed = 0 }: WantedFault) => {
     const { workspace, now } = await readCurrent(tx, clock)
     checkFault(where, rules)
     const memberId = member === undefined ? null : (await memberOf(tx, workspace, member)).id

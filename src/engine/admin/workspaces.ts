@@ -38,10 +38,7 @@ export interface AdminPorts {
 }
 
 /** Returns the workspace in use and engine time, read at the same moment. */
-export async function readCurrent(
-  tx: Connection,
-  clock: Clock,
-): Promise<{ workspace: Workspace; now: number }> {
+export async function readCurrent(tx: Connection, clock: Clock) {
   const workspace = await findWorkspace(tx)
   if (!workspace) throw new Refusal('engine.no_workspace_yet')
   return { workspace, now: engineTime(await readClock(tx), clock.now()) }

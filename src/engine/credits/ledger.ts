@@ -142,12 +142,7 @@ export async function holdCredits(tx: Connection, bill: Bill, jobId: string, now
 }
 
 /** Pays for records from the hold of their job, which is never less. Returns what is left of the hold. */
-export async function settleHold(
-  tx: Connection,
-  job: AsyncJob,
-  amount: number,
-  now: number,
-): Promise<number> {
+export async function settleHold(tx: Connection, job: AsyncJob, amount: number, now: number) {
   if (amount === 0) return job.held
   if (amount > job.held) throw new Error(`job ${job.id} holds ${job.held} credits and would settle ${amount}`)
   const member = { id: job.memberId, workspaceId: job.workspaceId }
@@ -413,11 +408,7 @@ export interface ServerSpending {
 }
 
 /** Returns what a member has spent this week at each server; `now` is real time. */
-export async function readSpentAtServers(
-  tx: Connection,
-  { id }: Pick<Member, 'id'>,
-  now: number,
-): Promise<readonly ServerSpending[]> {
+export async function readSpentAtServers(tx: Connection, { id }: Pick<Member, 'id'>, now: number) {
   const counters = await countersNamed(tx, serverCounter(id))
   return counters.flatMap(({ owner, ...counter }) => {
     const { count: spent } = countedAt(counter, { period: 'week' }, now)
@@ -426,23 +417,14 @@ export async function readSpentAtServers(
 }
 
 /** Returns the credits a member can still spend this week; held credits count as spent, those at servers in their counter. */
-async function readAllowance(
-  tx: Connection,
-  member: WeeklySpender,
-  weeklyLimit: number,
-  now: number,
-): Promise<number> {
+async function readAllowance(tx: Connection, member: WeeklySpender, weeklyLimit: number, now: number) {
   const held = member.server === undefined ? await readHeldBy(tx, member.id) : 0
   const taken = (await readSpentThisWeek(tx, member, now)) + held
   return Math.max(0, weeklyLimit - taken)
 }
 
 /** The same by the limit as it is now, which may differ from when the request began; `undefined` without a limit. */
-export async function readAllowanceNow(
-  tx: Connection,
-  member: WeeklySpender,
-  now: number,
-): Promise<number | undefined> {
+export async function readAllowanceNow(tx: Connection, member: WeeklySpender, now: number) {
   const limit = await readWeeklyLimit(tx, member.id)
   return limit === null ? undefined : await readAllowance(tx, member, limit, now)
 }
@@ -453,12 +435,7 @@ function checkWeeklyLimit(allowance: number, credits: number): void {
 }
 
 /** Adds credits to the weekly counter of a member; below 0, they are given back. */
-export async function countSpending(
-  tx: Connection,
-  member: WeeklySpender,
-  credits: number,
-  now: number,
-): Promise<void> {
+export async function countSpending(tx: Connection, member: WeeklySpender, credits: number, now: number) {
   const { started_at: startedAt, count } = await readWeek(tx, member, now)
   await setCounter(tx, ...counterOf(member), { started_at: startedAt, count: Math.max(0, count + credits) })
 }

@@ -60,24 +60,14 @@ export async function readQuotas(tx: Connection, workspace: Workspace, now: numb
 }
 
 /** Returns the units that a quota still allows: the least of its periods. */
-async function readQuotaLeft(
-  tx: Connection,
-  workspace: Workspace,
-  quota: Quota,
-  now: number,
-): Promise<number> {
+async function readQuotaLeft(tx: Connection, workspace: Workspace, quota: Quota, now: number) {
   const report = await readQuotas(tx, workspace, now)
   const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
   return Math.min(...left)
 }
 
 /** Throws 422 when a quota is used up. */
-export async function checkQuota(
-  tx: Connection,
-  workspace: Workspace,
-  quota: Quota,
-  now: number,
-): Promise<void> {
+export async function checkQuota(tx: Connection, workspace: Workspace, quota: Quota, now: number) {
   if ((await readQuotaLeft(tx, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
 }
 

@@ -266,12 +266,7 @@ interface SentKey {
 }
 
 /** Returns what a member sent to a server under a key that the server still knows; `undefined` where nothing was. */
-async function findSentKey(
-  tx: Connection,
-  { workspaceId }: CallMember,
-  key: string,
-  now: number,
-): Promise<SentKey | undefined> {
+async function findSentKey(tx: Connection, { workspaceId }: CallMember, key: string, now: number) {
   const known = await findReply(tx, workspaceId, key)
   return known && now - known.created_at < keptMs ? (parseExact(known.body ?? '{}') as SentKey) : undefined
 }

@@ -239,12 +239,7 @@ interface NumberedRun {
 const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
 
 /** Returns the stored reply to a row of a run. */
-export async function findRunReply(
-  tx: Connection,
-  workspaceId: string,
-  run: string,
-  ordinal: number,
-): Promise<RunReply | undefined> {
+export async function findRunReply(tx: Connection, workspaceId: string, run: string, ordinal: number) {
   const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
   return known && tx.get<RunReply>(replySql, toPlace(known.number, ordinal))
 }
@@ -253,12 +248,7 @@ export async function findRunReply(
  * Stores the reply to a row of a run unless it has one. Returns whether it did. When a `fresh` row has one, the
  * transaction fails.
  */
-export function storeRunReply(
-  tx: Connection,
-  workspaceId: string,
-  row: RunRow,
-  reply: RunReply,
-): Awaitable<boolean> {
+export function storeRunReply(tx: Connection, workspaceId: string, row: RunRow, reply: RunReply) {
   const known = tx.known.get(nameOf(workspaceId, row.run)) as NumberedRun | undefined
   return known
     ? store(tx, known, row, reply)
@@ -291,12 +281,7 @@ function store(
 }
 
 /** Deletes the replies to the rows of a run below an ordinal. */
-export async function dropRunReplies(
-  tx: Connection,
-  workspaceId: string,
-  run: string,
-  before: number,
-): Promise<number> {
+export async function dropRunReplies(tx: Connection, workspaceId: string, run: string, before: number) {
   const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
   if (!known) return 0
   const to = toPlace(known.number, Math.min(before, rowsPerRun))

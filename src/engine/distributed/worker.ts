@@ -120,11 +120,7 @@ async function workOnChunk(context: ChunkContext, chunk: TakenChunk): Promise<vo
 const scopeOf = ({ id }: TakenChunk): string => `chunk ${id}`
 
 /** Makes calls until all are made, more would be refused, the time is up, or the process stops. */
-async function callAll(
-  context: ChunkContext,
-  chunk: TakenChunk,
-  lost: AbortSignal,
-): Promise<readonly CallResult[]> {
+async function callAll(context: ChunkContext, chunk: TakenChunk, lost: AbortSignal) {
   const { stopping, ports, limit } = context
   const { rowCaller } = ports
   const calls = readCalls(chunk.calls)

@@ -169,12 +169,7 @@ export async function withAccounts<T extends WithLists>(
   }
 }
 
-async function accountsOf(
-  tx: Connection,
-  workspaceId: string,
-  field: string,
-  ids: readonly string[],
-): Promise<string[]> {
+async function accountsOf(tx: Connection, workspaceId: string, field: string, ids: readonly string[]) {
   const accounts: string[] = []
   for (const id of ids) {
     const byNumber = /^\d{1,15}$/.test(id)
@@ -190,13 +185,9 @@ async function accountsOf(
 }
 
 /** Returns the search of a URL, with the companies of its account lists. */
-export async function searchOf(
-  tx: Connection,
-  workspaceId: string,
-  decoded: DecodedSearch,
-): Promise<Search<'companies' | 'people'>> {
+export async function searchOf(tx: Connection, workspaceId: string, decoded: DecodedSearch) {
   if (decoded.kind === 'companies') return decoded
-  return { kind: 'people', filters: await withAccounts(tx, workspaceId, decoded.filters) }
+  return searchFor('people', await withAccounts(tx, workspaceId, decoded.filters))
 }
 
 /** Returns a company as previews show it. */

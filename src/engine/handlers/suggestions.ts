@@ -101,11 +101,7 @@ function foldVocabulary() {
 }
 
 /** Returns titles that people hold besides the ones asked for, without the excluded ones. */
-function selectOthers(
-  held: readonly Folded[],
-  said: readonly Folded[],
-  excluded: readonly Folded[],
-): Folded[] {
+function selectOthers(held: readonly Folded[], said: readonly Folded[], excluded: readonly Folded[]) {
   const asked = new Set(said.map(({ words }) => words))
   return held.filter(
     (title) => !asked.has(title.words) && !excluded.some((keyword) => contains(title, keyword)),

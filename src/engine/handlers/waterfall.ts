@@ -35,11 +35,7 @@ interface Outside {
 }
 
 /** Returns the vendors that a waterfall asks; `undefined` where the workspace has none. */
-export const outsideOf = async (
-  vendors: Vendors | undefined,
-  asking: Asking,
-  source: Outside['source'],
-): Promise<Outside | undefined> =>
+export const outsideOf = async (vendors: Vendors | undefined, asking: Asking, source: Outside['source']) =>
   (await vendors?.has(asking.workspaceId)) && vendors ? { vendors, asking, source } : undefined
 
 /**
@@ -142,11 +138,7 @@ interface VendorQuestion<T> {
  * Yields the answers one by one; the next provider is asked only when the next answer is wanted. Vendors come before those
  * that guess.
  */
-async function* askProviders<T>(
-  tour: Tour,
-  question: Question<T>,
-  ofVendors?: VendorQuestion<T>,
-): AsyncGenerator<Sourced<T>> {
+async function* askProviders<T>(tour: Tour, question: Question<T>, ofVendors?: VendorQuestion<T>) {
   const { providers, contact } = tour
   const failures: unknown[] = []
   let answered = 0
@@ -171,10 +163,7 @@ async function* askProviders<T>(
   if (answered === 0 && failures.length > 0) throw failures[0]
 }
 
-async function* askVendors<T>(
-  { outside, contact, lost, skipped }: Tour,
-  { kind, read }: VendorQuestion<T>,
-): AsyncGenerator<Sourced<T>> {
+async function* askVendors<T>({ outside, contact, lost, skipped }: Tour, { kind, read }: VendorQuestion<T>) {
   if (!outside) return
   const { vendors, asking, source } = outside
   const company = () => source.company({ domain: contact.domain, name: contact.companyName })
@@ -222,10 +211,7 @@ async function verified(
 }
 
 /** Returns the wanted numbers of the first provider that has some. */
-async function firstPhones(
-  tour: Tour,
-  only: Omit<WaterfallAsk, 'types'>,
-): Promise<Sourced<readonly PhoneDetail[]> | undefined> {
+async function firstPhones(tour: Tour, only: Omit<WaterfallAsk, 'types'>) {
   const read = ({ phone }: Readonly<Record<string, unknown>>) => phone as readonly PhoneDetail[]
   for await (const { value, ...from } of askProviders(tour, ({ phones }) => phones, {
     kind: 'phone',

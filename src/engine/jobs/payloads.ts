@@ -12,14 +12,7 @@ import {
   type SigningSecret,
   setSigningSecrets,
 } from '../tables/deliveries.js'
-import {
-  type AsyncJob,
-  type Enrichment,
-  findJob,
-  type JobRecord,
-  listEnrichments,
-  listRecords,
-} from '../tables/jobs.js'
+import { type AsyncJob, findJob, type JobRecord, listEnrichments, listRecords } from '../tables/jobs.js'
 import { type CompanyList, findList } from '../tables/lists.js'
 
 /** A range of a job's records, the phase it belongs to, and its part number. */
@@ -151,11 +144,7 @@ async function buildJobBody(tx: Connection, job: AsyncJob, delivery: Delivery): 
   return joinObjects([toJson(head), ...parts])
 }
 
-async function findEnrichment(
-  tx: Connection,
-  job: AsyncJob,
-  ordinal: number,
-): Promise<Enrichment | undefined> {
+async function findEnrichment(tx: Connection, job: AsyncJob, ordinal: number) {
   return (await listEnrichments(tx, job.id)).find((enrichment) => enrichment.ordinal === ordinal)
 }
 
@@ -222,12 +211,7 @@ const joinObjects = (objects: readonly string[]): string =>
 const overlapMs = 24 * 3_600_000
 
 /** Returns the secrets that sign a workspace's deliveries, newest first; the first use creates one. */
-export async function findOrCreateSecrets(
-  tx: Connection,
-  ids: Ids,
-  workspaceId: string,
-  now: number,
-): Promise<string[]> {
+export async function findOrCreateSecrets(tx: Connection, ids: Ids, workspaceId: string, now: number) {
   const valid = await readValidSecrets(tx, workspaceId, now)
   if (valid.length > 0) return valid
   const secret = newSecret(ids.bytes(secretBytes))
@@ -238,12 +222,7 @@ export async function findOrCreateSecrets(
 const secretBytes = 32
 
 /** Creates a new secret; the previous one stays valid for a day. Returns the new one. */
-export async function rotateSecret(
-  tx: Connection,
-  ids: Ids,
-  workspaceId: string,
-  now: number,
-): Promise<string> {
+export async function rotateSecret(tx: Connection, ids: Ids, workspaceId: string, now: number) {
   const secret = newSecret(ids.bytes(secretBytes))
   const [old] = await readValidSecrets(tx, workspaceId, now)
   const until = now + overlapMs

@@ -10,7 +10,7 @@ import type { RowCaller } from '../credits/settlement.js'
 import { insertDeliveries } from '../tables/deliveries.js'
 import { type AsyncJob, insertRecords, type JobRecord, lockJob, updateJob } from '../tables/jobs.js'
 import { updateList } from '../tables/lists.js'
-import { findWorkspace, readClock, type Workspace } from '../tables/members.js'
+import { findWorkspace, readClock } from '../tables/members.js'
 import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from './payloads.js'
 
 /** What the work on accepted jobs needs. */
@@ -113,11 +113,7 @@ async function save(tx: Connection, job: AsyncJob): Promise<AsyncJob> {
 }
 
 /** Locks and returns the job, its workspace and engine time. Throws `LeaseLost` when another process has the job. */
-async function lockJobState(
-  { clock }: WorkerPorts,
-  tx: Connection,
-  { id, token, workspaceId }: AsyncJob,
-): Promise<{ current: AsyncJob; workspace: Workspace; now: number }> {
+async function lockJobState({ clock }: WorkerPorts, tx: Connection, { id, token, workspaceId }: AsyncJob) {
   const current = token === null ? undefined : await lockJob(tx, id, token)
   const workspace = await findWorkspace(tx, workspaceId)
   if (!current || !workspace) throw new LeaseLost()
@@ -125,12 +121,7 @@ async function lockJobState(
 }
 
 /** Returns how many of the records that a quota allows the hold can pay for, and their cost. */
-function limitToHold(
-  row: Operation,
-  held: number,
-  used: readonly Used[] | undefined,
-  allowed: number,
-): { kept: number; credits: number } {
+function limitToHold(row: Operation, held: number, used: readonly Used[] | undefined, allowed: number) {
   let credits = 0
   for (let kept = 0; kept < allowed; kept++) {
     const cost = costOf(row, used?.[kept] ?? {})

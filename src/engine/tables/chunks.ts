@@ -41,14 +41,6 @@ export interface AnsweredChunk {
   readonly replies: string
 }
 
-interface ChunkWork {
-  /** Number of runs with a live command. */
-  readonly runs: number
-  /** Number of remains of dead commands and workers. */
-  readonly left: number
-  readonly isDue: boolean
-}
-
 /** Moments of real time; what was last heard of before them is deleted. */
 export interface StaleBefore {
   /** For chunks of a run whose command may come back. */
@@ -95,12 +87,8 @@ const heldRunSql = perDialect(
 
 const dueAt = (source: string, lease: Lease) => [...freeValues(lease), source, lease.realNow]
 
-export async function readChunkWork(
-  tx: Connection,
-  source: string,
-  lease: Lease,
-  before: StaleBefore,
-): Promise<ChunkWork> {
+/** Counts the runs with a live command, and what dead commands and workers left; `isDue` says whether a chunk is. */
+export async function readChunkWork(tx: Connection, source: string, lease: Lease, before: StaleBefore) {
   const moments = [lease.realNow, before.chunks, before.runs, before.workers]
   const found = await tx.get<{ runs: number; left: number }>(runsSql, source, ...moments)
   const { runs = 0, left = 0 } = found ?? {}
@@ -142,12 +130,7 @@ export async function takeChunkRun(tx: Connection, { run, keyId, source, token, 
 }
 
 /** Renews a run. Returns `kept`, `anew` when its chunks had been deleted, or `lost` when another token has it. */
-export async function renewChunkRun(
-  tx: Connection,
-  run: string,
-  token: string,
-  leaseUntil: number,
-): Promise<'kept' | 'anew' | 'lost'> {
+export async function renewChunkRun(tx: Connection, run: string, token: string, leaseUntil: number) {
   const renew = (from: string) => tx.run(renewRunSql, token, leaseUntil, run, from)
   if ((await renew(token)) > 0) return 'kept'
   return (await renew('')) > 0 ? 'anew' : 'lost'

@@ -142,20 +142,14 @@ export function listDeliveries(
 }
 
 /** Returns the last sequence number of a job's deliveries, and whether a first attempt is due or in progress. */
-export async function readDeliveryQueue(
-  tx: Connection,
-  jobId: string,
-): Promise<{ readonly last: number; readonly open: boolean }> {
+export async function readDeliveryQueue(tx: Connection, jobId: string) {
   const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM deliveries WHERE job_id = ?) AS last,
     EXISTS (${openSql}) AS open`
   const row = await tx.get<{ last: number; open: number }>(sql, jobId, jobId)
   return { last: Number(row?.last ?? 0), open: Number(row?.open ?? 0) === 1 }
 }
 
-export async function countDeliveries(
-  tx: Connection,
-  workspaceId: string,
-): Promise<Readonly<Record<Delivery['state'], number>>> {
+export async function countDeliveries(tx: Connection, workspaceId: string) {
   const row = await tx.get<Record<Delivery['state'], number>>(countSql, workspaceId)
   const { pending = 0, delivered = 0, failed = 0 } = row ?? {}
   return { pending: Number(pending), delivered: Number(delivered), failed: Number(failed) }

@@ -185,12 +185,7 @@ async function getJob(tx: Connection, sql: string, ...values: Value[]): Promise<
 export const findJob = (tx: Connection, workspaceId: string, id: string): Promise<AsyncJob | undefined> =>
   jobTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
-export function listJobs(
-  tx: Connection,
-  workspaceId: string,
-  filter: JobFilter,
-  slice: Slice,
-): Promise<readonly AsyncJob[]> {
+export function listJobs(tx: Connection, workspaceId: string, filter: JobFilter, slice: Slice) {
   const { where, values } = jobConditions(filter)
   return jobTable.slice(tx, slice, `workspace_id = ?${where}`, workspaceId, ...values)
 }
@@ -213,10 +208,7 @@ function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter) {
 }
 
 /** Returns the number of jobs that have not ended, by state. */
-export async function countUnfinishedJobs(
-  tx: Connection,
-  workspaceId: string,
-): Promise<{ readonly queued: number; readonly running: number }> {
+export async function countUnfinishedJobs(tx: Connection, workspaceId: string) {
   const rows = await tx.all<{ state: JobState; jobs: number }>(unfinishedSql, workspaceId)
   const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
   return { queued: inState('queued'), running: inState('running') }

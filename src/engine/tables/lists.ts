@@ -75,13 +75,7 @@ export const updateList = (tx: Connection, id: string, change: Partial<CompanyLi
   listTable.update(tx, change, 'id = ?', id)
 
 /** Returns the companies of a list after an ordinal, without the first `skip`, at most `limit`. */
-export async function listCompanies(
-  tx: Connection,
-  listId: string,
-  after: number,
-  limit: number,
-  skip = 0,
-): Promise<readonly ListedCompany[]> {
+export async function listCompanies(tx: Connection, listId: string, after: number, limit: number, skip = 0) {
   const rows = await tx.all<Omit<ListedCompany, 'company'> & { readonly company: string }>(
     companiesSql,
     listId,

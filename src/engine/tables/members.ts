@@ -113,11 +113,7 @@ const toClock = (row: StoredRow): StoredClock => ({
   frozenAt: row.frozen_at === null ? null : Number(row.frozen_at),
 })
 
-async function findBy(
-  store: Pick<Driver | Connection, 'get'>,
-  sql: string,
-  value: string,
-): Promise<Principal | undefined> {
+async function findBy(store: Pick<Driver | Connection, 'get'>, sql: string, value: string) {
   const row = await store.get<StoredRow>(sql, value)
   return (
     row && {

@@ -169,12 +169,7 @@ export const dropCall = (tx: Connection, call: ProviderCall) =>
   tx.run(`DELETE FROM provider_calls WHERE ${ofOpen}`, ...keyOf(call), call.attempt)
 
 /** How many requests to a provider are in flight in all processes. */
-export const countInFlight = async (
-  tx: Connection,
-  workspaceId: string,
-  provider: string,
-  now: number,
-): Promise<number> =>
+export const countInFlight = async (tx: Connection, workspaceId: string, provider: string, now: number) =>
   callTable.count(
     tx,
     "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0",
@@ -198,12 +193,7 @@ export async function takeSlot(
 }
 
 /** Lets the next call begin no earlier than a moment in microseconds. */
-export const postpone = async (
-  tx: Connection,
-  workspaceId: string,
-  name: string,
-  untilUs: number,
-): Promise<unknown> =>
+export const postpone = async (tx: Connection, workspaceId: string, name: string, untilUs: number) =>
   tx.run(
     `UPDATE providers SET next_at = ? WHERE ${ofName} AND next_at < ?`,
     untilUs,

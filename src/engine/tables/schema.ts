@@ -1,8 +1,6 @@
-import { migrate, prepareDatabase, type Schema } from '../../storage/database/migrate.js'
+import { inBoth, migrate, prepareDatabase, type Schema } from '../../storage/database/migrate.js'
 import { openDatabase } from '../../storage/database/open.js'
-import { type Driver, fillSql, tablesIn } from '../../storage/driver/connection.js'
-import { postgresDialect } from '../../storage/driver/postgres/dialect.js'
-import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
+import { type Driver, tablesIn } from '../../storage/driver/connection.js'
 import suppressions from '../../suppression/suppressions.sql'
 import faults from './faults.sql'
 import membersAndKeys from './members-and-keys.sql'
@@ -22,30 +20,12 @@ export const listEngineTables = (): Readonly<Record<string, readonly string[]>> 
 /** Builds before the first release had an index that goes through the jobs of all workspaces together. */
 const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
 
+const first = inBoth(tables, { jobsDue })
+
 /** The schema of the engine's state. */
 export const engineSchema: Schema = {
-  first: {
-    sqlite: fillSql(tables, { ...sqliteDialect.types, jobsDue }) + sqliteTriggers,
-    postgres: fillSql(tables, { ...postgresDialect.types, jobsDue }) + postgresTriggers,
-  },
-  steps: [
-    {
-      sqlite: fillSql(suppressions, { ...sqliteDialect.types }),
-      postgres: fillSql(suppressions, { ...postgresDialect.types }),
-    },
-    {
-      sqlite: fillSql(faults, { ...sqliteDialect.types }),
-      postgres: fillSql(faults, { ...postgresDialect.types }),
-    },
-    {
-      sqlite: fillSql(providers, { ...sqliteDialect.types }),
-      postgres: fillSql(providers, { ...postgresDialect.types }),
-    },
-    {
-      sqlite: fillSql(membersAndKeys, { ...sqliteDialect.types }),
-      postgres: fillSql(membersAndKeys, { ...postgresDialect.types }),
-    },
-  ],
+  first: { sqlite: first.sqlite + sqliteTriggers, postgres: first.postgres + postgresTriggers },
+  steps: [suppressions, faults, providers, membersAndKeys].map((sql) => inBoth(sql)),
   unreleased: 5,
   fromUnreleased: { sqlite: fromUnreleased, postgres: fromUnreleased },
   // Only a migration needs them: no start of the program waits for them.

@@ -121,11 +121,7 @@ export class Worker {
     this.#isGone = true
   }
 
-  async #finish(
-    jobId: string,
-    onStep?: (job: AsyncJob) => void,
-    owner?: string,
-  ): Promise<AsyncJob | undefined> {
+  async #finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string) {
     const job = await this.#takeJob(jobId, owner)
     if (!job) return undefined
     let isOver = false

@@ -238,11 +238,7 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function writeAll(
-  connection: Connection,
-  to: number,
-  { format, schema, keys, large }: ExportedTables,
-): Promise<number> {
+async function writeAll(connection: Connection, to: number, { format, schema, keys, large }: ExportedTables) {
   const write = (line: ExportLine) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
@@ -313,12 +309,7 @@ function checkFirst(line: ExportLine, file: string, tables: ExportedTables): voi
   if (version < 1 || version > newest) throw new Refusal('database.export_version', { file, version, newest })
 }
 
-function addRow(
-  connection: Connection,
-  { table, row }: TableRow,
-  file: string,
-  { keys }: ExportedTables,
-): Promise<void> {
+function addRow(connection: Connection, { table, row }: TableRow, file: string, { keys }: ExportedTables) {
   const columns = Object.keys(row ?? {})
   if (
     !Object.hasOwn(keys, table) ||
@@ -351,12 +342,7 @@ const isValue = (value: unknown): boolean =>
   value === null || typeof value === 'string' || typeof value === 'number'
 
 /** Returns the error for a row that PostgreSQL cannot store; it names the row by its key, without secrets. */
-function unstorableRow(
-  file: string,
-  table: string,
-  row: StoredRow,
-  columns: readonly string[] | undefined,
-): Refusal {
+function unstorableRow(file: string, table: string, row: StoredRow, columns: readonly string[] | undefined) {
   const key = columns?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
   return new Refusal('database.nul_in_row', { file, table, key: JSON.stringify(key) })
 }

@@ -1,6 +1,8 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable } from '../../api/values/objects.js'
-import type { Connection, Driver } from '../driver/connection.js'
+import { type Connection, type Driver, fillSql } from '../driver/connection.js'
+import { postgresDialect } from '../driver/postgres/dialect.js'
+import { sqliteDialect } from '../driver/sqlite/dialect.js'
 
 /** Statements that bring a database to a version of its schema. They never change after a release. */
 export interface Migration {
@@ -10,6 +12,12 @@ export interface Migration {
   /** Runs after the statements, in the same transaction. */
   readonly work?: (connection: Connection) => Awaitable<void>
 }
+
+/** Returns the statements of a text for both databases; `words` stand in it beside the types of columns. */
+export const inBoth = (sql: string, words: Readonly<Record<string, string>> = {}) => ({
+  sqlite: fillSql(sql, { ...sqliteDialect.types, ...words }),
+  postgres: fillSql(sql, { ...postgresDialect.types, ...words }),
+})
 
 export interface Schema {
   /** Creates version 1 in an empty database. */
@@ -57,10 +65,7 @@ export function toSchemaState(stored: number, schema: Schema): SchemaState {
 }
 
 /** Returns the database once `ready` has resolved; closes it when that fails. */
-export async function prepareDatabase(
-  driver: Driver,
-  ready: (driver: Driver) => Promise<void>,
-): Promise<Driver> {
+export async function prepareDatabase(driver: Driver, ready: (driver: Driver) => Promise<void>) {
   try {
     await ready(driver)
     return driver

@@ -181,10 +181,7 @@ interface RowsBehind {
 }
 
 /** Yields all rows of a table in the order of a key, in portions of `limit`; the last one is smaller, maybe empty. */
-export async function* readPortions(
-  connection: Connection,
-  rows: Omit<RowsBehind, 'last'>,
-): AsyncGenerator<StoredRow[]> {
+export async function* readPortions(connection: Connection, rows: Omit<RowsBehind, 'last'>) {
   for (let portion: StoredRow[] | undefined; !portion || portion.length === rows.limit; yield portion)
     portion = await readBehind(connection, { ...rows, last: portion?.at(-1) })
 }

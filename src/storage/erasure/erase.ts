@@ -214,10 +214,7 @@ const personalTurns = (
 const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
 
 /** Returns the files of the runs that have answers at some places, and those of the others. Single lookups have none. */
-async function filesOf(
-  connection: Connection,
-  places: readonly number[],
-): Promise<Pick<ErasedState, 'files' | 'otherFiles'>> {
+async function filesOf(connection: Connection, places: readonly number[]) {
   const numbers = new Set(places.map(toRunNumber))
   const files = await connection.all<{ run: number; path: string }>(filesSql)
   const pathsWhere = (isOne: boolean) =>

@@ -54,11 +54,7 @@ const rowsAtOnce = 500
  * Erases a person from tables, one after the other, each portion in a transaction; with `dryRun` it only counts. Returns how
  * many rows were erased, by their names. Repeated after an interruption, it erases the rest.
  */
-export async function eraseFromTables(
-  driver: Driver,
-  tables: readonly PersonalTable[],
-  dryRun: DryRun,
-): Promise<Readonly<Record<string, number>>> {
+export async function eraseFromTables(driver: Driver, tables: readonly PersonalTable[], dryRun: DryRun) {
   const counts = new Map<string, number>()
   for (const table of tables) {
     let last: StoredRow | undefined
@@ -102,11 +98,7 @@ const atKey = (key: PersonalTable['key'], row: StoredRow) =>
     key.map((column) => row[column] ?? null),
   ] as const
 
-async function readWhole(
-  connection: Connection,
-  { table, key }: PersonalTable,
-  row: StoredRow,
-): Promise<StoredRow> {
+async function readWhole(connection: Connection, { table, key }: PersonalTable, row: StoredRow) {
   const [at, own] = atKey(key, row)
   return (await connection.get<StoredRow>(`SELECT * FROM ${table} ${at}`, ...own)) ?? row
 }

@@ -1,9 +1,7 @@
 import suppressions from '../../suppression/suppressions.sql'
-import { migrate, prepareDatabase, type Schema } from '../database/migrate.js'
+import { inBoth, migrate, prepareDatabase, type Schema } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
-import { type Driver, fillSql } from '../driver/connection.js'
-import { postgresDialect } from '../driver/postgres/dialect.js'
-import { sqliteDialect } from '../driver/sqlite/dialect.js'
+import type { Driver } from '../driver/connection.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
 import members from './members.sql'
 import runsOnServer from './postgres.sql'
@@ -54,33 +52,18 @@ DROP TABLE spending;
 ALTER TABLE spending_new RENAME TO spending;`
 const newKeyPostgres = `ALTER TABLE spending DROP CONSTRAINT spending_pkey, ADD ${spendingKey};`
 
+const first = inBoth(tables)
+const membersAdded = inBoth(members)
+
 /** The schema of `state.db`, or of what several machines share in its place. */
 export const stateSchema: Schema = {
-  first: {
-    sqlite: fillSql(tables, { ...sqliteDialect.types }),
-    postgres: fillSql(tables, { ...postgresDialect.types }) + runsOnServer,
-  },
+  first: { ...first, postgres: first.postgres + runsOnServer },
   steps: [
-    {
-      sqlite: fillSql(runFiles, { ...sqliteDialect.types }),
-      postgres: fillSql(runFiles, { ...postgresDialect.types }),
-    },
-    {
-      sqlite: fillSql(turns, { ...sqliteDialect.types }),
-      postgres: fillSql(turns, { ...postgresDialect.types }),
-    },
-    {
-      sqlite: fillSql(members, { ...sqliteDialect.types }) + newKeySqlite,
-      postgres: fillSql(members, { ...postgresDialect.types }) + newKeyPostgres,
-    },
-    {
-      sqlite: fillSql(sharedTurns, { ...sqliteDialect.types }),
-      postgres: fillSql(sharedTurns, { ...postgresDialect.types }),
-    },
-    {
-      sqlite: fillSql(suppressions, { ...sqliteDialect.types }),
-      postgres: fillSql(suppressions, { ...postgresDialect.types }),
-    },
+    inBoth(runFiles),
+    inBoth(turns),
+    { sqlite: membersAdded.sqlite + newKeySqlite, postgres: membersAdded.postgres + newKeyPostgres },
+    inBoth(sharedTurns),
+    inBoth(suppressions),
   ],
   unreleased: 8,
 }

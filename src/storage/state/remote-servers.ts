@@ -90,11 +90,7 @@ export const serverMemory = (driver: Driver, origin: string) => ({
   },
 })
 
-async function windowsOf(
-  connection: Connection,
-  owner: string,
-  names: readonly string[],
-): Promise<KnownWindows> {
+async function windowsOf(connection: Connection, owner: string, names: readonly string[]) {
   const windows: (ServerWindow | undefined)[] = []
   for (const name of names) {
     const row = await connection.get<Omit<ServerWindow, 'confirmed'> & { confirmed: number }>(

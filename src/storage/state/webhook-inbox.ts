@@ -125,11 +125,7 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
 /** Events of one search are forwarded in order; one without a search waits for no other. */
 const laneOf = (search: string | null, seq: number): string => search ?? `#${seq}`
 
-async function keep(
-  connection: Connection,
-  delivery: ReceivedDelivery,
-  forwardTo?: string,
-): Promise<boolean> {
+async function keep(connection: Connection, delivery: ReceivedDelivery, forwardTo?: string) {
   const { id, path, receivedAt, event, search, verified, headers, body } = delivery
   await connection.run('DELETE FROM gone_events WHERE received_at < ?', receivedAt - rememberedMs)
   const row = await connection.get<{ seq: number }>(
