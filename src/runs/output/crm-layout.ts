@@ -1,7 +1,7 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { emailStatusOf } from '../../api/schemas/enumerations.js'
-import { valueAt } from '../../api/values/objects.js'
+import { once, valueAt } from '../../api/values/objects.js'
 import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { describePhone, toE164 } from '../../catalogue/normalize/phone.js'
 import { toDomain } from '../../catalogue/normalize/value-kinds.js'
@@ -73,12 +73,13 @@ const phonesOf = (get: GetValue): string[] => {
 
 const isMobile = (number: string): boolean => describePhone(toE164(number) ?? number).type === 'mobile'
 
-const regionNames = new Intl.DisplayNames(['en'], { type: 'region' })
+// Made for the first country that is written: it would slow down the start of every command.
+const regionNames = once(() => new Intl.DisplayNames(['en'], { type: 'region' }))
 
 /** Returns the English name of a country, or what was given where a file with that name would not be understood. */
 function toCountryName(country: string): string {
   const code = toCountryCode(country)
-  const name = code && regionNames.of(code)
+  const name = code && regionNames().of(code)
   return name && toCountryCode(name) === code ? name : country
 }
 
