@@ -252,9 +252,10 @@ async function importPortion(
     portion.map(({ record }) => record),
   )
   for (const [index, outcome] of outcomes.entries()) {
-    const { record: _, ...row } = portion[index] as PreparedRecord
-    if (isInvalid(outcome)) tally.rejected.push({ ...row, reason: outcome.message })
-    else if (outcome === 'added') tally.added += 1
+    if (isInvalid(outcome)) {
+      const { record: _, ...row } = portion[index] as PreparedRecord
+      tally.rejected.push({ ...row, reason: outcome.message })
+    } else if (outcome === 'added') tally.added += 1
     else tally.updated += 1
     if (outcome === 'unchanged') tally.unchanged += 1
   }

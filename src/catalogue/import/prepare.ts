@@ -118,8 +118,8 @@ export async function* prepareRows<R>(
   try {
     for await (const rows of batches) {
       for (const row of rows) {
-        const prepared = prepareRow(row, prepare, identifying, leftOut)
-        const result = { ...prepared, ...(keepsRows ? { cells: row.cells ?? [] } : {}) }
+        const result = prepareRow(row, prepare, identifying, leftOut)
+        if (keepsRows) Object.assign(result, { cells: row.cells ?? [] })
         if ('reason' in result) rejected.push(result)
         else records.push(keep(result))
       }
