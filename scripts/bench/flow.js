@@ -4,7 +4,7 @@ import { binary } from '../run.js'
 import { writeQuestions } from './data.js'
 import { peakMemory, time } from './measure.js'
 
-const lookups = ['accounts enrich', 'accounts stack', 'accounts enrich --no-live']
+const lookups = ['accounts enrich', 'accounts stack']
 
 /** Rows per second of a flow of four steps, against the slowest of them as a batch of its own, and its peak memory. */
 export async function flow({ env, quick, folder, catalogue }) {
@@ -17,11 +17,17 @@ export async function flow({ env, quick, folder, catalogue }) {
     alone[lookup] = (rows * 1_000) / (await time([...args, '--fail-on', 'none'], env))
   }
   const run = (name) => {
-    const steps =
-      '[accounts.enrich, { keep: name != null }, accounts.stack, { accounts.enrich: { live: false } }]'
     writeFileSync(
       file,
-      `name: ${name}\ninput: { csv: asked.csv }\nsteps: ${steps}\noutput: { csv: flow.csv }\n`,
+      `name: ${name}
+input: { csv: asked.csv }
+steps:
+  - accounts.enrich
+  - keep: headcount >= 51
+  - accounts.stack
+  - keep: country != "BR"
+output: { csv: flow.csv }
+`,
     )
     return [binary, 'flow', 'run', file, '--quiet', '--yes']
   }

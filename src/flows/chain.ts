@@ -97,7 +97,7 @@ export interface KnownRows {
 }
 
 /** Lookups of a step at the same time: there are several steps. */
-const lookupsAtOnce = 128
+const lookupsAtOnce = 256
 /** Imports that are awaited at the same time. */
 const importsAtOnce = 16
 

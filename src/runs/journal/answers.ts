@@ -362,6 +362,11 @@ export class DuplicateAnswers {
     return kept?.answer
   }
 
+  /** Whether the answer to an equal row waits to be indexed. */
+  isRecent({ identity }: Pick<JournalRow, 'identity'>): boolean {
+    return identity !== undefined && this.#recent.has(identity)
+  }
+
   /** Whether the waiting answers have to be indexed before these are added. */
   isFullBefore(rows: readonly AnsweredRow[]): boolean {
     return this.#recent.size + rows.length > this.#window
@@ -566,7 +571,10 @@ function compare(
   const out: OutRow[] = []
   const left = new Map<number, LeftTurn & { readonly at: number }>()
   const wanted = new Map(others.length > 0 ? rows.map((row) => [row.hash, row]) : [])
-  for (const record of others)
+  for (const record of others) {
+    // Reading inputs with all the digits of their numbers is slow, and hardly any is wanted.
+    const isWanted = ([hash]: Call) => wanted.has(hash)
+    if (!(JSON.parse(record.calls) as Call[]).some(isWanted)) continue
     for (const [hash, ordinal, input] of parseExact(record.calls) as Call[]) {
       const row = wanted.get(hash)
       if (!row) continue
@@ -576,6 +584,7 @@ function compare(
       else if (typeof input === 'object' && !left.has(row.ordinal))
         left.set(row.ordinal, { ...keyOf(run, place === null ? undefined : ordinal), input, at })
     }
+  }
   return { out, left: [...left] }
 }
 

@@ -167,9 +167,8 @@ class RunJournal implements Journal {
     connection: Connection,
     rows: readonly JournalRow[],
   ): Promise<(RecalledAnswer | undefined)[]> {
-    const { store, samples } = this.#options
-    const stored = store || samples ? await indexedHashes(connection, rows) : new Set()
-    const isKnown = ({ repeats, hash }: JournalRow) => repeats || stored.has(hash)
+    const indexed = await indexedHashes(connection, rows)
+    const isKnown = (row: JournalRow) => indexed.has(row.hash) || this.#duplicates.isRecent(row)
     // All at once: the queries to a remote database need not wait for each other.
     return Promise.all(rows.map((row) => (isKnown(row) ? this.#find(connection, row) : undefined)))
   }
