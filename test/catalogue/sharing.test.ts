@@ -178,7 +178,7 @@ describe('a catalogue in PostgreSQL that several processes share', () => {
 
   it('contains no duplicates after two concurrent imports of the same records', async () => {
     const [one, other] = [await opened(), await opened()]
-    const [companies, people, later] = [tries(500, 2_500), tries(300, 1_500), tries(100, 500)]
+    const [companies, people, later] = tries([120, 80, 30], [2_500, 1_500, 500])
     const reports = await Promise.all([
       one.importRecords('companies', from(0, companies).map(company)),
       other.importRecords('companies', from(2 * later, companies).map(company)),

@@ -38,10 +38,13 @@ async function end(child: ReturnType<typeof launch>, signal: 'SIGTERM' | 'SIGINT
   return exitCode ?? 128 + (killedBy ? system.signals[killedBy as 'SIGTERM'] : 0)
 }
 
+/** What makes a row long, so that few of them fill a pipe. */
+const note = 'x'.repeat(1_000)
+
 /** Writes a file of companies that the catalogue knows. */
 async function companies(count: number): Promise<void> {
-  const lines = Array.from({ length: count }, (_, row) => `Company ${row},company-${row}.example`)
-  writeFileSync(at('in.csv'), `name,domain\n${lines.join('\n')}\n`)
+  const lines = Array.from({ length: count }, (_, row) => `Company ${row},company-${row}.example,${note}`)
+  writeFileSync(at('in.csv'), `name,domain,description\n${lines.join('\n')}\n`)
   await here.run(['data', 'import', 'companies', 'in.csv'])
   await here.run(['engine', 'credits', 'set', '100000'])
 }
@@ -87,7 +90,7 @@ describe('a named pipe without a reader', () => {
   )
 
   it('gets the whole output when the reader comes late', async () => {
-    const rows = tries(1_000, 5_000)
+    const rows = tries(150, 5_000)
     await companies(rows)
     const child = enrich('-o', 'pipe', '--summary-json', 'summary.json')
     await planned(child)
@@ -96,7 +99,7 @@ describe('a named pipe without a reader', () => {
   })
 
   it('lets a signal end a run whose reader reads no more; resuming it loses and repays nothing', async () => {
-    const rows = tries(1_500, 5_000)
+    const rows = tries(300, 5_000)
     await companies(rows)
     const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o']
     const stopped = here.run([...argv, 'pipe'])
@@ -150,7 +153,7 @@ describe('stdout that is closed early', () => {
   }
 
   it('ends a run with 141 after every paid answer is recorded, so that resuming it pays nothing twice', async () => {
-    const rows = tries(2_000, 20_000)
+    const rows = tries(300, 20_000)
     await companies(rows)
     const { code, stderr } = await head('accounts enrich --csv in.csv')
     const [, id = ''] = /prospect runs resume ([\w-]+)/.exec(stderr) ?? []
@@ -168,7 +171,7 @@ describe('stdout that is closed early', () => {
   })
 
   it('ends a listing with 0', async () => {
-    await companies(tries(2_000, 20_000))
+    await companies(tries(300, 20_000))
     expect(await head('data export companies --format csv')).toEqual({ code: 0, stderr: '' })
   })
 })
@@ -215,12 +218,12 @@ describe('a named pipe without a writer', () => {
     const writer = await open(at('pipe'), 'w')
     const [head, ...rows] = [
       'name,domain',
-      ...Array.from({ length: tries(3_000, 9_000) }, (_, row) => `C ${row},c-${row}.example`),
+      ...Array.from({ length: tries(1_000, 9_000) }, (_, row) => `C ${row},c-${row}.example`),
     ]
     await writer.write(`${head}\n`)
     await writer.writeFile(rows.join('\n'))
     await writer.close()
-    expect((await reading).json).toMatchObject({ added: tries(3_000, 9_000) })
+    expect((await reading).json).toMatchObject({ added: tries(1_000, 9_000) })
   })
 
   it('lets SIGTERM end an import from an idle pipe', async () => {

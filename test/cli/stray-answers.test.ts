@@ -9,8 +9,8 @@ import { tries } from '../support/effort.js'
 import { servingWith } from './wait/serving.js'
 
 const seed = Math.floor(Math.random() * 2 ** 31)
-const calls = tries(400, 10_000)
-const timeout = tries(60_000, 900_000)
+const calls = tries(200, 2_000)
+const timeout = 240_000
 
 interface Summary {
   readonly exit_code: number

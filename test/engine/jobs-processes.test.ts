@@ -32,7 +32,7 @@ const leaseMs = '600'
 
 describe('P13: workers that are killed', () => {
   it('lose no job and store no record twice', async () => {
-    const [jobs, killings] = [tries(5, 100), tries(2, 20)]
+    const [jobs, killings] = [tries(5, 100), tries(1, 20)]
     const size = tries(2, 4)
     await acceptMixed(work, jobs)
     const crew = startCrew(size, worker, work.file, leaseMs, '40', '1000000')

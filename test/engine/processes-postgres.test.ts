@@ -57,10 +57,11 @@ const minutes = 60_000
 
 describe('several nodes on one PostgreSQL', () => {
   it('P02: spend exactly the balance', async () => {
-    await admin.setCredits(100)
-    const lines = await calls(right, 'accounts.enrich', '100', '16', '-')
-    expect(withStatus(lines, 200)).toHaveLength(100)
-    expect(withStatus(lines, 402)).toHaveLength(100 * right.length - 100)
+    const credits = tries(40, 100)
+    await admin.setCredits(credits)
+    const lines = await calls(right, 'accounts.enrich', String(credits), '16', '-')
+    expect(withStatus(lines, 200)).toHaveLength(credits)
+    expect(withStatus(lines, 402)).toHaveLength(credits * right.length - credits)
     expect((await admin.status()).credits.enrichment).toBe(0)
     expect((await admin.verify()).ok).toBe(true)
   })
@@ -79,24 +80,24 @@ describe('several nodes on one PostgreSQL', () => {
     expect((await admin.status()).credits.enrichment).toBe(975)
   })
 
-  it('P59: spend exactly the weekly limit of a member at a server behind 8 governed proxies', async () => {
+  it('P59: spend exactly the weekly limit of a member at a server behind several governed proxies', async () => {
     const { bench, server, close } = await served()
     const upstream = [server.baseUrl, bench.key]
     await admin.changeMember('me@localhost', { weeklyLimit: 60 })
-    const nodes = [-10 * minutes, 0, 10 * minutes, 0, 0, 3 * minutes, 0, 0]
-    const lines = await callsAt(upstream, nodes, 'accounts.enrich', String(tries(15, 300)), '6', '-')
+    const nodes = [-10 * minutes, 0, 10 * minutes, ...tries<readonly number[]>([], [0, 0, 3 * minutes, 0, 0])]
+    const lines = await callsAt(upstream, nodes, 'accounts.enrich', String(tries(40, 300)), '6', '-')
     const known = lines.filter((line) => Number(line.split(' ')[0]) % 3 !== 0)
     expect(withStatus(known, 200)).toHaveLength(60)
     expect(withStatus(known, 403)).toHaveLength(known.length - 60)
     expect(await bench.balance()).toBe(1_000 - 60)
-    const again = await callsAt(upstream, right, 'accounts.enrich', '6', '6', '-')
-    expect(withStatus(again, 403)).toHaveLength(6 * right.length)
+    const again = await callsAt(upstream, [0], 'accounts.enrich', '6', '6', '-')
+    expect(withStatus(again, 403)).toHaveLength(6)
     await close()
   })
 
   it('P12, P43: give every key one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
-    const keys = tries(150, 400)
+    const keys = tries(60, 400)
     for (let kill = 0; kill < tries(1, 8); kill++) {
       const running = start(program, schema.url, key, 'accounts.enrich', String(keys), '8', 'key')
       while (running.lines.length < 5 + kill * 7 && running.child.exitCode === null)

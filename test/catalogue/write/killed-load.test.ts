@@ -5,12 +5,12 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
-import { sample } from '../../support/effort.js'
+import { sample, tries } from '../../support/effort.js'
 import { start } from '../../support/processes.js'
 import { bundled } from '../../support/programs.js'
 import { openEmpty } from '../open.js'
 
-const count = 7_000
+const count = tries(4_500, 7_000)
 
 let program: string
 beforeAll(async () => {
@@ -36,7 +36,7 @@ async function usualIndexes(): Promise<unknown> {
 }
 
 const kills: readonly (readonly [when: string, end: string, committed: number])[] = [
-  ['while it reads', '5000', 2_000],
+  ['while it reads', '4000', 2_000],
   ['before it builds its first index', 'index-1', count],
   ['before it builds its third index', 'index-3', count],
 ]

@@ -5,7 +5,7 @@ import { prospect } from '../../support/processes.js'
 import { engineWith, type Reach, reaches } from './served.js'
 
 const peopleCount = 260
-const companyCount = tries(250, 400)
+const companyCount = tries(120, 400)
 
 const filled = perFile(async () =>
   engineWith(async (owner) => {

@@ -11,10 +11,8 @@ import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 import { csv, csvOf, known, machines, paid } from './paying.js'
 
-const rowCount = 1_000
-const plainCount = tries(2_500, 5_000)
-
-const filled = perFile(() => machines(rowCount, plainCount))
+const rowCount = tries(400, 1_000)
+const filled = perFile(() => machines(rowCount, 5 * rowCount))
 
 const here = perTest(() => filled.copy())
 
@@ -58,7 +56,7 @@ describe('a run whose process is killed', () => {
     const pick = random(seed)
     here.write('in.csv', csv(mixed))
     let killed = 0
-    for (let kill = 0; kill < tries(2, 6); kill++) {
+    for (let kill = 0; kill < tries(1, 6); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich('--fail-on', 'none')
       await begun(running)
@@ -86,7 +84,8 @@ describe('a run whose process is killed', () => {
 describe('a killed run with a budget', () => {
   it('spends exactly its budget although the run is killed', async () => {
     here.write('in.csv', csvOf(rowCount))
-    const budget = ['--max-credits', '600']
+    const credits = 0.6 * rowCount
+    const budget = ['--max-credits', String(credits)]
     for (let kill = 0; kill < tries(1, 3); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich(...budget)
@@ -94,10 +93,10 @@ describe('a killed run with a budget', () => {
       await charging(running, 3 * kill + 1)
       running.kill('SIGKILL')
       await running
-      expect((await here.charges()).length).toBeLessThanOrEqual(600)
+      expect((await here.charges()).length).toBeLessThanOrEqual(credits)
     }
     expect((await here.enrich(...budget)).code).toBe(12)
-    expect(await here.charges()).toHaveLength(600)
+    expect(await here.charges()).toHaveLength(credits)
   })
 })
 
