@@ -12,7 +12,7 @@ import type { Mapping } from '../runs/input/mapping.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { openJournal } from '../runs/open-journal.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
-import type { RunReport, RunStop } from '../runs/output/report.js'
+import type { RunReport, RunStop, SkippedVendor } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
 import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
@@ -51,6 +51,8 @@ export interface StepCount {
   credits_before: number
   invalid: number
   failed: number
+  /** Data vendors that could not be asked about rows of this part of its run; absent where there are none. */
+  not_asked?: readonly SkippedVendor[]
 }
 
 /** Returns how a person calls the steps of a flow: by number and name, the search of the input by its name. */
@@ -340,8 +342,12 @@ export class Chain {
     if (this.stages.length === 0) for await (const chunk of rows) await outputs.write(chunk)
     for (const report of reports) report.catch(() => this.stop.abort())
     const ended = await Promise.allSettled(reports).then(() => Promise.all(reports))
-    for (const [stage, { credits, credits_before }] of ended)
-      Object.assign(this.#countOf(stage.step), { credits, credits_before })
+    for (const [stage, { credits, credits_before, not_asked }] of ended)
+      Object.assign(this.#countOf(stage.step), {
+        credits,
+        credits_before,
+        ...(not_asked.length > 0 && { not_asked }),
+      })
     const stopped = ended.find(([stage, { stopped: one }]) => one && (!this.#first || stage === this.#first))
     if (this.#isCut) await outputs.abandon()
     else await outputs.finish()

@@ -53,6 +53,7 @@ interface Result {
   readonly credits_used: number
   readonly message?: string
   readonly answers_lost?: readonly string[]
+  readonly not_asked?: readonly object[]
 }
 
 async function find(lastName: string, ...more: string[]): Promise<Result> {
@@ -136,7 +137,9 @@ describe('a waterfall over vendors', () => {
   it('says who was not asked, and why', async () => {
     await withVendors([await fakeVendor()], async () => {
       await find('Broke')
-      expect((await find('King')).message).toContain('not asked: vendor1 (out of credits)')
+      const { message, not_asked } = await find('King')
+      expect(message).toContain('not asked: vendor1 (out of credits)')
+      expect(not_asked).toEqual([{ provider: 'vendor1', reason: 'out_of_credits' }])
       await run('providers', 'enable', 'vendor1')
       expect(await find('King')).toMatchObject({ email_source: 'vendor1' })
     })
@@ -446,8 +449,9 @@ describe('a batch over vendors', () => {
       writeFileSync(join(here.home, 'people.csv'), 'first_name,last_name,domain\nAda,King,acme.example\n')
       const batch = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email']
       await run(...batch, '-o', 'out.csv', '--yes')
+      const not_asked = 'vendor1 (out of credits)'
       expect(outputOf('out.csv')).toMatchObject([
-        { _status: 'not_found', _error: 'Not asked: vendor1 (out of credits)' },
+        { _status: 'not_found', _error: `Not asked: ${not_asked}`, not_asked },
       ])
     })
   })
@@ -481,6 +485,21 @@ describe('a batch over vendors', () => {
       )
     },
   )
+
+  it('says in the summary of a flow and in flow show which vendor could not be asked', async () => {
+    const vendor = await fakeVendor((_, __, response) => response.writeHead(429).end('{}'))
+    await withVendors([vendor], async () => {
+      writeFileSync(join(here.home, 'people.csv'), 'first_name,last_name,domain\nAda,King,acme.example\n')
+      const flow =
+        'name: x\ninput: { csv: people.csv }\nsteps: [contacts.enrich: { enrichment_type: [email] }]'
+      writeFileSync(join(here.home, 'flow.yaml'), `${flow}\noutput: { csv: out.csv }\n`)
+      const { stderr } = await run('flow', 'run', 'flow.yaml', '--yes')
+      expect(stderr).toContain('vendor1 is out of credits: 1 row went on without it.')
+      expect(await here.json('flow', 'show', '--last')).toMatchObject({
+        steps: [{ not_asked: [{ provider: 'vendor1', reason: 'out_of_credits', rows: 1 }] }],
+      })
+    })
+  })
 
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]

@@ -414,9 +414,25 @@ export function resolvesNothing(operation: Operation, body: unknown): boolean {
   return isBlank(body, identifying)
 }
 
-/** Returns the data vendors of a contact whose answer was lost, where nobody found anything, or that could not be asked. */
-export const vendorsIn = (body: unknown, field: 'answers_lost' | 'not_asked'): readonly string[] =>
-  isObject(body) && Array.isArray(body[field]) ? body[field].map(String) : []
+/** Returns the data vendors whose answer was lost, where nobody found anything. */
+export const lostIn = (body: unknown): readonly string[] =>
+  isObject(body) && Array.isArray(body.answers_lost) ? body.answers_lost.map(String) : []
+
+/** A data vendor that could not be asked, and why. */
+export interface NotAsked {
+  readonly provider: string
+  readonly reason: string
+}
+
+export const notAskedIn = (body: unknown): readonly NotAsked[] =>
+  isObject(body) && Array.isArray(body.not_asked) ? body.not_asked.filter(isNotAsked) : []
+
+const isNotAsked = (one: unknown): one is NotAsked =>
+  isObject(one) && typeof one.provider === 'string' && typeof one.reason === 'string'
+
+/** Names vendors that could not be asked, and why. */
+export const notAskedText = (vendors: readonly NotAsked[]): string =>
+  vendors.map(({ provider, reason }) => `${provider} (${reason.replaceAll('_', ' ')})`).join(', ')
 
 /** Returns whether the text of a 400 says that a lookup found nothing. */
 export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)

@@ -5,7 +5,13 @@ import * as value from './output-fields.js'
 
 // Records are functions, so that an area builds only those it answers with.
 
-const notAsked = () => value.strings('Data vendors that could not be asked, and why').optional()
+const notAsked = () =>
+  value
+    .objects('Data vendors that could not be asked, and why', {
+      provider: value.string('Name of the vendor'),
+      reason: value.string('The reason, such as out_of_credits'),
+    })
+    .optional()
 
 /** A company. */
 export const accountRecord = () =>

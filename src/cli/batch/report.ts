@@ -170,7 +170,7 @@ const notAskedBecause: Readonly<Record<string, string>> = {
 }
 
 /** Returns what a run says of a data vendor that it could not ask. */
-const formatSkipped = ({ provider, reason, rows }: SkippedVendor): string =>
+export const formatSkipped = ({ provider, reason, rows }: SkippedVendor): string =>
   `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
 
 /** Returns what a run says of answers that may be those to other requests. */

@@ -2,7 +2,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { type Caller, ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { resolvesNothing, vendorsIn } from '../../api/operations/table.js'
+import { lostIn, resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun, mostCredits, unitsFor } from '../../engine/credits/cost.js'
 import { requireCrmKind } from '../../runs/output/crm-layout.js'
@@ -79,7 +79,7 @@ export async function reportSuccess(
   reply: Reply,
 ): Promise<number> {
   if (resolvesNothing(operation, reply.body))
-    return reportNothingFound(context, reply.status, vendorsIn(reply.body, 'answers_lost'))
+    return reportNothingFound(context, reply.status, lostIn(reply.body))
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }

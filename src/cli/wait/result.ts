@@ -2,7 +2,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { type OperationId, operation, resolvesNothing, vendorsIn } from '../../api/operations/table.js'
+import { lostIn, type OperationId, operation, resolvesNothing } from '../../api/operations/table.js'
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
@@ -81,7 +81,7 @@ export async function printFound(
   await print(context, single ? found[0] : found, kind === 'list_import' ? {} : { columns })
   const sync = operation('contacts.enrich_sync')
   const isFound = kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
-  return isFound ? undefined : [...new Set(found.flatMap((one) => vendorsIn(one, 'answers_lost')))]
+  return isFound ? undefined : [...new Set(found.flatMap((one) => lostIn(one)))]
 }
 
 /** Reads what the API stores of a job, which is free and not rate limited. */

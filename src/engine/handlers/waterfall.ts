@@ -1,6 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Operation } from '../../api/operations/table.js'
+import { type NotAsked, notAskedText, type Operation } from '../../api/operations/table.js'
 import type {
   Asking,
   Contact,
@@ -93,13 +93,13 @@ function messageOf(tour: Tour): string {
   return [
     'No data found',
     ...(lost.size > 0 ? [`the answer of ${[...lost].join(', ')} was lost and may be charged`] : []),
-    ...(skipped.size > 0 ? [`not asked: ${notAsked(tour).join(', ')}`] : []),
+    ...(skipped.size > 0 ? [`not asked: ${notAskedText(notAsked(tour))}`] : []),
   ].join('; ')
 }
 
-/** Names the vendors that could not be asked, and why. */
-export const notAsked = ({ skipped }: VendorNotes): string[] =>
-  [...skipped].map(([name, why]) => `${name} (${why.replaceAll('_', ' ')})`)
+/** Returns the vendors that could not be asked, and why. */
+export const notAsked = ({ skipped }: VendorNotes): NotAsked[] =>
+  [...skipped].map(([provider, reason]) => ({ provider, reason }))
 
 /** What happened with vendors on the way. */
 export interface VendorNotes {

@@ -9,7 +9,14 @@ import {
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { asksToWait } from '../../api/calls/retry.js'
 import { isMetered } from '../../api/operations/facts.js'
-import { type Operation, resolvesNothing, saysNothingFound, vendorsIn } from '../../api/operations/table.js'
+import {
+  lostIn,
+  notAskedIn,
+  notAskedText,
+  type Operation,
+  resolvesNothing,
+  saysNothingFound,
+} from '../../api/operations/table.js'
 
 export interface JournalRow {
   /** Number of the row, counted from 0 after the header. */
@@ -229,7 +236,7 @@ type ReplyVerdict =
 /** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyVerdict {
   if (isOk(reply)) {
-    const lost = vendorsIn(reply.body, 'answers_lost')
+    const lost = lostIn(reply.body)
     if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
     return resolvesNothing(operation, reply.body)
       ? notFound(reply, null)
@@ -248,9 +255,14 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
 
 /** Returns the answer of a row that nobody knows; of its reply it keeps which data vendors could not be asked. */
 function notFound(reply: Reply, text: string | null): ReplyVerdict {
-  const not_asked = vendorsIn(reply.body, 'not_asked')
+  const not_asked = notAskedIn(reply.body)
   if (not_asked.length === 0) return toAnswer('not_found', text, reply, false)
-  return toAnswer('not_found', `Not asked: ${not_asked.join(', ')}`, { ...reply, body: { not_asked } }, true)
+  return toAnswer(
+    'not_found',
+    `Not asked: ${notAskedText(not_asked)}`,
+    { ...reply, body: { not_asked } },
+    true,
+  )
 }
 
 function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBody: boolean): ReplyVerdict {

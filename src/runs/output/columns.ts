@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
-import type { Operation } from '../../api/operations/table.js'
+import { notAskedText, type Operation } from '../../api/operations/table.js'
 import { toJson, toPrintableJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { type Fields, isObject, valueAt, valuesAt } from '../../api/values/objects.js'
@@ -190,7 +190,9 @@ const sourceColumns = [
 
 function usualColumns(request: ResultRequest, many: Many | undefined): ResultColumn[] {
   const columns = askedColumns(request, many)
-  return request.choices?.sources ? columns : columns.filter(({ name }) => !sourceColumns.includes(name))
+  if (!request.choices?.sources) return columns.filter(({ name }) => !sourceColumns.includes(name))
+  const show = (list: unknown) => Array.isArray(list) && notAskedText(list)
+  return columns.map((column) => (column.name === 'not_asked' ? { ...column, show } : column))
 }
 
 function askedColumns(

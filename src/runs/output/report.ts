@@ -1,4 +1,4 @@
-import { vendorsIn } from '../../api/operations/table.js'
+import { type NotAsked, notAskedIn } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowAnswer, RowStatus } from '../journal/journal.js'
 import type { OutputRow } from './columns.js'
@@ -42,9 +42,7 @@ export class ReasonCounter {
 }
 
 /** A data vendor that could not be asked about a number of rows, and why. */
-export interface SkippedVendor {
-  readonly provider: string
-  readonly reason: string
+export interface SkippedVendor extends NotAsked {
   readonly rows: number
 }
 
@@ -153,8 +151,8 @@ export class Tally {
   readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
   readonly #leftOut = new LeftOutCounter()
-  /** By vendor and reason, as a reply names them. */
-  readonly #notAsked = new Map<string, number>()
+  /** By vendor and reason. */
+  readonly #notAsked = new Map<string, SkippedVendor>()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
   readonly #counts = {
@@ -180,10 +178,10 @@ export class Tally {
     this.#counts[row.status]++
     if (row.source !== null) this.#counts[countOf[row.source]]++
     if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
-    const { not_asked } = (row.body ?? {}) as { readonly not_asked?: unknown }
-    if (row.source === 'live' && not_asked !== undefined)
-      for (const text of vendorsIn(row.body, 'not_asked'))
-        this.#notAsked.set(text, (this.#notAsked.get(text) ?? 0) + 1)
+    for (const { provider, reason } of row.source === 'live' ? notAskedIn(row.body) : []) {
+      const key = `${provider} ${reason}`
+      this.#notAsked.set(key, { provider, reason, rows: (this.#notAsked.get(key)?.rows ?? 0) + 1 })
+    }
   }
 
   /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
@@ -210,10 +208,7 @@ export class Tally {
   }
 
   get notAsked(): SkippedVendor[] {
-    return [...this.#notAsked].map(([text, rows]) => {
-      const [, provider = text, reason = ''] = /^(.+) \((.+)\)$/.exec(text) ?? []
-      return { provider, reason: reason.replaceAll(' ', '_'), rows }
-    })
+    return [...this.#notAsked.values()]
   }
 
   /** Counts the cells that a written row was looked up without. */

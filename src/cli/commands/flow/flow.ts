@@ -7,6 +7,7 @@ import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { openRuns } from '../../../runs/records.js'
 import { rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
+import { formatSkipped } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts, toRunHome } from '../../batch/run-home.js'
@@ -253,6 +254,7 @@ async function showReport(
         : []),
     ]
     context.notify(oneLine(`${names[at]}: ${parts.join(' · ')}`))
+    for (const vendor of step.not_asked ?? []) context.notify(formatSkipped(vendor))
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
   const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
