@@ -12,7 +12,7 @@ import type { Mapping } from '../runs/input/mapping.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { openJournal } from '../runs/open-journal.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
-import type { RunReport, RunStop, SkippedVendor } from '../runs/output/report.js'
+import type { RunReport, RunStop, SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
 import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
@@ -52,7 +52,7 @@ export interface StepCount {
   invalid: number
   failed: number
   /** Data vendors that could not be asked about rows of this part of its run; absent where there are none. */
-  not_asked?: readonly SkippedVendor[]
+  not_asked?: readonly SkippedRows[]
 }
 
 /** Returns how a person calls the steps of a flow: by number and name, the search of the input by its name. */

@@ -1,12 +1,10 @@
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
-import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/list-index.js'
-import { openSeenNumbers } from '../runs/journal/answers.js'
-import { openHeld } from '../runs/open-output.js'
+import { openFirsts, openHeld } from '../runs/open-output.js'
 import { type FormatName, type Layout, rowFormats, toCell } from '../runs/output/columns.js'
-import { crmColumns } from '../runs/output/crm-layout.js'
+import { crmColumns, identityOfRecord } from '../runs/output/crm-layout.js'
 import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
 import type { RunPorts } from '../runs/ports.js'
 import { asFields, type FlowRow, fieldReader, pathsOf, type RowShape, suppressedIn } from './fields.js'
@@ -98,8 +96,7 @@ export async function openOutputs(
       await open(resolve(dirname(`${folder}/x`), file.path), file.format, layout)
     }
   const suppressor = await ports.target.suppressor()
-  const seen = openSeenNumbers()
-  ports.onClose(() => seen.close())
+  const isFirst = openFirsts<Fields>(ports, (fields) => identityOfRecord(end.about, fields))
   let written = 0
   return {
     files: opened.flatMap(({ path }) => path ?? []),
@@ -113,11 +110,7 @@ export async function openOutputs(
           suppressor,
           here.map(({ fields }) => fields),
         ))
-      const live = here.filter((row, at) => {
-        if (suppressed?.[at]) return false
-        const identity = identityOf(end.about, row.fields)
-        return identity === undefined || seen.isNew(hashNumber(hashOf(identity)))
-      })
+      const live = here.filter(({ fields }, at) => !suppressed?.[at] && isFirst(fields))
       if (live.length === 0) return
       for (const { writer } of opened) await writer.write(live)
       written += live.length
@@ -172,14 +165,6 @@ function fileOf(output: FlowOutput) {
     return { path: output.xlsx, format: 'csv', columns, crm: output.layout } as const
   if (output.kind === 'json') return { path: output.json, format: 'json', columns, crm: undefined } as const
   return { path: output.ndjson, format: 'ndjson', columns, crm: undefined } as const
-}
-
-/** Returns what identifies a company or person for certain; `undefined` where nothing does. */
-function identityOf(about: ListKind, row: Fields): string | undefined {
-  const paths =
-    about === 'people' ? ['network_profile_url', 'email', 'most_probable_email'] : ['domain', 'network_url']
-  const values = paths.map((path) => toCell(row[path]).trim().toLowerCase())
-  return values.find((value) => value !== '')
 }
 
 /** Returns columns by the paths of fields: all of them where none are given. A column of the input has its own name. */

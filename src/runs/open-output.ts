@@ -1,8 +1,10 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
+import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { type Mapping, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
+import { openSeenNumbers } from './journal/answers.js'
 import {
   chosenColumns,
   createLayout,
@@ -16,7 +18,7 @@ import {
   rowColumnsOf,
   rowFormats,
 } from './output/columns.js'
-import { requireCrmKind } from './output/crm-layout.js'
+import { crmColumns, requireCrmKind, withCrmColumns } from './output/crm-layout.js'
 import { pickColumns, type Selection, selected } from './output/select.js'
 import {
   createRejects,
@@ -98,6 +100,19 @@ export async function openOutput(
   const chosen = choices.skipKnown && !choices.keepKnown ? withoutKnown(writer) : writer
   const all = rejects ? withRejects(chosen, rejects) : chosen
   return { path, files, writer: all, rejects, isAbandoned: () => abandoned }
+}
+
+/** Returns what tells the first record with an identity from later ones. */
+export function openFirsts<T>(
+  { onClose }: Pick<RunPorts, 'onClose'>,
+  identityOf: (record: T) => string | undefined,
+): (record: T) => boolean {
+  const seen = openSeenNumbers()
+  onClose(() => seen.close())
+  return (record) => {
+    const identity = identityOf(record)
+    return identity === undefined || seen.isNew(hashNumber(hashOf(identity)))
+  }
 }
 
 /** The rows that a sheet of a workbook holds below its header. */
@@ -207,7 +222,7 @@ async function rowFormat(
       ? choices.columns
         ? pickColumns(plain, choices.columns)
         : plain
-      : await crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
+      : crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
   const csv = choices.excel ? excel(locale) : {}
   // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
   const isChosen = choices.columns !== undefined || choices.layout !== undefined
@@ -220,13 +235,12 @@ async function rowFormat(
   return selected(whole, selection, explode ? manyOf(operation, shape) : undefined)
 }
 
-async function crmLayout(
+function crmLayout(
   crm: string,
   { shape, choices }: BatchRequest,
   layout: Layout<OutputRow>,
   mapping: Mapping,
 ) {
-  const { crmColumns, withCrmColumns } = await import('./output/crm-layout.js')
   const kind = requireCrmKind(shape.output)
   const mapped = Object.fromEntries(
     mapping.columns.map(({ field, at }) => [recordFieldsOf(kind, field)[0] ?? field, at]),

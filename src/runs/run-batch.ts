@@ -1,4 +1,4 @@
-import { parseJson } from '../api/values/json.js'
+import { parseJson, toJson } from '../api/values/json.js'
 import { execute } from './execute.js'
 import {
   checkMember,
@@ -27,8 +27,9 @@ import {
   readBudget,
   readQuotaBudget,
 } from './open-journal.js'
-import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
+import { checkSheetRows, type OpenOutput, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
+import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
 import type { RunReport } from './output/report.js'
 import { createSelection, type Selection } from './output/select.js'
 import { createLookup, defaultShareOf, type Lookup, toMappingRequest } from './plan/lookup.js'
@@ -122,7 +123,12 @@ async function planBatch(
   const known = await findKnown(own, identity, records.runs, notBefore)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
-  const selection = await createSelection(withShared(request, mapping), table.header, compared?.noveltyOf)
+  const selection = await createSelection(
+    withShared(request, mapping),
+    table.header,
+    compared?.noveltyOf,
+    firstsOf(ports, request),
+  )
   if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   const { table: selected, count } = selectRows(table, request.choices, check.rows)
@@ -186,6 +192,14 @@ const withShared = (request: BatchRequest, mapping: Mapping): BatchRequest => ({
   ...request,
   constants: withoutMapped(request.constants, mapping),
 })
+
+/** Returns what keeps a layout to the first row about each company or person; `undefined` where all rows are written. */
+function firstsOf(ports: RunPorts, { choices, shape }: BatchRequest) {
+  if (choices.layout === undefined || choices.keepInput) return undefined
+  const kind = requireCrmKind(shape.output)
+  const { cells } = crmColumns(choices.layout, kind)
+  return openFirsts(ports, (record) => identityOfRecord(kind, record) ?? toJson(cells(record)))
+}
 
 /** Makes the quote of a batch; only free questions are sent. */
 async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQuote | TargetRefusal> {
@@ -314,7 +328,7 @@ export async function exportRun(
   const selected = selectRows(table, request.choices, rows)
   const shared = withShared(request, mapping)
   const compared = await openComparison(ports, request, records, identity, run, lookup)
-  const selection = await createSelection(shared, table.header, compared?.noveltyOf)
+  const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
   const { writer, files, isAbandoned } = await openOutput(
     ports,
     shared,

@@ -419,19 +419,19 @@ export const lostIn = (body: unknown): readonly string[] =>
   isObject(body) && Array.isArray(body.answers_lost) ? body.answers_lost.map(String) : []
 
 /** A data vendor that could not be asked, and why. */
-export interface NotAsked {
+export interface SkippedVendor {
   readonly provider: string
   readonly reason: string
 }
 
-export const notAskedIn = (body: unknown): readonly NotAsked[] =>
-  isObject(body) && Array.isArray(body.not_asked) ? body.not_asked.filter(isNotAsked) : []
+export const notAskedIn = (body: unknown): readonly SkippedVendor[] =>
+  isObject(body) && Array.isArray(body.not_asked) ? body.not_asked.filter(isSkippedVendor) : []
 
-const isNotAsked = (one: unknown): one is NotAsked =>
+const isSkippedVendor = (one: unknown): one is SkippedVendor =>
   isObject(one) && typeof one.provider === 'string' && typeof one.reason === 'string'
 
 /** Names vendors that could not be asked, and why. */
-export const notAskedText = (vendors: readonly NotAsked[]): string =>
+export const notAskedText = (vendors: readonly SkippedVendor[]): string =>
   vendors.map(({ provider, reason }) => `${provider} (${reason.replaceAll('_', ' ')})`).join(', ')
 
 /** Returns whether the text of a 400 says that a lookup found nothing. */

@@ -3,7 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
-import type { RunReport, RunStop, SkippedVendor } from '../../runs/output/report.js'
+import type { RunReport, RunStop, SkippedRows } from '../../runs/output/report.js'
 import type { Rejects } from '../../runs/output/writer.js'
 import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
@@ -170,7 +170,7 @@ const notAskedBecause: Readonly<Record<string, string>> = {
 }
 
 /** Returns what a run says of a data vendor that it could not ask. */
-export const formatSkipped = ({ provider, reason, rows }: SkippedVendor): string =>
+export const formatSkipped = ({ provider, reason, rows }: SkippedRows): string =>
   `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
 
 /** Returns what a run says of answers that may be those to other requests. */

@@ -1,6 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { type NotAsked, notAskedText, type Operation } from '../../api/operations/table.js'
+import { notAskedText, type Operation, type SkippedVendor } from '../../api/operations/table.js'
 import type {
   Asking,
   Contact,
@@ -98,7 +98,7 @@ function messageOf(tour: Tour): string {
 }
 
 /** Returns the vendors that could not be asked, and why. */
-export const notAsked = ({ skipped }: VendorNotes): NotAsked[] =>
+export const notAsked = ({ skipped }: VendorNotes): SkippedVendor[] =>
   [...skipped].map(([provider, reason]) => ({ provider, reason }))
 
 /** What happened with vendors on the way. */

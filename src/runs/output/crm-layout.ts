@@ -128,6 +128,19 @@ export const crmNames: readonly string[] = Object.keys(facts.layouts)
 /** What the rows of a layout are about. */
 type CrmKind = 'companies' | 'people'
 
+/** Returns what identifies a company or person: the profile, else the address or the domain; `undefined` without any. */
+export function identityOfRecord(kind: CrmKind, record: unknown): string | undefined {
+  const fields = kind === 'people' ? ['network_profile_url', 'email'] : ['network_url', 'domain']
+  const values = fields
+    .flatMap((field) => pathsOf(kind, field))
+    .map((path) =>
+      toCell(valueAt(record, path.split('.')))
+        .trim()
+        .toLowerCase(),
+    )
+  return values.find((value) => value !== '')
+}
+
 /** Returns the paths of a field in a record, the best first. */
 export const pathsOf = (kind: CrmKind, field: string): readonly string[] => {
   const paths: Readonly<Record<string, readonly string[]>> = facts.fields[kind]

@@ -1,4 +1,4 @@
-import { type NotAsked, notAskedIn } from '../../api/operations/table.js'
+import { notAskedIn, type SkippedVendor } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowAnswer, RowStatus } from '../journal/journal.js'
 import type { OutputRow } from './columns.js'
@@ -42,7 +42,7 @@ export class ReasonCounter {
 }
 
 /** A data vendor that could not be asked about a number of rows, and why. */
-export interface SkippedVendor extends NotAsked {
+export interface SkippedRows extends SkippedVendor {
   readonly rows: number
 }
 
@@ -110,7 +110,7 @@ export interface RunReport {
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
   /** Data vendors that could not be asked about rows of this part of the run. */
-  readonly not_asked: readonly SkippedVendor[]
+  readonly not_asked: readonly SkippedRows[]
   /** Absent where the server's answers all belonged to their requests. */
   readonly doubted?: Readonly<Record<DoubtedWhen, DoubtedCount>>
   /** Values that valid rows were looked up without. */
@@ -152,7 +152,7 @@ export class Tally {
   readonly #reasons = new ReasonCounter()
   readonly #leftOut = new LeftOutCounter()
   /** By vendor and reason. */
-  readonly #notAsked = new Map<string, SkippedVendor>()
+  readonly #notAsked = new Map<string, SkippedRows>()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
   readonly #counts = {
@@ -207,7 +207,7 @@ export class Tally {
     return this.#reasons.counts
   }
 
-  get notAsked(): SkippedVendor[] {
+  get notAsked(): SkippedRows[] {
     return [...this.#notAsked.values()]
   }
 

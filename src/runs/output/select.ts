@@ -56,6 +56,8 @@ export async function createSelection(
   request: SelectRequest,
   header: readonly string[],
   noveltyOf: (row: OutputRow) => Novelty = () => 'new',
+  /** Whether a record is the first that is written about its company or person. */
+  isFirst: (record: unknown) => boolean = () => true,
 ): Promise<Selection | undefined> {
   const { where, only = [], explode = false, layout, keepInput } = request.choices
   const { all } = rowColumnsOf(request, explode)
@@ -82,7 +84,7 @@ export async function createSelection(
     condition?.test(row) !== false
   return {
     keeps(row) {
-      const isKept = isWanted(row)
+      const isKept = isWanted(row) && isFirst(row.body)
       if (isKept) written++
       return isKept
     },

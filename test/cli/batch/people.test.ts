@@ -102,7 +102,11 @@ describe('leads search --csv', () => {
         .map((row, at) => (at === 4 ? { ...row, 'Record ID': '7' } : row)),
     )
     await search('--layout', 'hubspot')
-    expect(rowsOf('out.csv')[0]).toMatchObject({ 'First Name': 'Ada', 'Last Name': 'one-0' })
+    // A company that is in the file twice gives its people once.
+    const once = people.filter((person) => /-[01],/.test(person)).map((person) => person.split(',')[1])
+    expect(rowsOf('out.csv').map((row) => row['Last Name'])).toEqual(once)
+    await search('--layout', 'hubspot', '--keep-input', '--only', 'found')
+    expect(rowsOf('out.csv').map((row) => row['Last Name'])).toEqual([...once, 'two-0', 'two-1'])
     expect(await profilesUsed()).toBe(profiles)
   })
 
