@@ -355,10 +355,19 @@ describe('prospect flow run', () => {
       'steps: [{ keep: name != null }]',
       'output: { csv: out.csv, columns: [name] }',
     ])
-    await here.run(['engine', 'faults', 'add', 'accounts.search', '--status', '403'])
+    await here.run([
+      'engine',
+      'faults',
+      'add',
+      'accounts.search',
+      '--status',
+      '422',
+      '--code',
+      'plan_limit_reached',
+    ])
     const { code, stderr } = await run()
     expect(code).toBe(3)
-    expect(stderr).toContain('Stopped in accounts.search')
+    expect(stderr).toMatch(/Stopped in accounts\.search: [^.]+\. Plan limit reached\. [A-Z]/)
     await here.run(['engine', 'faults', 'clear'])
     expect((await run()).code).toBe(0)
     expect(read('out.csv').split('\n')).toHaveLength(7)

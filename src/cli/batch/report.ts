@@ -27,6 +27,7 @@ import {
   formatToFix,
   lookOn,
   oneLine,
+  withoutStop,
 } from '../output/text.js'
 import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
 import type { BatchCommand } from './request.js'
@@ -92,7 +93,7 @@ export async function showReport(
       : ` ${countRows(stopped.rows_left)} ${stopped.rows_left === 1 ? 'is' : 'are'} left.`
   const isReported = !partial || stopped.reason.includes(report.partial ?? '')
   const kept = isReported ? '' : keptText(report.rows, partial)
-  const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
+  const error = `${withoutStop(stopped.reason)}.${left}`
   const next = formatResumeHint(command, formatId(run.id, context.streams), stopped)
   const hint = [kept, next].filter((text) => text !== '').join(' ')
   await reportError(context, { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint })

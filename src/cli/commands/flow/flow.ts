@@ -38,6 +38,7 @@ import {
   formatPath,
   lookOn,
   oneLine,
+  withoutStop,
 } from '../../output/text.js'
 import { describeMissing, nameSource } from '../../target/local-target.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
@@ -263,7 +264,7 @@ async function showReport(
   if (stopped)
     context.notify(
       oneLine(
-        `Stopped in ${stopped.step}: ${stopped.reason}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`,
+        `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`,
       ),
     )
   const source = await context.source()
