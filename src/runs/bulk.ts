@@ -1,6 +1,6 @@
-import { ConnectionLost, type Input, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import { ConnectionLost, type Input, isOk, type Reply } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
-import { isOutcomeUnknown, passes } from '../api/calls/retry.js'
+import { isOutcomeUnknown } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
@@ -17,6 +17,7 @@ import {
   unknownAnswer,
 } from './journal/journal.js'
 import type { RowBatch, RowState } from './plan/lookup.js'
+import { type Polled, pollWork } from './poll.js'
 import type { Batch, BulkRequests, CallPorts } from './ports.js'
 
 /** Key of the row number among the custom values that a server returns with a result. */
@@ -284,69 +285,50 @@ const unknownHere: readonly number[] = [404, 405, 501]
 /** The key belongs to another request, whose results and cost are unknown here. */
 const isConflict = ({ status }: Reply): boolean => status === 409
 
-/** Pauses between polls in milliseconds, each longer than the last. Work in this process is polled more often. */
-const pause = { first: 250, factor: 1.5, maxMs: 15_000, maxHereMs: 1_000 } as const
-
-/** After this many failed polls in a row, a server is given up. */
-const maxFailures = 20
-
 /** After this many replies that do not know the whole, its parts are polled. */
 const maxUnknown = 3
 
 /** After this many replies in a row that do not know it, it counts as forgotten. */
 const maxForgotten = 10
 
-/**
- * Polls for the results of accepted work; returns `undefined` where the run ends first. Polling is free, so the next part of
- * the run may poll again. Results that the target has forgotten are missing, which `onLoss` is called for.
- */
+/** Polls for the results of accepted work. Results that the target has forgotten are missing, which `onLoss` is called for. */
 async function resultsOf(
   accepted: Accepted,
-  batch: Batch,
+  { caller, callOptions = {}, time }: Batch,
   bulkRequests: BulkRequests,
   stopReason: StopReason,
   onLoss: () => void,
 ): Promise<Reply | undefined> {
-  const { caller, callOptions = {}, time } = batch
-  const ask = (id: string) => caller.call(bulkRequests.reader, { id }, callOptions).catch(lostCall)
+  const askFor = (id: string) => caller.call(bulkRequests.reader, { id }, callOptions).catch(lostCall)
   const mayAskApart = accepted.parts.every((part) => part !== null)
-  const maxMs = bulkRequests.work ? pause.maxHereMs : pause.maxMs
-  let [failures, unknown, forgotten] = [0, 0, 0]
-  for (let ms: number = pause.first; ; ms = Math.min(maxMs, ms * pause.factor)) {
+  let [unknown, forgotten, lacks] = [0, 0, false]
+  const ask = async () => {
     await bulkRequests.work?.(accepted.id, stopReason.signal)
     const isApart = mayAskApart && unknown >= maxUnknown
-    const { reply, lacks } = isApart
-      ? await askParts(accepted, bulkRequests, ask)
-      : await askWhole(accepted, ask)
-    const isAnswer = !(reply instanceof ConnectionLost)
-    if (lacks) forgotten++
-    if (isAnswer && isOk(reply)) {
-      failures = 0
-      if (!lacks) forgotten = 0
-      else if (!isApart) unknown++
-      if ((!lacks || forgotten >= maxForgotten) && jobStatusIn(reply.body, 0).isOver) {
-        if (lacks) onLoss()
-        return reply
-      }
-    } else {
-      if ((isAnswer && !passes(reply)) || ++failures > maxFailures) stopReason.refuseAll(failureIn(reply))
-    }
-    if (stopReason.signal.aborted) return undefined
-    const asked = isAnswer ? (retryAfterMs(reply.headers['retry-after'], time.now()) ?? 0) : 0
-    await time.sleep(Math.max(ms, asked), stopReason.signal)
+    const asked = isApart ? await askParts(accepted, bulkRequests, askFor) : await askWhole(accepted, askFor)
+    lacks = asked.lacks
+    if (lacks && !isApart) unknown++
+    return asked.reply
   }
+  const read = (reply: Reply) => {
+    forgotten = lacks ? forgotten + 1 : 0
+    if ((lacks && forgotten < maxForgotten) || !jobStatusIn(reply.body, 0).isOver) return undefined
+    if (lacks) onLoss()
+    return reply
+  }
+  const fail = (polled: Polled) => stopReason.refuseAll(failureIn(polled))
+  return pollWork(time, stopReason.signal, bulkRequests.work !== undefined, ask, read, fail)
 }
 
 /** The reply to a poll, and whether the target does not know some of the work. */
 interface Asked {
-  readonly reply: Reply | ConnectionLost
+  readonly reply: Polled
   readonly lacks: boolean
 }
 
-type Ask = (id: string) => Promise<Reply | ConnectionLost>
+type Ask = (id: string) => Promise<Polled>
 
-const isMissing = (reply: Reply | ConnectionLost): boolean =>
-  !(reply instanceof ConnectionLost) && reply.status === 404
+const isMissing = (reply: Polled): boolean => !(reply instanceof ConnectionLost) && reply.status === 404
 
 /** Polls the whole work. Unknown work has no results. */
 async function askWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
@@ -371,7 +353,7 @@ async function askParts({ parts }: Accepted, { into }: BulkRequests, ask: Ask): 
   return { reply: { status: 200, body, headers: {}, credits: 0 }, lacks }
 }
 
-const failureIn = (reply: Reply | ConnectionLost): Failure =>
+const failureIn = (reply: Polled): Failure =>
   reply instanceof ConnectionLost
     ? { text: `No answer: ${reply.message}`, exit: 10, means: undefined, stops: false }
     : failureOf(reply.status, reply.body)

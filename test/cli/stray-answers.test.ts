@@ -6,7 +6,7 @@ import { closeAfterTest } from '../client/listeners.js'
 import { strayServer } from '../client/stray-server.js'
 import { canary, machine } from '../support/command.js'
 import { tries } from '../support/effort.js'
-import { servingWith } from './wait/serving.js'
+import { servingWith } from './call/serving.js'
 
 const seed = Math.floor(Math.random() * 2 ** 31)
 const calls = tries(200, 2_000)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { renamedFields } from '../../src/api/calls/wire-names.js'
 import { operations } from '../../src/api/operations/table.js'
-import { filled, type ServingMachine, servingWith } from '../cli/wait/serving.js'
+import { filled, type ServingMachine, servingWith } from '../cli/call/serving.js'
 import { requests } from '../spec/requests.js'
 import { until } from '../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'

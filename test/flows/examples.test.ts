@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
-import { servingMachine, servingWith } from '../cli/wait/serving.js'
+import { servingMachine, servingWith } from '../cli/call/serving.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { loadSample, sampledDatabase } from '../support/sample.js'

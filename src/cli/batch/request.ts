@@ -18,18 +18,18 @@ import { parsePairs, parsePins, unknownName, valueReader } from '../../runs/inpu
 import type { Run } from '../../runs/journal/runs.js'
 import { openKnownRows } from '../../runs/lists.js'
 import type { BatchRequest, RecordedRequest } from '../../runs/request.js'
+import { checkTyped, type OperationRequest } from '../call/build.js'
+import { resolveFilterNames } from '../call/filter-names.js'
+import { polledWork, toAcceptedWork } from '../call/poll.js'
+import type { KnownRecords } from '../call/result.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { resolveFilterNames } from '../operation/filter-names.js'
-import { checkTyped, type OperationRequest } from '../operation/request.js'
 import type { Invocation } from '../options/command-environment.js'
 import { refuseCountry } from '../options/schema-options.js'
 import { waitOf } from '../options/webhooks.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import type { Row } from '../output/records.js'
 import { formatNumber } from '../output/text.js'
-import type { KnownRecords } from '../wait/result.js'
-import { toAcceptedWork, watchPolled } from '../wait/watch.js'
 import { knownLists, refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
 import { listPorts } from './run-home.js'
 
@@ -182,14 +182,15 @@ const collectFound = (context: Context, caller: Caller, operation: Operation, fi
   call: async (id, input, { signal = never, ...options } = {}) => {
     const reply = await caller.call(id, input, options)
     if (id !== operation.id || !isOk(reply)) return reply
-    const accepted = toAcceptedWork({ operation, input }, eventOf(id) ?? 'lead_search', reply.body)
+    const accepted = toAcceptedWork({ operation, input }, reply.body)
     if (!accepted) return nobody
-    if (context.isLocal()) await finish(options.row?.run ?? '')(accepted.id, signal)
-    const watch = watchPolled(context, accepted)
-    const { state, error, truncated } = await watch.follow(signal, () => {})
+    const finishRow = finish(options.row?.run ?? '')
+    const work = context.isLocal() ? (over: AbortSignal) => finishRow(accepted.id, over) : undefined
+    const polled = polledWork(context, accepted, work)
+    const { state, error, truncated } = await polled.follow(signal, () => {})
     // The next part of the run asks for it again, under the same key.
     if (state === 'going') throw new ConnectionLost('the run was interrupted', true)
-    const people = await Array.fromAsync(watch.records())
+    const people = await Array.fromAsync(polled.records())
     const { headers, credits } = reply
     if (people.length > 0) return { status: operation.ok, body: { truncated, people }, headers, credits }
     return state === 'finished' ? nobody : { ...nobody, status: 502, body: { error } }

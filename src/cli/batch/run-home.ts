@@ -22,7 +22,7 @@ export const listPorts = (context: Context): ListPorts & Pick<RunPorts, 'openFil
   ...filePorts(context),
   streams: context.streams,
   records: async function* (source, kind) {
-    const { readListRecords } = await import('../operation/views.js')
+    const { readListRecords } = await import('../call/views.js')
     yield* readListRecords(context, source, kind)
   },
 })

@@ -5,20 +5,21 @@ import { areaOf, type Operation, type OperationId } from '../../api/operations/t
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { addBatchOptions, vendorOptions, withVendorOptions } from '../batch/options.js'
-import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
-import { openAdmin } from '../context/open-databases.js'
-import { hasPages } from '../operation/call.js'
-import { extraOf } from '../operation/extras.js'
-import { findStored } from '../operation/record-spending.js'
 import {
   askMissing,
   checkEngineFilters,
   checkTyped,
   collectInput,
   type OperationRequest,
-} from '../operation/request.js'
-import { runSync, withFields } from '../operation/run-sync.js'
+} from '../call/build.js'
+import { runSync } from '../call/call.js'
+import { extraOf } from '../call/extras.js'
+import { withFields } from '../call/print.js'
+import { hasPages } from '../call/send.js'
+import { findStored } from '../call/spending.js'
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { openAdmin } from '../context/open-databases.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import {
   addStoredId,
@@ -166,7 +167,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     (context.isLocal() || waitOf(context, request.invocation, given).printsResult)
   let input = await askMissing(context, shape, isOurs ? withOwnWebhook(operation.id, shape, given) : given)
   if (operation.filters && options.input === undefined) {
-    const { resolveFilterNames } = await import('../operation/filter-names.js')
+    const { resolveFilterNames } = await import('../call/filter-names.js')
     input = await resolveFilterNames(context, input)
   }
   // After the names of lists have become ids, which have no spaces.
@@ -176,11 +177,11 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
       withFields(context, shape)
       if (!(await findStored(context, { ...request, input })))
-        await (await import('../operation/quote.js')).confirmCall(context, { ...request, input })
+        await (await import('../call/confirm.js')).confirmCall(context, { ...request, input })
     }
     return runSync(context, { ...request, input })
   }
-  const { runAsync } = await import('../wait/run-async.js')
+  const { runAsync } = await import('../call/await.js')
   const known =
     options.skipKnown === undefined
       ? undefined
@@ -236,7 +237,7 @@ async function resolveLocalId(
   const isWhole = options.last !== true && id !== undefined && /^[\da-f-]{36}$/i.test(id)
   if (!kind || isWhole) return args
   if (areaOf(operation.id) === 'lists' && id !== undefined && options.last !== true) {
-    const { resolveListName } = await import('../operation/filter-names.js')
+    const { resolveListName } = await import('../call/filter-names.js')
     const named = await resolveListName(context, id)
     if (named !== id) return [named]
   }

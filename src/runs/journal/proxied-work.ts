@@ -1,10 +1,7 @@
 import type { FinishedWork, WorkHold } from '../../api/calls/caller.js'
 import { parseJson, toJson } from '../../api/values/json.js'
 import { type Connection, type Driver, readNumber } from '../../storage/driver/connection.js'
-import { countSpent, type Spender } from './spending.js'
-
-/** How long a result is remembered: longer than clients ask for one. */
-const rememberedMs = 90 * 86_400_000
+import { countSpent, forgetRecords, isFirstRecord, rememberedMs, type Spender } from './spending.js'
 
 type SettledHold = WorkHold & { readonly cost: number }
 
@@ -70,17 +67,10 @@ export function passedWorkOver(driver: Driver) {
     ): Promise<void> =>
       driver.transaction(async (connection) => {
         const { target } = spender
-        await connection.run('DELETE FROM passed_records WHERE counted_at < ?', now - rememberedMs)
+        await forgetRecords(connection, now)
         let credits = 0
-        for (const one of records) {
-          const isNew = await connection.run(
-            'INSERT INTO passed_records (target, record, counted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-            target,
-            one.record,
-            now,
-          )
-          if (isNew === 1) credits += one.credits
-        }
+        for (const one of records)
+          if (await isFirstRecord(connection, target, one.record, now)) credits += one.credits
         if (credits === 0) return
         const member = (await findWork(connection, target, ids))?.member
         await countSpent(connection, { ...spender, number: 0, member }, { credits, calls: 1 }, now)

@@ -112,6 +112,43 @@ interface SpentCalls {
   readonly doubted?: number
 }
 
+/** How long a result is remembered: longer than clients ask for one. */
+export const rememberedMs = 90 * 86_400_000
+
+/** Forgets whose cost was recorded long ago. */
+export const forgetRecords = (c: Connection, now: number) =>
+  c.run('DELETE FROM passed_records WHERE counted_at < ?', now - rememberedMs)
+
+/** Whether the cost of something at a target is recorded for the first time. */
+export const isFirstRecord = async (
+  c: Connection,
+  target: string,
+  record: string,
+  now: number,
+): Promise<boolean> =>
+  (await c.run(
+    'INSERT INTO passed_records (target, record, counted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+    target,
+    record,
+    now,
+  )) === 1
+
+type SpentCall = [
+  spender: Omit<Spender, 'number'>,
+  spent: SpentCalls & { readonly work?: string | undefined },
+  now: number,
+]
+
+/** Records what a single call cost; that of accepted work once, however many calls lead to it. */
+async function countCall(
+  connection: Connection,
+  ...[spender, { work, ...spent }, now]: SpentCall
+): Promise<void> {
+  if (work !== undefined) await forgetRecords(connection, now)
+  if (work === undefined || (await isFirstRecord(connection, spender.target, work, now)))
+    await countSpent(connection, { ...spender, number: 0 }, spent, now)
+}
+
 /** Records the credits spent by calls, or that their answers are doubted. */
 export async function countSpent(
   connection: Connection,
@@ -217,8 +254,8 @@ export type Spending = ReturnType<typeof spendingOver>
 /** Returns the spending in a state database. */
 export function spendingOver(driver: Driver) {
   return {
-    count: (spender: Omit<Spender, 'number'>, spent: SpentCalls, now: number) =>
-      driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
+    count: (...[spender, spent, now]: SpentCall) =>
+      driver.transaction((c) => countCall(c, spender, spent, now), 'single calls'),
     /**
      * Sets credits aside for a single call, as many as `decide` returns for what the budget of the day leaves, in one
      * transaction. Returns both; no credits are `undefined`.
@@ -242,16 +279,11 @@ export function spendingOver(driver: Driver) {
         scopeOf({ number: 0, profile }, { perDay }),
       ),
     /** Releases credits that were set aside, and records what the call has cost. */
-    settle: (
-      id: string,
-      spender: Omit<Spender, 'number'>,
-      spent: { credits: number; calls: number },
-      now: number,
-    ) =>
+    settle: (id: string, ...[spender, spent, now]: SpentCall) =>
       driver.transaction(
         async (c) => {
           await c.run('DELETE FROM spending WHERE target = ? AND operation = ? AND calls = 0', heldTarget, id)
-          if (spent.credits > 0) await countSpent(c, { ...spender, number: 0 }, spent, now)
+          if (spent.credits > 0) await countCall(c, spender, spent, now)
         },
         scopeOf({ number: 0, profile: spender.profile }, { perDay: 0 }),
       ),

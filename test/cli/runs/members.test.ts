@@ -6,7 +6,7 @@ import { closeAfterTest } from '../../client/listeners.js'
 import { errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
-import { filled, servingMachine, servingWith } from '../wait/serving.js'
+import { filled, servingMachine, servingWith } from '../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {

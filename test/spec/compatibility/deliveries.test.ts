@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { foreign, post } from '../../cli/wait/foreign.js'
-import { filled, servingMachine } from '../../cli/wait/serving.js'
+import { foreign, post, receiving } from '../../cli/call/foreign.js'
+import { filled, servingMachine } from '../../cli/call/serving.js'
 import { closeAfterTest } from '../../client/listeners.js'
 import { machine } from '../../support/command.js'
 import { receiveWebhooks } from '../../support/webhook-receiver.js'
@@ -18,7 +18,7 @@ async function delivered(command: readonly string[], ...bodies: unknown[]): Prom
       return { message: 'ok', id: 'one', status: 'processing' }
     }),
   )
-  const { code, stdout, stderr } = await server.run([...command, '--wait', ...words])
+  const { code, stdout, stderr } = await server.run([...command, '--wait', ...words], await receiving())
   expect([code, stderr]).toEqual([0, expect.any(String)])
   return JSON.parse(stdout)
 }
@@ -72,7 +72,10 @@ describe('serve --delivery-shape flat', () => {
         ['leads', 'extract', people],
         ['intents', 'stack', '--stacks', 'react'],
       ]) {
-        const far = await here.run([...command, ...options, '--wait', '-o', 'far.csv', ...words], { env })
+        const far = await here.run(
+          [...command, ...options, '--wait', '-o', 'far.csv', ...words, ...(await receiving())],
+          { env },
+        )
         const near = await there.machine.run([...command, '--wait', '-o', 'near.csv', '--local'])
         expect([far.code, near.code]).toEqual([0, 0])
         expect(readFileSync(join(here.home, 'far.csv'), 'utf8')).toBe(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { filled, type ServingMachine, servingMachine } from '../../cli/wait/serving.js'
+import { filled, type ServingMachine, servingMachine } from '../../cli/call/serving.js'
 import { type CommandResult, command, folder, removed } from '../../support/command.js'
 
 const names = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OperationId } from '../../../src/api/operations/table.js'
-import { foreign, post } from '../../cli/wait/foreign.js'
+import { foreign, post, receiving } from '../../cli/call/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
@@ -122,7 +122,10 @@ describe('replies of another server', () => {
       }),
     )
     const url = 'https://www.network.example/search/results/people/?keywords=x'
-    const { stdout } = await run(['leads', 'extract', url, '--name', 'x', '--wait', '--json'])
+    const { stdout } = await run(
+      ['leads', 'extract', url, '--name', 'x', '--wait', '--json'],
+      await receiving(),
+    )
     expect(JSON.parse(stdout)).toMatchObject([{ lead: { most_probable_email_status: 'risky' } }])
   })
 

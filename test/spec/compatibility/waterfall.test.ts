@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { servingWith } from '../../cli/wait/serving.js'
+import { servingWith } from '../../cli/call/serving.js'
 import { answering, closeAfterTest, received } from '../../client/listeners.js'
 import { type Served, served } from '../../client/serving.js'
 import { machine } from '../../support/command.js'

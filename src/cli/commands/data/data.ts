@@ -9,11 +9,11 @@ import { foldText } from '../../../catalogue/normalize/name.js'
 import type { ErasedWork } from '../../../engine/admin/erasure.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
+import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
-import { readIndustries } from '../../operation/filter-names.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import {
   catalogueOption,

@@ -4,8 +4,8 @@ import { isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import type { OperationId } from '../../../api/operations/table.js'
 import { isObject, resultOr } from '../../../api/values/objects.js'
-import { isOwnMachine } from '../../../api/values/url.js'
 import { addressOf } from '../../../client/connection.js'
+import { deliveriesPort } from '../../call/receive.js'
 import type { Context, Settings } from '../../context/context.js'
 import { reportOfReply, UsageError } from '../../context/errors.js'
 import { checkFile, checkFolder, foldersOf, quoteForShell, statsOf } from '../../context/home.js'
@@ -13,7 +13,6 @@ import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber } from '../../output/text.js'
 import { describeSource } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
-import { deliveriesPort } from '../../wait/run-remote.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
 import {
   chosenTarget,
@@ -376,14 +375,8 @@ async function key(context: Context, target: RemoteTarget): Promise<readonly Ver
 export async function webhooks(context: Context): Promise<Findings> {
   const target = remoteTarget(context)
   if (!target) return []
-  const { publicUrl, baseUrl } = target
-  if (publicUrl === undefined)
-    return isOwnMachine(new URL(baseUrl))
-      ? ok('The server is on this machine, and its deliveries reach it.')
-      : ok(
-          'No public_url is set: commands cannot wait for company imports, and other jobs are polled.',
-          'With a tunnel to port 4011: prospect config set public_url URL',
-        )
+  const { publicUrl } = target
+  if (publicUrl === undefined) return ok('No public_url is set: commands poll the server for their results.')
   const { origin } = new URL(publicUrl)
   try {
     return await tryPublicUrl(context, publicUrl, origin)

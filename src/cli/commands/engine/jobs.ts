@@ -1,7 +1,9 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
+import { recordOf } from '../../../client/parse-delivery.js'
 import type { Delivery } from '../../../engine/tables/deliveries.js'
 import type { AsyncJob, JobState } from '../../../engine/tables/jobs.js'
+import { readByOrdinal } from '../../call/result.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin } from '../../context/open-databases.js'
@@ -16,14 +18,19 @@ import {
 } from '../../options/command-environment.js'
 import { isoTime, whole } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
-import { columnsOfKind, toView } from '../../output/records.js'
+import { columnsOfKind, type Row, toView } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { recordsOf } from '../../wait/result.js'
 
 export const jobsCommand: CommandFactory = ({ group }) =>
   group('jobs', 'Queued jobs: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
 
 type Admin = Awaited<ReturnType<typeof openAdmin>>
+
+/** Yields the records of a job in the order found. A company has what was found with it beside its fields. */
+async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
+  for await (const { record } of readByOrdinal((...page) => admin.jobRecords(id, ...page)))
+    yield recordOf(kind, JSON.parse(record) as Row)
+}
 
 const storedJob: StoredKind = { noun: 'job', list: 'engine jobs list' }
 

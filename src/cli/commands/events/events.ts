@@ -12,6 +12,7 @@ import {
   type ListedEvent,
   unusableReply,
 } from '../../../storage/state/webhook-inbox.js'
+import { deliveriesPort } from '../../call/receive.js'
 import type { ClockContext, Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
@@ -30,7 +31,6 @@ import { print, printRecords, type View } from '../../output/print.js'
 import { flatten, type Row, toView } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
-import { deliveriesPort } from '../../wait/run-remote.js'
 
 export const eventsCommand: CommandFactory = ({ group }) =>
   group('events', 'Received events: list, show, send again; sample events', [

@@ -9,11 +9,11 @@ import { tableRows } from '../../../flows/inputs.js'
 import type { Flow, LookupStep } from '../../../flows/read.js'
 import type { FlowPorts } from '../../../flows/run.js'
 import { finishHere } from '../../batch/run.js'
+import { checkEngineFilters } from '../../call/build.js'
+import { resolveFilterNames } from '../../call/filter-names.js'
+import { jobIdOf } from '../../call/poll.js'
 import type { Context } from '../../context/context.js'
 import { reportOfAnswer, Stop, UsageError } from '../../context/errors.js'
-import { resolveFilterNames } from '../../operation/filter-names.js'
-import { checkEngineFilters } from '../../operation/request.js'
-import { jobIdOf } from '../../wait/result.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
 export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 'custom' | 'send'> {
@@ -87,7 +87,7 @@ export async function* rowsOf(
 /** Returns the companies of the list that a flow reads; none where it reads something else. */
 export async function readListed(context: Context, { input }: Flow): Promise<readonly Fields[]> {
   if (input.kind !== 'list') return []
-  const { readListRecords } = await import('../../operation/views.js')
+  const { readListRecords } = await import('../../call/views.js')
   const records = await Array.fromAsync(readListRecords(context, `list:${input.list}`, 'companies'))
   return records.map(({ country_code: country = null, ...record }) => ({ ...record, country }))
 }

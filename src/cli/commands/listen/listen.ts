@@ -6,6 +6,7 @@ import { type Forwarder, forwarder, passOn } from '../../../http/forwarder.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
+import { deliveriesPort } from '../../call/receive.js'
 import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
@@ -24,7 +25,6 @@ import {
 } from '../../options/webhooks.js'
 import { fileOf, formatOf } from '../../output/output.js'
 import { oneLine } from '../../output/text.js'
-import { deliveriesPort } from '../../wait/run-remote.js'
 import { listenOptions, startListening } from '../serve/http-server.js'
 
 export const listenCommand: CommandFactory = ({ command }) =>

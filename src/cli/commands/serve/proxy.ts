@@ -16,17 +16,17 @@ import type { BodyThreads } from '../../../http/request-body.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { keptFrom } from '../../../suppression/rewrite.js'
-import type { Context } from '../../context/context.js'
-import { aborted } from '../../context/io.js'
-import { openEngineStore, openEvents, openStateOf, openWhenWritable } from '../../context/open-databases.js'
-import { withTimeout } from '../../operation/call.js'
+import { withTimeout } from '../../call/send.js'
 import {
   createDoubtRecorder,
   createSpendingLayer,
   doubtLayer,
   openStoredLookups,
   usesStoredAnswers,
-} from '../../operation/record-spending.js'
+} from '../../call/spending.js'
+import type { Context } from '../../context/context.js'
+import { aborted } from '../../context/io.js'
+import { openEngineStore, openEvents, openStateOf, openWhenWritable } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { answering, closeAfterTest, type Listener } from '../../../client/listeners.js'
 import { canary } from '../../../support/command.js'
-import { type ServingMachine, servingWith } from '../../wait/serving.js'
+import { type ServingMachine, servingWith } from '../../call/serving.js'
 
 /** A governed proxy of a server with the given answer. Its own key is the canary. */
 async function proxied(answer: RequestListener): Promise<ServingMachine & { readonly server: Listener }> {

@@ -3,8 +3,8 @@ import { closeAfterTest, freePort } from '../../../client/listeners.js'
 import { tries } from '../../../support/effort.js'
 import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
-import { foreign, post } from '../../wait/foreign.js'
-import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
+import { foreign, post } from '../../call/foreign.js'
+import { filled, type ServingMachine, servingMachine, servingWith } from '../../call/serving.js'
 
 /** A governed proxy in front of a server, which receives the server's deliveries if `isReached`. */
 async function proxy(upstream: string, key: string, isReached: boolean): Promise<ServingMachine> {

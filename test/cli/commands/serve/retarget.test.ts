@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { answering, closeAfterTest, freePort, received } from '../../../client/listeners.js'
 import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
-import { foreign, post } from '../../wait/foreign.js'
-import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
+import { foreign, post } from '../../call/foreign.js'
+import { filled, type ServingMachine, servingMachine, servingWith } from '../../call/serving.js'
 
 const search = { search_url: 'https://www.network.example/search/results/people/?keywords=sales', name: 'A' }
 

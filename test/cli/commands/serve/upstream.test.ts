@@ -4,7 +4,7 @@ import { answering, closeAfterTest, received } from '../../../client/listeners.j
 import { type Served, served } from '../../../client/serving.js'
 import type { Machine } from '../../../support/command.js'
 import { tries } from '../../../support/effort.js'
-import { type ServingMachine, servingWith } from '../../wait/serving.js'
+import { type ServingMachine, servingWith } from '../../call/serving.js'
 
 /** A proxy in front of a server, with a key of that server. */
 async function proxy(

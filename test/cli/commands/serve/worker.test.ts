@@ -7,7 +7,7 @@ import { closeAfterTest } from '../../../client/listeners.js'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 import { emptySchema } from '../../../support/postgres.js'
-import { filled, servingMachine } from '../../wait/serving.js'
+import { filled, servingMachine } from '../../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(() =>

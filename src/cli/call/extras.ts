@@ -12,7 +12,7 @@ import { attribute } from '../options/schema-options.js'
 import { durationMs, notNegative, whole } from '../options/values.js'
 import { numberAt, stringAt, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
-import type { OperationRequest } from './request.js'
+import type { OperationRequest } from './build.js'
 
 interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>

@@ -8,8 +8,8 @@ import { decodeSearchUrl } from '../../catalogue/search-url/decode.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { recordsIn } from '../output/records.js'
-import { callOnce, everyPage } from './call.js'
-import type { OperationRequest } from './request.js'
+import type { OperationRequest } from './build.js'
+import { callOnce, everyPage } from './send.js'
 
 interface NamedKind {
   /** Begins the sentence for a name that nothing has. */

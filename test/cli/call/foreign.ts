@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { answering, received } from '../../client/listeners.js'
+import { answering, freePort, received } from '../../client/listeners.js'
 import { type CommandResult, command, folder, removed } from '../../support/command.js'
 
 /** A request that the server received. */
@@ -16,6 +16,12 @@ export interface Foreign {
   /** Runs a command against the server. Pauses take a hundredth of their time. */
   run(words: readonly string[], more?: readonly string[], stdin?: string): Promise<CommandResult>
   close(): Promise<void>
+}
+
+/** Options with which a command receives deliveries itself. */
+export async function receiving(): Promise<string[]> {
+  const port = String(await freePort())
+  return ['--public-url', `http://127.0.0.1:${port}`, '--receive-port', port]
 }
 
 /** A refusal of a server. */

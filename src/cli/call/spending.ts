@@ -15,7 +15,7 @@ import { durationMs } from '../options/values.js'
 import { formatTime } from '../output/text.js'
 import { answersFrom } from '../target/local-target.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
-import type { OperationRequest } from './request.js'
+import type { OperationRequest } from './build.js'
 
 /** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(
@@ -29,14 +29,25 @@ export async function openSpending(
 /** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
 export const holds = new WeakMap<object, string>()
 
+interface SpendingOptions {
+  readonly open?: () => Promise<Spending>
+  readonly held?: string | undefined
+  readonly member?: string | undefined
+  /** Accepted work, whose cost is recorded once however many commands wait for it. */
+  readonly work?: string
+}
+
 /** Rows of runs are recorded with their answers. A failure is only a notice, because the paid answer matters more. */
 export async function recordSpent(
   context: Context,
   operation: OperationId,
   credits: number,
-  open: () => Promise<Spending> = () => openSpending(context),
-  held: string | undefined = holds.get(context.streams),
-  member?: string,
+  {
+    open = () => openSpending(context),
+    held = holds.get(context.streams),
+    member,
+    work,
+  }: SpendingOptions = {},
 ): Promise<void> {
   context.log?.spend(credits)
   if (credits === 0 && held === undefined) return
@@ -44,7 +55,7 @@ export async function recordSpent(
   try {
     const spender = await spenderOf(context, operation, member)
     const spending = await open()
-    const spent = { credits, calls: 1 }
+    const spent = { credits, calls: 1, work }
     if (held === undefined) await spending.count(spender, spent, context.clock.now())
     else await spending.settle(held, spender, spent, context.clock.now())
   } catch (error) {
@@ -153,7 +164,7 @@ export function createSpendingLayer(context: Context): Layer {
       const reply = await caller.call(id, input, call)
       const cost = costOfCall(row, reply, call?.idempotencyKey !== undefined)
       const settled = isCostKnown(row, reply) ? held : undefined
-      await recordSpent(context, id, cost, open, settled, call?.member?.email)
+      await recordSpent(context, id, cost, { open, held: settled, member: call?.member?.email })
       return reply
     },
   })

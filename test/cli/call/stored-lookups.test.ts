@@ -9,7 +9,7 @@ import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
-import { filled, servingMachine, servingWith } from '../wait/serving.js'
+import { filled, servingMachine, servingWith } from './serving.js'
 
 const here = perTest(machine)
 

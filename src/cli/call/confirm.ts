@@ -33,8 +33,9 @@ import {
   priceText,
 } from '../output/text.js'
 import { type RemoteTarget, targetIn } from '../target/resolve-target.js'
-import { callOnce, reportRefusal } from './call.js'
-import type { OperationRequest } from './request.js'
+import type { OperationRequest } from './build.js'
+import { reportRefusal } from './print.js'
+import { callOnce } from './send.js'
 
 /** Asks before a large price, and before every import without a limit. Throws Stop where the answer is no. */
 export async function confirmCall(

@@ -11,9 +11,10 @@ import { print } from '../output/print.js'
 import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
 import { formatCredits, type Look } from '../output/text.js'
-import { callOnce, everyPage, reportRefusal } from './call.js'
+import type { OperationRequest } from './build.js'
 import { resolveListName } from './filter-names.js'
-import type { OperationRequest } from './request.js'
+import { reportRefusal } from './print.js'
+import { callOnce, everyPage } from './send.js'
 
 /** Credits consumed on a day (UTC). */
 interface DayCredits {

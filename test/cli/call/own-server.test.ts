@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
+import { receiving } from './foreign.js'
 import { filled, type ServingMachine, servingMachine } from './serving.js'
 
 const url = 'https://www.network.example/search/results/people/?keywords=sales'
@@ -55,16 +56,17 @@ describe('waiting for a prospect server', () => {
     },
   )
 
-  it('stores received deliveries as events', async () => {
-    await serve((one) => filled(one, 3, 0))
-    await run('leads', 'extract', url, '--limit', '2', '--streaming', '--wait')
-    const kept = await here.json<{ event: string }[]>('events', 'list')
-    expect(kept.map(({ event }) => event).sort()).toEqual([
-      'lead_search.completed',
-      'lead_search.record',
-      'lead_search.record',
-    ])
-  })
+  it.each([[[]], [['--streaming']]])(
+    'receives the deliveries with --public-url and options %j',
+    async (options) => {
+      await serve((one) => filled(one, 3, 0))
+      const words = ['leads', 'extract', url, '--limit', '2', '--wait', ...options, ...(await receiving())]
+      expect((await run(...words)).json).toHaveLength(2)
+      const kept = await here.json<{ event: string }[]>('events', 'list')
+      const records = options.length > 0 ? ['lead_search.record', 'lead_search.record'] : []
+      expect(kept.map(({ event }) => event).sort()).toEqual(['lead_search.completed', ...records])
+    },
+  )
 
   it('prints the same companies as the local target, and records their cost', async () => {
     const { machine: server } = await serve((one) => filled(one, 0, 4))
@@ -94,16 +96,6 @@ describe('waiting for a prospect server', () => {
     const contact = await run(...words, '--enrichment-type', 'email', '--wait')
     expect([contact.code, contact.json]).toMatchObject([9, { status: 'finished', email: null }])
   })
-
-  it('polls when the server does not deliver to loopback addresses', async () => {
-    await serve(async (one) => {
-      await filled(one, 3, 0)
-      await one.json('engine', 'members', 'add', 'you@localhost')
-    })
-    const { code, json, stderr } = await run('leads', 'extract', url, '--wait')
-    expect([code, (json as unknown[]).length]).toEqual([0, 3])
-    expect(stderr).toContain('its results are polled')
-  })
 })
 
 describe('a prospect server that fails', () => {
@@ -111,8 +103,6 @@ describe('a prospect server that fails', () => {
   const failing = async (where: string, ...rules: string[]) => {
     await serve(async (one) => {
       await filled(one, 3, 0)
-      // Only polled: the server does not deliver to this machine.
-      await one.json('engine', 'members', 'add', 'you@localhost')
       await one.json('engine', 'plan', 'set', 'Scale')
       await one.json('engine', 'faults', 'add', where, ...rules)
     })
@@ -140,7 +130,6 @@ describe('--dry-run with --wait', () => {
   const hiring = ['intents', 'hiring', '--published-date', 'last_30_days', '--dry-run']
 
   it.each([
-    ['that of the command itself', [], /^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/],
     [
       'that of the tunnel',
       ['--public-url', 'https://t.example/in'],
@@ -160,6 +149,7 @@ describe('--dry-run with --wait', () => {
   it('shows the same webhook address that the same idempotency key sends', async () => {
     await serve((one) => filled(one, 0, 1))
     const words = ['accounts', 'search', '--keyword', 'robots', '--wait', '--idempotency-key', 'k-1']
+    words.push(...(await receiving()))
     const { json } = await run(...words, '--dry-run')
     const { stderr } = await run(...words, '--verbose')
     expect(stderr).toContain((json as { body: { webhook_url: string } }).body.webhook_url)
@@ -172,19 +162,32 @@ describe('--dry-run with --wait', () => {
 })
 
 describe('a job that is not done in time', () => {
-  it('exits 14, and waits again with the idempotency key that it suggests', async () => {
-    const server = await serve((one) => filled(one, 0, 3), '--no-worker')
-    const words = ['accounts', 'search', '--keyword', 'robots', '--wait']
-    const { code, stdout, stderr } = await run(...words, '0.3')
-    expect([code, stdout]).toEqual([14, ''])
-    const [, key = ''] = /--idempotency-key ([\w-]+)/.exec(stderr) ?? []
-    const [again] = await Promise.all([
-      run(...words, '--idempotency-key', key),
-      server.machine.run(['engine', 'jobs', 'run']),
-    ])
-    expect([again.code, (again.json as unknown[]).length]).toEqual([0, 3])
-    expect(await server.machine.json('engine', 'jobs', 'list')).toHaveLength(1)
-  })
+  it.each([
+    ['polled', async () => []],
+    ['received', receiving],
+  ])(
+    'exits 14, and the same idempotency key waits again where work is %s, and pays once',
+    async (_, receive) => {
+      const server = await serve((one) => filled(one, 0, 3), '--no-worker')
+      const words = [
+        'intents',
+        'stack',
+        '--stacks',
+        'react',
+        '--idempotency-key',
+        'once',
+        ...(await receive()),
+      ]
+      const { code, stdout } = await run(...words, '--wait', '0.3')
+      expect([code, stdout]).toEqual([14, ''])
+      const waiting = [run(...words, '--wait'), server.machine.run(['engine', 'jobs', 'run'])] as const
+      const [again] = await Promise.all(waiting)
+      expect([again.code, again.json]).toEqual([0, expect.arrayContaining([expect.anything()])])
+      expect((await run(...words, '--wait')).json).toHaveLength(3)
+      expect(await server.machine.json('engine', 'jobs', 'list')).toHaveLength(1)
+      expect(await here.json('ledger')).toMatchObject([{ operation: 'intents.stack', credits: 9 }])
+    },
+  )
 
   it('exits 14 and suggests how to read the search later', async () => {
     await serve((one) => filled(one, 2, 0), '--no-worker')

@@ -2,29 +2,39 @@ import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
   type Caller,
   type CallOptions,
+  ConnectionLost,
   type Input,
   isOk,
   type Layer,
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { ApiError, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { type Operation, saysNothingFound } from '../../api/operations/table.js'
+import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
+import { mostCredits, unitsFor } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
-import { reportOfReply, UsageError } from '../context/errors.js'
-import { reportOf } from '../messages.js'
-import { formatOf } from '../output/output.js'
-import { isJson, print, redactBody, reportError } from '../output/print.js'
+import { Stop, UsageError } from '../context/errors.js'
+import { profileInUse } from '../context/home.js'
 import { canDraw, startProgress } from '../output/progress.js'
-import { duration, formatCredits } from '../output/text.js'
-import { describeMissing } from '../target/local-target.js'
-import { targetIn } from '../target/resolve-target.js'
-import { costOfCall, createDoubtRecorder, isCostKnown, recordSpent } from './record-spending.js'
+import { duration, formatCredits, formatNumber } from '../output/text.js'
+import { profileName, targetIn } from '../target/resolve-target.js'
+import type { OperationRequest } from './build.js'
+import {
+  costOfCall,
+  createDoubtRecorder,
+  holds,
+  isCostKnown,
+  openSpending,
+  openStoredLookups,
+  recordSpent,
+  reportStored,
+  sharesLookups,
+  usesStoredAnswers,
+} from './spending.js'
 
 /** Seconds that a command waits for rate limits by default. */
 const defaultMaxWait = 10
@@ -191,47 +201,95 @@ function joinPages(pages: readonly Reply[], last: Reply): Reply {
   }
 }
 
-/** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
-export async function reportRefusal(context: Context, operation: Operation, reply: Reply): Promise<number> {
-  if (isJson(context)) await printRefusedBody(context, reply.body)
-  const report = reportOfReply(reply)
-  // Some servers answer a lookup that finds nothing with 400 instead of 404.
-  const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
-  const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
-  const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
-  const hint = (isMissing && (await explainMissing(context))) || report.hint
-  return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply) })
+/** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
+export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
+  const { operation, input, invocation } = request
+  const { options } = invocation
+  const open = () => context.caller()
+  const begun = context.clock.now()
+  const isStored = isPriced(operation) && usesStoredAnswers(context, invocation)
+  if (!isStored && !(await sharesLookups(context, request))) return sendToTarget(context, request, open)
+  const onStored = (answeredAt: number) => reportStored(context, answeredAt)
+  const stored = await openStoredLookups(context, invocation, onStored, begun)
+  const sender: Caller = {
+    call: () => sendToTarget(context, request, async () => stored.keep(await open())),
+    close: async () => {},
+  }
+  const reply = await stored.recall(sender).call(operation.id, input, { idempotencyKey: keyOf(options) })
+  // An answer may have been stored before.
+  return (await context.suppressor())?.reply(operation, reply) ?? reply
 }
 
-function rateLimitReport(context: Context, { status, body, headers }: Reply) {
-  // The report of a fault says which one it is.
-  const isOurs = failureOf(status, body).means === 'rate_limited' && headers['x-prospect-fault'] === undefined
-  const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
-  if (waitMs === undefined) return {}
-  const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`
-  return isJson(context) ? { hint } : { hint, error: 'Rate limit reached' }
-}
+const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>
+  typeof key === 'string' ? key : undefined
 
-/** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */
-export function printRefusedBody(context: Context, body: unknown): Promise<void> {
-  const whole = { fields: undefined, output: undefined, jq: undefined, format: formatOf(context) }
-  return print(context.withGlobals(whole), redactBody(context, body))
-}
-
-/** Reports that a lookup found nothing, and which data vendors' answers were lost; returns its exit code. */
-export async function reportNothingFound(
+async function sendToTarget(
   context: Context,
-  status: number | null = null,
-  lost: readonly string[] = [],
-): Promise<number> {
-  const loss =
-    lost.length > 0 ? reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') })) : undefined
-  if (loss) return reportError(context, loss)
-  const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
-  const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
-  return reportError(context, { ...report, hint })
+  request: OperationRequest,
+  open: () => Promise<Caller>,
+): Promise<Reply> {
+  const { operation, invocation } = request
+  const { options } = invocation
+  const input = await holdWithinBudget(context, request)
+  const caller = await open()
+  const ask = (fields: Input) => callOnce(context, caller, operation, fields, keyOf(options))
+  try {
+    return await (options.all === true ? everyPage(ask, input) : ask(input))
+  } catch (error) {
+    // What was not sent costs nothing.
+    if (error instanceof ConnectionLost && !error.unknown) await recordSpent(context, operation.id, 0)
+    throw error
+  }
 }
 
-/** Says why nothing can be found, where the data of this machine is the reason. */
-export const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
-  describeMissing(await context.source())
+/**
+ * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Sets its
+ * maximum price aside in the budget of the day. Throws Stop (exit 12) where a budget leaves too little.
+ */
+async function holdWithinBudget(
+  context: Context,
+  { operation: row, shape, input, invocation: { options } }: OperationRequest,
+): Promise<Input> {
+  const settings = profileInUse(context)
+  const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
+  const perCommand = number('maxCredits') ?? settings.max_credits
+  const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
+  if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
+  const parsed = shape.input.safeParse(input)
+  const most = mostCredits(row, parsed.success ? parsed.data : input)
+  /** The part of the request that credits pay for: its limit, where that is lower than the one asked for. */
+  const grantWithin = (left: number): { readonly credits: number; readonly limit?: number } | undefined => {
+    if (most !== null && most <= left) return { credits: most }
+    const isMany = row.needs === 'records' || row.price.job !== undefined
+    const limit = isMany ? unitsFor(row, left) : 0
+    return limit > 0 ? { credits: mostCredits(row, { limit }) ?? left, limit } : undefined
+  }
+  const refuse = (budget: string, setting: string, left: number): never => {
+    const price =
+      most === null ? 'What this costs depends on what is found' : `This can cost ${formatCredits(most)}`
+    throw new Stop(
+      `Budget reached: ${price}, and ${budget} leaves ${formatNumber(left)}`,
+      exitCodes.budget,
+      `Raise --${setting.replaceAll('_', '-')} or the setting ${setting}.`,
+      'budget',
+    )
+  }
+  const ofCommand = grantWithin(perCommand ?? Number.POSITIVE_INFINITY)
+  if (!ofCommand) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
+  let granted = ofCommand
+  if (perDay !== undefined) {
+    const id = context.ids.uuid()
+    const decide = (left: number) => {
+      granted = grantWithin(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
+      return granted.credits < 0 ? undefined : granted.credits
+    }
+    const held = { id, profile: profileName(context), perDay }
+    const { left } = await (await openSpending(context)).hold(held, decide, context.clock.now())
+    if (granted.credits < 0) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
+    holds.set(context.streams, id)
+  }
+  const { limit } = granted
+  if (limit === undefined) return input
+  context.notify(`--limit ${limit} is added: the budget pays for no more.`)
+  return { ...input, limit }
+}

@@ -1,0 +1,245 @@
+import { isOk } from '../../api/calls/caller.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
+import type { AsyncJob } from '../../engine/tables/jobs.js'
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { aborted, exitOfSignal, interruptible, within } from '../context/io.js'
+import { type Wait, waitOf } from '../options/webhooks.js'
+import { reportError } from '../output/print.js'
+import { startProgress } from '../output/progress.js'
+import { countOf, formatNumber } from '../output/text.js'
+import { targetIn } from '../target/resolve-target.js'
+import type { OperationRequest } from './build.js'
+import { reportSuccess, runSync, sendAndPrint } from './call.js'
+import { confirmCall } from './confirm.js'
+import { type AcceptedWork, polledWork, toAcceptedWork, type Work } from './poll.js'
+import { explainMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
+import {
+  checkOutput,
+  type KnownRecords,
+  printFound,
+  printNothing,
+  readByOrdinal,
+  reportOfWork,
+  resultCommand,
+  stepText,
+  successText,
+  type WorkProgress,
+} from './result.js'
+import { sendRequest } from './send.js'
+import { recordSpent } from './spending.js'
+
+/**
+ * Sends a request that starts work. On this machine it also does the work; where the result is asked for, it waits and prints
+ * it in place of the reply. `lineOf` returns the line of the file that a company of a list came from. Returns the exit code.
+ */
+export async function runAsync(
+  given: Context,
+  request: OperationRequest,
+  lineOf?: (ordinal: number) => number | undefined,
+  known?: KnownRecords,
+): Promise<number> {
+  const { operation, shape, input, invocation } = request
+  const { dryRun, publicUrl } = invocation.options
+  const wait = waitOf(given, invocation, input)
+  const isLocal = given.isLocal()
+  if (publicUrl !== undefined && !wait.printsResult) throw new UsageError('--public-url needs --wait.')
+  const isSent = !isLocal && !wait.printsResult
+  if (isSent && wantsWebhook(shape) && input.webhook_url === undefined)
+    throw new UsageError(
+      `${operation.command} delivers its result by webhook, so it needs --webhook-url.`,
+      'Give one, such as that of prospect listen; or add --wait or -o FILE, and this command waits for the result itself.',
+    )
+  const receiver = isLocal || isSent ? undefined : await receiverOf(given, request)
+  if (dryRun === true) return runSync(given, receiver?.request ?? request)
+  const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
+  await confirmCall(context, request)
+  if (isSent) return runSync(context, request)
+  const run = async (interrupted?: AbortSignal): Promise<number> => {
+    const send = receiver?.send ?? (wait.printsResult ? sendRequest : sendAndPrint)
+    const reply = await send(context, request)
+    if (!isOk(reply)) return reportRefusal(context, operation, reply)
+    const accepted = toAcceptedWork(request, reply.body)
+    if (!accepted) return wait.printsResult ? printNothing(context, operation.id) : exitCodes.ok
+    context.log?.write('begun', { id: accepted.id })
+    if (!wait.printsResult) await reportSuccess(context, request, reply)
+    if (!wait.doesWork) {
+      context.notify(
+        'The job is queued. Run it with prospect serve, prospect worker or prospect engine jobs run.',
+      )
+      return exitCodes.ok
+    }
+    const polled = isLocal ? undefined : polledWork(context, accepted)
+    const work = polled ? (receiver?.work(polled) ?? polled) : await engineWork(context, accepted, lineOf)
+    const follow = (signal: AbortSignal) => waitFor(context, work, wait, known, signal)
+    return interrupted ? follow(interrupted) : interruptible(context.streams, follow)
+  }
+  if (isLocal) return run()
+  const listening = await receiver?.listen()
+  // What a server accepts has an id that must not be lost.
+  return interruptible(context.streams, run).finally(() => listening?.close())
+}
+
+async function receiverOf(context: Context, request: OperationRequest) {
+  const { prepareToReceive, receivingAddress } = await import('./receive.js')
+  const address = receivingAddress(targetIn(context), request)
+  return address && prepareToReceive(context, request, address)
+}
+
+/** Waits until work ends, a signal comes or the time is up, and reports the outcome. Returns the exit code. */
+async function waitFor(
+  context: Context,
+  work: Work,
+  { seconds, printsResult }: Wait,
+  known: KnownRecords | undefined,
+  interrupted: AbortSignal,
+): Promise<number> {
+  const { accepted, next } = work
+  const display = await startProgress(context, stepText(accepted))
+  const onProgress = ({ done, spent, expected }: WorkProgress) =>
+    display.update({ rows: done, found: done, credits: spent, total: expected })
+  const progress = await within(context, interrupted, seconds, (over) =>
+    work.follow(over, onProgress),
+  ).finally(() => display.stop())
+  const { state, done, spent } = progress
+  const interruption = exitOfSignal(interrupted)
+  if (state !== 'going')
+    await recordSpent(context, accepted.operation.id, spent, { work: `work ${accepted.id}` })
+  const lost =
+    state === 'finished' && printsResult
+      ? await printFound(context, accepted, () => work.records(), known)
+      : undefined
+  const report = reportOfWork(accepted, progress, next, interruption)
+  let code: number = exitCodes.ok
+  if (report) code = await reportError(context, report)
+  else if (lost) code = await reportNothingFound(context, null, lost)
+  else {
+    const hint = done === 0 ? await explainMissing(context) : undefined
+    if (hint !== undefined) context.notify(hint)
+    context.notify(`${successText(accepted, progress)}${printsResult ? '' : ` See: ${next.see}`}`)
+  }
+  if (state !== 'going') await work.end?.()
+  return exitOfSignal(interrupted) ?? code
+}
+
+/** How long a slow receiver of deliveries may hold up the end of a command, in milliseconds. */
+const stopWorkerMs = 2_000
+
+/** Returns work that this machine's engine accepted. It is done here, unless another process does it. */
+async function engineWork(
+  context: Context,
+  accepted: AcceptedWork,
+  lineOf: ((ordinal: number) => number | undefined) | undefined,
+): Promise<Work> {
+  const { id, kind } = accepted
+  const [worker, admin] = [await context.worker(), await context.admin()]
+  let delivered: Promise<unknown> = Promise.resolve()
+  let onStep: (job: AsyncJob) => void
+  const polled = polledWork(context, accepted, async (over) => {
+    if (over.aborted) return
+    // Deliveries come after the last step, and the result need not wait for them.
+    const last = Promise.withResolvers<void>()
+    const finishing = worker.finish(id, (job) => {
+      onStep(job)
+      if (isOver(job)) last.resolve()
+    })
+    delivered = Promise.race([finishing, aborted(over)])
+    // A failure after the command has ended cannot be reported.
+    delivered.catch(() => {})
+    await Promise.race([last.promise, finishing])
+  })
+  const see = resultCommand(kind, id)
+  return {
+    ...polled,
+    follow: async (over, onProgress) => {
+      onStep = (job) => onProgress(progressOf(job))
+      over.addEventListener('abort', () => void worker.stop(stopWorkerMs), { once: true })
+      await polled.follow(over, () => {})
+      return progressOf(await admin.job(id))
+    },
+    next: {
+      see,
+      afterFailure: `Try it again: prospect engine jobs retry ${id}`,
+      toContinue: `Continue it with: prospect engine jobs run. Get its results with: ${see}`,
+    },
+    end: async () => {
+      const job = await admin.job(id)
+      if (kind === 'list_import' && job.state === 'finished') await reportUnresolved(context, job, lineOf)
+      await awaitDeliveries(context, job, delivered)
+      await reportDeliveries(context, job)
+    },
+  }
+}
+
+const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
+
+const progressOf = ({ state, error, done, expected, truncated, spent }: AsyncJob): WorkProgress => ({
+  state: state === 'finished' || state === 'failed' ? state : 'going',
+  error: error ?? undefined,
+  done,
+  expected: expected ?? undefined,
+  truncated,
+  spent,
+})
+
+/** The most companies that are named; the others are counted. */
+const maxNames = 10
+
+async function reportUnresolved(
+  context: Context,
+  job: AsyncJob,
+  lineOf: (ordinal: number) => number | undefined = () => undefined,
+): Promise<void> {
+  const names: string[] = []
+  let count = 0
+  const admin = await context.admin()
+  const listed = readByOrdinal((...page) => admin.listed(job.id, ...page))
+  for await (const { company, ordinal, account_id } of listed) {
+    if (account_id !== null) continue
+    count++
+    const line = lineOf(ordinal)
+    const name = company.name ?? company.domain ?? company.url ?? `company ${ordinal}`
+    if (names.length < maxNames) names.push(line === undefined ? name : `${name} (line ${line})`)
+  }
+  if (count === 0) return
+  const more = count > names.length ? ` and ${formatNumber(count - names.length)} more` : ''
+  const of = `${formatNumber(count)} of ${countOf(job.expected, 'company', 'companies')}`
+  context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`)
+}
+
+/** How long deliveries may take before a notice explains the wait, in milliseconds. */
+const noticeMs = 2_000
+
+const serversText = 'prospect serve, prospect worker or prospect engine jobs run.'
+
+/** Waits for the first attempt of each delivery. After a while it says what it waits for, and how to leave. */
+export async function awaitDeliveries(
+  context: Pick<Context, 'sleep' | 'notify'>,
+  { webhookUrl }: Pick<AsyncJob, 'webhookUrl'>,
+  delivered: Promise<unknown>,
+): Promise<void> {
+  if (webhookUrl === null || webhookUrl === ownWebhook) return void (await delivered)
+  const done = new AbortController()
+  const notice = `Delivering to ${new URL(webhookUrl).host}. Ctrl-C leaves the rest to ${serversText}`
+  const waiting = context.sleep(noticeMs, done.signal).then(
+    () => context.notify(notice),
+    () => {},
+  )
+  await delivered.finally(() => done.abort())
+  await waiting
+}
+
+async function reportDeliveries(context: Context, { id, webhookUrl }: AsyncJob): Promise<void> {
+  if (webhookUrl === null || webhookUrl === ownWebhook) return
+  const admin = await context.admin()
+  const of = (state: 'pending' | 'failed') => admin.deliveries({ jobId: id, state }, 1)
+  const [open] = [...(await of('pending')), ...(await of('failed'))]
+  const { host } = new URL(webhookUrl)
+  if (!open) return context.notify(`Delivered to ${host}.`)
+  const later = open.state === 'pending' ? ` It is tried again by ${serversText}` : ''
+  const reason = (open.error ?? 'not attempted yet').replace(/\.$/, '')
+  context.notify(
+    `Not delivered to ${host}: ${reason}.${later} See: prospect engine deliveries list --job ${id}`,
+  )
+}

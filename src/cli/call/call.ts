@@ -1,0 +1,79 @@
+import { isOk, type Reply } from '../../api/calls/caller.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { lostIn, resolvesNothing } from '../../api/operations/table.js'
+import { withoutUndefined } from '../../api/values/objects.js'
+import { dryRun } from '../../engine/credits/cost.js'
+import type { Context } from '../context/context.js'
+import { withSink } from '../output/output.js'
+import { print, printTo } from '../output/print.js'
+import { formatCredits } from '../output/text.js'
+import type { OperationRequest } from './build.js'
+import { extraOf } from './extras.js'
+import { explainMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
+import { sendRequest } from './send.js'
+import { findStored } from './spending.js'
+
+/** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
+export async function runSync(context: Context, request: OperationRequest): Promise<number> {
+  const { operation, shape, input, invocation } = request
+  const { options } = invocation
+  if (options.dryRun === true) {
+    const isSearch = typeof input.search_url === 'string'
+    const search = isSearch ? await (await import('./filter-names.js')).explainSearch(context, request) : {}
+    const quote = dryRun(operation, shape, input)
+    const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
+    const source = await context.source()
+    await print(context, { ...quote, ...stored, ...search, ...(source && { source }) })
+    return exitCodes.ok
+  }
+  const reply = await sendAndPrint(withFields(context, shape), request)
+  if (!isOk(reply)) return reportRefusal(context, operation, reply)
+  return reportSuccess(context, request, reply)
+}
+
+/** Sends a request and prints a success. Opens the output first, so that no paid result is without a place to go. */
+export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
+  const { operation } = request
+  const { layout, ids } = extraOf(operation.id)
+  return withSink(context, async (sink) => {
+    const reply = await sendRequest(context, request)
+    // The times of an engine are those of its clock.
+    const isLocal = context.isLocal()
+    const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
+    const view = {
+      columns: operation.columns,
+      ...withoutUndefined({ layout, now, ids: isLocal ? ids : undefined }),
+    }
+    if (isOk(reply)) await printTo(sink, withKnownFields(context, request, reply.body), reply.body, view)
+    else await sink.discard()
+    return reply
+  })
+}
+
+/** Whether a reply is a list of results without any. */
+const isEmptyList = (body: unknown): boolean => {
+  const lists = Object.values(body ?? {}).filter(Array.isArray)
+  return lists.length > 0 && lists.every(({ length }) => length === 0)
+}
+
+/** Reports on stderr what a success means beside its body; returns the exit code. */
+export async function reportSuccess(
+  context: Context,
+  { operation, invocation }: OperationRequest,
+  reply: Reply,
+): Promise<number> {
+  if (resolvesNothing(operation, reply.body))
+    return reportNothingFound(context, reply.status, lostIn(reply.body))
+  if (reply.credits > 0 && context.streams.stdout.isTTY)
+    context.notify(`Charged ${formatCredits(reply.credits)}.`)
+  const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
+  context.log?.write('result', facts as object)
+  const { check, after } = extraOf(operation.id)
+  await check?.(context, reply, invocation)
+  if (operation.method === 'POST' && isEmptyList(reply.body)) {
+    const hint = await explainMissing(context)
+    if (hint !== undefined) context.notify(hint)
+  }
+  await after?.(context, reply, invocation)
+  return exitCodes.ok
+}

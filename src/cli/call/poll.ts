@@ -1,0 +1,220 @@
+import { ConnectionLost, type Input, type Reply } from '../../api/calls/caller.js'
+import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
+import { type EventKind, eventOf } from '../../api/webhooks/events.js'
+import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
+import { type Polled, type PollPorts, pollWork } from '../../runs/poll.js'
+import type { ClockContext, Context } from '../context/context.js'
+import { reportOfReply, Stop } from '../context/errors.js'
+import { aborted } from '../context/io.js'
+import { numberAt, type Row, valueAt } from '../output/records.js'
+import type { OperationRequest } from './build.js'
+import { type NextSteps, resultCommand, type WorkProgress } from './result.js'
+import { callOnce, readPages } from './send.js'
+
+/** Work that a target accepted. */
+export interface AcceptedWork {
+  readonly operation: Operation
+  readonly kind: EventKind
+  readonly id: string
+  /** Whether the result is a single record: a list, or the only contact. */
+  readonly single: boolean
+  readonly limit: number | undefined
+  /** The records that the reply announced; for a waterfall, its contacts. */
+  readonly expected: number | undefined
+}
+
+/** Accepted work as a command waits for it: at this machine's engine or at a server, polled or received. */
+export interface Work {
+  readonly accepted: AcceptedWork
+  /** Follows it to its end, or until `over`. Calls `onProgress` on the way. */
+  follow(over: AbortSignal, onProgress: (progress: WorkProgress) => void): Promise<WorkProgress>
+  /** Yields all records in the order found. */
+  records(): AsyncIterable<Row> | Iterable<Row>
+  readonly next: NextSteps
+  /** Reports what is left to say when the result was printed. */
+  end?(): Promise<void>
+}
+
+/** Returns the id of the search, import, list or enrichment in a reply; `undefined` where no work was started. */
+export function jobIdOf(body: unknown): string | undefined {
+  const id = valueAt(body, 'message.id') ?? valueAt(body, 'id') ?? valueAt(body, 'enrichment_id')
+  return typeof id === 'string' ? id : undefined
+}
+
+/** Reads accepted work from a reply; `undefined` where no work was started. */
+export function toAcceptedWork(
+  { operation: row, input }: Pick<OperationRequest, 'operation' | 'input'>,
+  body: unknown,
+): AcceptedWork | undefined {
+  const id = jobIdOf(body)
+  if (id === undefined) return undefined
+  const kind = eventOf(row.id) ?? 'lead_search'
+  const contacts = valueAt(body, 'contacts')
+  const isOne = kind === 'contact_enrichment' && !Array.isArray(contacts)
+  const limit = numberAt(input, 'limit')
+  const counted = ['total', 'total_count', 'preview_count', 'message.expected_profiles_count']
+    .map((path) => numberAt(body, path))
+    .find((count) => count !== undefined)
+  const several = [contacts, input.companies].find(Array.isArray)?.length
+  const expected = counted === undefined ? (isOne ? 1 : several) : Math.min(counted, limit ?? counted)
+  return { operation: row, kind, id, single: isOne || kind === 'list_import', limit, expected }
+}
+
+export function readerOf(kind: EventKind): OperationId {
+  if (kind === 'list_import') return 'lists.get'
+  return kind === 'contact_enrichment' ? 'contacts.get' : 'searches.get'
+}
+
+export const pollPorts = (context: ClockContext): PollPorts => ({
+  now: () => context.clock.now(),
+  sleep: (ms, signal) => context.sleep(ms, signal),
+})
+
+export interface PolledWork extends Work {
+  /** Asks how it stands. */
+  ask(): Promise<Polled>
+  /** Reads that from a reply; `undefined` while the work is going on. */
+  read(reply: Reply): WorkProgress | undefined
+}
+
+/** Returns work that is polled. `work` does it in this process, as far as no other one does. */
+export function polledWork(
+  context: Context,
+  accepted: AcceptedWork,
+  work?: (over: AbortSignal) => Promise<void>,
+): PolledWork {
+  const reader = readerOf(accepted.kind)
+  const send = asker(context, accepted.id, reader)
+  const ask = () => send({ per_page: 1 })
+  let body: Row = {}
+  const read = (reply: Reply) => {
+    body = reply.body as Row
+    const progress = progressIn(accepted, body)
+    return progress.state === 'going' ? undefined : progress
+  }
+  const see = resultCommand(accepted.kind, accepted.id) + targetOptions(context)
+  return {
+    accepted,
+    ask,
+    read,
+    follow: async (over, onProgress) => {
+      const poll = async () => {
+        await work?.(over)
+        return Promise.race([ask(), aborted(over).then(() => new ConnectionLost('interrupted', false))])
+      }
+      const readAndShow = (reply: Reply) => {
+        const end = read(reply)
+        onProgress(end ?? progressIn(accepted, body))
+        return end
+      }
+      const end = await pollWork(pollPorts(context), over, work !== undefined, poll, readAndShow, refuse)
+      return end ?? progressIn(accepted, body)
+    },
+    records: () =>
+      reader === 'searches.get'
+        ? found(context, send, accepted.kind)
+        : contactsIn(body).map((record) => recordOf(accepted.kind, record)),
+    next: {
+      see,
+      afterFailure: 'See prospect credits.',
+      toContinue: `The server continues the job. Get its results with: ${see}`,
+    },
+  }
+}
+
+function targetOptions({ globals: { baseUrl, profile } }: Context): string {
+  if (baseUrl !== undefined) return ` --base-url ${baseUrl}`
+  return profile === undefined ? '' : ` --profile ${profile}`
+}
+
+/** Ends a command that cannot read the work: a reply that makes no sense will not make any later. */
+export function refuse(polled: Polled): never {
+  const failure = polled instanceof ConnectionLost ? { status: 503, body: { error: polled.message } } : polled
+  const { error, exit_code, hint } = reportOfReply({ headers: {}, credits: 0, ...failure })
+  const isReadable = polled instanceof ConnectionLost || polled.unusable === undefined
+  throw new Stop(
+    `The status of the job cannot be read: ${error}`,
+    exit_code,
+    isReadable ? hint : 'The server continues the job, and delivers its results to a webhook if it has one.',
+  )
+}
+
+type Ask = (input: Input) => Promise<Polled>
+
+/** Returns what reads the work, without waiting for rate limits. */
+function asker(context: Context, id: string, reader: OperationId): Ask {
+  const row = operation(reader)
+  const isPaged = row.id !== 'contacts.get'
+  return async (input) => {
+    const caller = await context.caller()
+    const fields = isPaged ? { ...input, id } : { id }
+    return callOnce(context.withGlobals({ maxWait: 0 }), caller, row, fields).catch((error: unknown) => {
+      if (!(error instanceof ConnectionLost)) throw error
+      return error
+    })
+  }
+}
+
+/** The progress of work that has not begun. */
+const noProgress: WorkProgress = {
+  state: 'going',
+  done: 0,
+  expected: undefined,
+  truncated: false,
+  error: undefined,
+  spent: 0,
+}
+
+function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
+  if (accepted.kind === 'list_import') return listProgress(accepted, body)
+  if (accepted.kind !== 'contact_enrichment') return searchProgress(accepted, body)
+  const contacts = contactsIn(body)
+  const isFinished = body.status === 'finished'
+  const spent = contacts.reduce(
+    (sum, contact) => sum + creditsOfRecord(accepted.operation, accepted.kind, contact),
+    0,
+  )
+  const done = isFinished ? contacts.length : (numberAt(body, 'finished') ?? 0)
+  const state = isFinished ? 'finished' : 'going'
+  return { ...noProgress, state, done, spent, expected: accepted.expected }
+}
+
+function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: Row): WorkProgress {
+  const status = valueAt(body, 'search.status')
+  const counts = ['search.leads_count', 'search.accounts_count', 'pagination.total_count']
+  // Some servers send all records, and do not count them.
+  const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0), foundIn(kind, body).length)
+  const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
+  if (failedSearchStatuses.includes(status))
+    return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }
+  if (status !== 'FINISHED') return progress
+  return { ...progress, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }
+}
+
+function listProgress({ expected = 0 }: AcceptedWork, { status }: Row): WorkProgress {
+  const progress = { ...noProgress, expected }
+  if (status === 'failed')
+    return { ...progress, state: 'failed', error: 'The import ended with the status failed' }
+  return status === 'completed' ? { ...progress, state: 'finished', done: expected } : progress
+}
+
+/** Returns the contacts of a waterfall; a waterfall of one contact is its own result. */
+const contactsIn = (body: Row): readonly Row[] =>
+  Array.isArray(body.contacts) ? (body.contacts as readonly Row[]) : [body]
+
+/** Yields all records of a search, page by page. */
+async function* found(context: ClockContext, ask: Ask, kind: EventKind): AsyncGenerator<Row> {
+  const signal = new AbortController().signal
+  const askAgain = (input: Input) =>
+    pollWork(
+      pollPorts(context),
+      signal,
+      false,
+      () => ask(input),
+      (reply) => reply,
+      refuse,
+    ) as Promise<Reply>
+  for await (const { body } of readPages(askAgain, {}))
+    for (const { record } of foundIn(kind, body)) yield record
+}

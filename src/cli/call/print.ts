@@ -1,0 +1,80 @@
+import type { Shape } from '../../api/areas/shapes.js'
+import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
+import { ApiError, failureOf } from '../../api/calls/errors.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { type Operation, saysNothingFound } from '../../api/operations/table.js'
+import { requireCrmKind } from '../../runs/output/crm-layout.js'
+import type { Context } from '../context/context.js'
+import { reportOfReply } from '../context/errors.js'
+import { reportOf } from '../messages.js'
+import { hasField, resolveFields } from '../options/schema-options.js'
+import { fieldsOf, formatOf } from '../output/output.js'
+import { isJson, print, redactBody, reportError } from '../output/print.js'
+import { recordsIn, valueAt } from '../output/records.js'
+import { duration } from '../output/text.js'
+import { describeMissing } from '../target/local-target.js'
+import type { OperationRequest } from './build.js'
+
+/** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
+export async function reportRefusal(context: Context, operation: Operation, reply: Reply): Promise<number> {
+  if (isJson(context)) await printRefusedBody(context, reply.body)
+  const report = reportOfReply(reply)
+  // Some servers answer a lookup that finds nothing with 400 instead of 404.
+  const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
+  const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
+  const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
+  const hint = (isMissing && (await explainMissing(context))) || report.hint
+  return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply) })
+}
+
+function rateLimitReport(context: Context, { status, body, headers }: Reply) {
+  // The report of a fault says which one it is.
+  const isOurs = failureOf(status, body).means === 'rate_limited' && headers['x-prospect-fault'] === undefined
+  const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
+  if (waitMs === undefined) return {}
+  const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`
+  return isJson(context) ? { hint } : { hint, error: 'Rate limit reached' }
+}
+
+/** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */
+export function printRefusedBody(context: Context, body: unknown): Promise<void> {
+  const whole = { fields: undefined, output: undefined, jq: undefined, format: formatOf(context) }
+  return print(context.withGlobals(whole), redactBody(context, body))
+}
+
+/** Reports that a lookup found nothing, and which data vendors' answers were lost; returns its exit code. */
+export async function reportNothingFound(
+  context: Context,
+  status: number | null = null,
+  lost: readonly string[] = [],
+): Promise<number> {
+  const loss =
+    lost.length > 0 ? reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') })) : undefined
+  if (loss) return reportError(context, loss)
+  const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
+  const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
+  return reportError(context, { ...report, hint })
+}
+
+/** Says why nothing can be found, where the data of this machine is the reason. */
+export const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
+  describeMissing(await context.source())
+
+/** Throws a Refusal for a field that no result has, and for a `--layout` of records that it does not have. */
+export function withFields(context: Context, { output }: Pick<Shape, 'output'>): Context {
+  if (context.globals.layout !== undefined) requireCrmKind(output)
+  const fields = fieldsOf(context.globals)
+  return fields ? context.withGlobals({ fields: resolveFields(output, fields).join(',') }) : context
+}
+
+/** Returns the context without `--fields`, after a warning, where the body has none of a field that only it could know. */
+export function withKnownFields(context: Context, { shape }: OperationRequest, body: unknown): Context {
+  const fields = fieldsOf(context.globals) ?? []
+  const { rows } = recordsIn(body, fields)
+  const isMissing = (field: string) =>
+    rows.length > 0 && rows.every((row) => valueAt(row, field) === undefined)
+  const missing = fields.find((field) => isMissing(field) && !hasField(shape.output, field))
+  if (missing === undefined) return context
+  context.notify(`The result has no field "${missing}", so all of it is printed.`)
+  return context.withGlobals({ fields: undefined })
+}
