@@ -366,7 +366,7 @@ describe('prospect flow run', () => {
       'plan_limit_reached',
     ])
     const { code, stderr } = await run()
-    expect(code).toBe(3)
+    expect(code).toBe(6)
     expect(stderr).toMatch(/Stopped in accounts\.search: [^.]+\. Plan limit reached\. [A-Z]/)
     await here.run(['engine', 'faults', 'clear'])
     expect((await run()).code).toBe(0)
