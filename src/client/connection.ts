@@ -3,7 +3,7 @@ import type { buildConnector, Client, Dispatcher } from 'undici'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError, Refusal } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
-import { engineFilters, hasBody, pathParameters } from '../api/operations/facts.js'
+import { engineFilters, hasBody, queryOf, splitPath } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
 import { isBlank } from '../api/values/objects.js'
@@ -342,9 +342,7 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
   const unknown = engineFilters.find((name) => !isBlank(input[name] ?? null))
   if (unknown !== undefined)
     throw new ApiError('invalid', { reason: `${unknown} works only with the engine, not at a server` })
-  const inPath = new Set(pathParameters(operation))
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
-  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
+  const { path, rest } = splitPath(operation, input, segment)
   const fields = (names ? renameOut(rest, names) : rest) as Input
   if (hasBody(operation)) return { method, path, body: toJson(fields) }
   return { method, path: path + queryOf(fields) }
@@ -352,15 +350,7 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
 
 /** Encodes a value as one path segment. A value that would change the path is an unknown id. */
 function segment(value: unknown): string {
-  const text = String(value ?? '')
+  const text = String(value)
   if (text === '' || text === '.' || text === '..') throw new ApiError('not_found')
   return encodeURIComponent(text)
-}
-
-function queryOf(fields: Input): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(fields))
-    for (const each of Array.isArray(value) ? value : [value])
-      if (each !== undefined && each !== null) query.append(name, String(each))
-  return query.size === 0 ? '' : `?${query}`
 }

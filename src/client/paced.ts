@@ -186,9 +186,7 @@ const isUnknown = ({ limit }: WindowKept, known: KnownWindow): boolean =>
 /** How long a request waits for the reply that reports the limit, before it checks again. */
 const askingMs = 50
 
-/** The windows after counting an admitted request, or how long to wait, with the limit when it is known. */
-type PacingDecision = { readonly admitted: readonly PacedWindow[] } | WindowWait
-
+/** How long to wait, with the limit when it is known. */
 interface WindowWait {
   readonly waitMs: number
   readonly limit: number | undefined
@@ -203,7 +201,7 @@ const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWi
 /**
  * Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it.
  */
-function admit(windows: readonly WindowKept[], known: readonly KnownWindow[], now: number): PacingDecision {
+function admit(windows: readonly WindowKept[], known: readonly KnownWindow[], now: number) {
   const found = windows.map((window, at) => current(window, known[at], now))
   const waits = found.flatMap((one, at): WindowWait[] => {
     const window = windows[at] as WindowKept

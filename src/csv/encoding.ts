@@ -80,27 +80,19 @@ function lineOf(lines: LineCounter, chunk: Buffer, at: number): number {
   return lines.line
 }
 
-/** Converts text to the bytes of a file in the encoding of another one. */
-interface Encoder {
-  /** First bytes of the file. */
-  readonly mark: Buffer
-  encode(text: string): Buffer
-}
-
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
  * Returns the encoder for a file like one that was read, with the mark that it had. Encodings that are not Unicode become
  * UTF-8 with a mark, which a reader obeys before anything else: few rows may not show which encoding they have.
  */
-export function encoderFor(label: string, hadMark: boolean): Encoder {
-  const none = Buffer.alloc(0)
-  if (label === 'utf-8') return { mark: hadMark ? utf8Mark : none, encode: (text) => Buffer.from(text) }
-  if (label === 'utf-16le')
-    return { mark: Buffer.from([0xff, 0xfe]), encode: (text) => Buffer.from(text, 'utf16le') }
+export function encoderFor(label: string, hadMark: boolean) {
+  const utf16 = (text: string) => Buffer.from(text, 'utf16le')
+  if (label === 'utf-16le') return { mark: Buffer.from([0xff, 0xfe]), encode: utf16 }
   if (label === 'utf-16be')
-    return { mark: Buffer.from([0xfe, 0xff]), encode: (text) => Buffer.from(text, 'utf16le').swap16() }
-  return { mark: utf8Mark, encode: (text) => Buffer.from(text) }
+    return { mark: Buffer.from([0xfe, 0xff]), encode: (text: string) => utf16(text).swap16() }
+  const mark = label === 'utf-8' && !hadMark ? Buffer.alloc(0) : utf8Mark
+  return { mark, encode: (text: string) => Buffer.from(text) }
 }
 
 const lineFeed = 10

@@ -1,3 +1,5 @@
+import type { Fields } from '../values/objects.js'
+
 /** The facts of one operation, as plain data. A row has no functions, so it can be printed and tested. */
 
 /** A rate limit: a number of requests in one window. */
@@ -139,6 +141,22 @@ export const hasBody = ({ method }: Pick<Facts, 'method'>): boolean => method ==
 /** Returns the names of the path parameters of an operation. */
 export const pathParameters = ({ path }: Pick<Facts, 'path'>): string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+/** Returns the path of a request, and its fields that are not in it. `encode` writes a value as a segment. */
+export function splitPath(facts: Pick<Facts, 'path'>, input: Fields, encode: (value: unknown) => string) {
+  const inPath = new Set(pathParameters(facts))
+  const path = facts.path.replace(/\{(\w+)\}/g, (_, name: string) => encode(input[name] ?? ''))
+  return { path, rest: Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name))) }
+}
+
+/** Returns fields as a query with its question mark; empty when there are none. */
+export function queryOf(fields: Fields): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields))
+    for (const each of Array.isArray(value) ? value : [value])
+      if (each !== undefined && each !== null) query.append(name, String(each))
+  return query.size === 0 ? '' : `?${query}`
+}
 
 /** What help and documents say of an observed operation. */
 export const observedNote = 'Observed, not specified.'

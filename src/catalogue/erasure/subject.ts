@@ -5,7 +5,6 @@ import { foldName, foldText } from '../normalize/name.js'
 import { parseProfile } from '../normalize/profile.js'
 import { toDomain } from '../normalize/value-kinds.js'
 import {
-  type ErasedRecords,
   eraseFromCatalogue,
   findIdentifiers,
   type NamedPerson,
@@ -26,18 +25,8 @@ export function parseSubject(text: string): Subject | undefined {
   return address.test(email) ? { email } : undefined
 }
 
-/** A person as the catalogue knows them. */
-interface FoundSubject {
-  readonly matcher: SubjectMatcher
-  readonly identifiers: SubjectIdentifiers
-  /** Words in lower case. Every file that holds an identifier of the person contains one. */
-  readonly words: readonly string[]
-  /** Erases the person from the catalogue; with `dryRun` it only counts. */
-  eraseCatalogue(dryRun: DryRun): Promise<ErasedRecords>
-}
-
 /** Finds a person in the catalogue. Where there is none, they are recognised by what was given only. */
-export async function findSubject(catalogue: Driver | undefined, subject: Subject): Promise<FoundSubject> {
+export async function findSubject(catalogue: Driver | undefined, subject: Subject) {
   const identifiers = catalogue
     ? await catalogue.read((connection) => findIdentifiers(connection, subject))
     : toIdentifiers(subject)
@@ -45,8 +34,10 @@ export async function findSubject(catalogue: Driver | undefined, subject: Subjec
   return {
     matcher,
     identifiers,
+    /** Words in lower case. Every file that holds an identifier of the person contains one. */
     words: searchWords(identifiers),
-    eraseCatalogue: async (dryRun) =>
+    /** Erases the person from the catalogue; with `dryRun` it only counts. */
+    eraseCatalogue: async (dryRun: DryRun) =>
       catalogue ? eraseFromCatalogue(catalogue, identifiers, matcher, dryRun) : noneErased,
   }
 }

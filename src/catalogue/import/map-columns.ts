@@ -8,7 +8,7 @@ import {
   normaliseName,
   synonymsOf,
 } from '../../csv/names.js'
-import type { FileColumns, RecordKind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import {
   bool,
@@ -35,11 +35,6 @@ export const requiredFields: Readonly<Record<RecordKind, readonly (readonly stri
   posts: [['post_url']],
 }
 
-interface MappedColumns extends Required<Omit<FileColumns, 'original' | 'encoding'>> {
-  /** The field of each column, in order. */
-  readonly fields: readonly (string | undefined)[]
-}
-
 /**
  * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym, where the
  * field can hold their first cells; else by what these are. Columns without a value come last. Throws when no column
@@ -50,7 +45,7 @@ export function mapColumns(
   header: readonly string[],
   explicit: Readonly<Record<string, string>> = {},
   samples: readonly (readonly string[])[] = [],
-): MappedColumns {
+) {
   const columnOf = new Map<string, number>()
   for (const [field, column] of Object.entries(explicit))
     columnOf.set(checkField(kind, field), findColumn(header, column))
@@ -69,6 +64,7 @@ export function mapColumns(
   const mapped = [...columnOf].sort(([, one], [, other]) => one - other)
   const byColumn = new Map(mapped.map(([field, at]) => [at, field]))
   return {
+    /** The field of each column, in order. */
     fields: header.map((_, at) => byColumn.get(at)),
     mapping: Object.fromEntries(mapped.map(([field, at]) => [field, header[at] ?? ''])),
     ignored: header.filter((name, at) => !byColumn.has(at) && name !== '' && !isOwnColumn(name)),

@@ -158,17 +158,14 @@ function toEvolution(entries: readonly HeadcountEntry[], now: number, months: nu
   }
 }
 
-interface PhoneRow {
-  readonly number: string
-  /** Null when unknown; then a mobile number counts as reachable. */
-  readonly messenger: number | null
-}
-
 const lines = 'SELECT number, messenger FROM phones WHERE number IN (SELECT value FROM json_each(?))'
 
 /** Returns the E.164 numbers that a messaging app reaches, as far as the catalogue knows. */
 export async function findReachable(connection: Connection, numbers: readonly string[]) {
-  const known = await connection.all<PhoneRow>(lines, JSON.stringify(numbers))
+  const known = await connection.all<{ number: string; messenger: number | null }>(
+    lines,
+    JSON.stringify(numbers),
+  )
   const reached = known.filter(({ number, messenger }) =>
     messenger === null ? isMobile(number) : messenger === 1,
   )
@@ -200,20 +197,13 @@ export const countIndustries = async (connection: Connection): Promise<IndustryC
     FROM companies WHERE industry IS NOT NULL OR industry_name IS NOT NULL
     GROUP BY industry, industry_name ORDER BY count(*) DESC, industry_name`)
 
-/** The state of a catalogue, read without counting. */
-interface CatalogueState {
-  /** No company and no person. */
-  readonly isEmpty: boolean
-  /** Indexes are missing: a first import is under way, or was killed. */
-  readonly isUnbuilt: boolean
-}
-
-/** Reads the state of a catalogue that has this program's schema. */
-export async function readCatalogueState(connection: Connection): Promise<CatalogueState> {
+/** Reads the state of a catalogue that has this program's schema, without counting. */
+export async function readCatalogueState(connection: Connection) {
   const hasRows = async (table: string) =>
     (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) !== undefined
   return {
     isEmpty: !(await hasRows('companies')) && !(await hasRows('people')),
+    /** Indexes are missing: a first import is under way, or was killed. */
     isUnbuilt: dialectOf(connection).load.hasDeferredIndexes(connection),
   }
 }

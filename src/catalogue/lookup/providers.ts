@@ -87,14 +87,8 @@ async function guessEmail(connection: Connection, contact: Contact): Promise<Fou
   return (await connection.get(owner, email, email)) ? undefined : { email, status: 'risky' }
 }
 
-/** The domain and pattern of the colleagues' addresses. */
-interface Habit {
-  readonly domain: string
-  readonly pattern: EmailPattern
-}
-
 /** Learns the pattern of the domain that most colleagues write from; of several, that of the company's website. */
-function learnHabit(people: readonly Colleague[], own: string | null): Habit | undefined {
+function learnHabit(people: readonly Colleague[], own: string | null) {
   const all = people.flatMap(({ email, first, last }) => {
     const [local = '', domain = ''] = email.split('@')
     return !first || !last || freeMailboxes.has(domain) ? [] : [{ first, last, local, domain }]

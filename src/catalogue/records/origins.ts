@@ -15,13 +15,6 @@ export interface Origins {
   readonly changedAt: number | null
 }
 
-interface OriginRow {
-  readonly origin: Origin
-  readonly companies: number
-  readonly has_people: number
-  readonly imported_at: number | null
-}
-
 /** What an import, or a part of it, did to a catalogue. */
 interface ImportedRecords {
   readonly added: number
@@ -55,9 +48,12 @@ export async function countOrigins(
 
 /** Reads what a catalogue holds, without counting it; `undefined` where it has no company and no person. */
 export async function readOrigins(connection: Connection): Promise<Origins | undefined> {
-  const rows = await connection.all<OriginRow>(
-    'SELECT origin, companies, has_people, imported_at FROM origins',
-  )
+  const rows = await connection.all<{
+    origin: Origin
+    companies: number
+    has_people: number
+    imported_at: number | null
+  }>('SELECT origin, companies, has_people, imported_at FROM origins')
   const [sample, own] = (['sample', 'own'] as const).map((name) => rows.find(({ origin }) => origin === name))
   if (!sample && !own) return undefined
   const times = rows.flatMap(({ imported_at }) => (imported_at === null ? [] : [imported_at]))

@@ -18,19 +18,11 @@ interface SampleOptions {
   readonly now: number
 }
 
-/** Records of the sample by kind. Read each once, in this order. */
-type Sample = Readonly<Record<RecordKind, Iterable<Fields>>>
-
 /**
  * Invents companies, people, jobs and posts. Domains are reserved ones (`.example`), phone numbers come from ranges reserved
- * for fiction, and no person or company is real.
+ * for fiction, and no person or company is real. The records of each kind are read once, in this order.
  */
-export async function sampleData({
-  companies = 500,
-  people = 5_000,
-  seed = 1,
-  now,
-}: SampleOptions): Promise<Sample> {
+export async function sampleData({ companies = 500, people = 5_000, seed = 1, now }: SampleOptions) {
   const random = await createSeededRandom(seed, now)
   const made: SampleCompany[] = []
   const profiles: string[] = []

@@ -53,13 +53,7 @@ async function stackCondition(
   return [usesAny(keys)]
 }
 
-/** The requested technologies, and whether there are unknown ones among them. */
-interface RequestedTechnologies {
-  readonly keys: readonly number[]
-  readonly unknown: boolean
-}
-
-/** Returns the technologies of slugs; `undefined` when none is given. */
+/** Returns the technologies of slugs, and whether some are unknown; `undefined` when none is given. */
 async function findRequested(connection: Connection, stacks: readonly string[] | undefined) {
   if (!stacks?.length) return undefined
   const slugs = [...new Set(stacks.map(toSlug))]
@@ -84,13 +78,6 @@ const usesAll = (technologies: readonly number[]): Condition => [
   technologies.length,
 ]
 
-interface TechnologyUseRow {
-  readonly company: number
-  readonly technology_name: string
-  readonly confidence: number
-  readonly job_mentions: number
-}
-
 const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.mentions AS job_mentions
   FROM (SELECT atom AS company FROM json_each(?)) AS c
   CROSS JOIN company_technologies AS u ON u.company = c.company
@@ -103,13 +90,14 @@ const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.menti
 async function readUses(
   connection: Connection,
   companies: readonly number[],
-  technologies: RequestedTechnologies | undefined,
+  technologies: { readonly keys: readonly number[] } | undefined,
 ): Promise<ReadonlyMap<number, TechnologiesFound>> {
   const [only, ...values]: Condition = technologies
     ? ['u.technology IN (SELECT atom FROM json_each(?))', JSON.stringify(technologies.keys)]
     : ['TRUE']
   const sql = `${uses} WHERE ${only} ORDER BY u.confidence DESC, t.slug`
-  const rows = await connection.all<TechnologyUseRow>(sql, JSON.stringify(companies), ...values)
+  type Use = { company: number; technology_name: string; confidence: number; job_mentions: number }
+  const rows = await connection.all<Use>(sql, JSON.stringify(companies), ...values)
   const byCompany = new Map<number, TechnologiesFound>(companies.map((key) => [key, []]))
   for (const { company, confidence, ...use } of rows)
     byCompany.get(company)?.push({ ...use, confidence: toLevel(confidence) })

@@ -54,11 +54,12 @@ export const toDryRunTarget = (real: Connection, scratch: Connection): ImportTar
     const updates = columns.map((column) => `${column} = excluded.${column}`).join(', ')
     const { sql } = insertInto(name, columns, `ON CONFLICT (key) DO UPDATE SET ${updates}`)
     for (const { row } of changes)
-      await scratch.run(sql, ...columns.map((column) => (row as CandidateValues)[column] ?? null))
+      await scratch.run(
+        sql,
+        ...columns.map((column) => (row as Candidate & Readonly<Record<string, Value>>)[column] ?? null),
+      )
   },
 })
-
-type CandidateValues = Candidate & Readonly<Record<string, Value>>
 
 async function readMaxKey(connection: Connection, table: RecordKind): Promise<number> {
   const row = await connection.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`)

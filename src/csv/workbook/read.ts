@@ -44,21 +44,13 @@ interface Sheet {
   readonly isHidden: boolean
 }
 
-interface Parts {
-  readonly sheets: readonly Sheet[]
-  /** Whether dates count from 1904. */
-  readonly isFrom1904: boolean
-  readonly sharedStrings: string
-  readonly styles: string
-}
-
 interface Relation {
   readonly id: string
   readonly type: string
   readonly part: string
 }
 
-async function readParts(archive: Archive, path: string): Promise<Parts> {
+async function readParts(archive: Archive, path: string) {
   const root = await readRelations(archive, '')
   const workbook = root.find(({ type }) => type === 'officeDocument')?.part ?? ''
   if (!archive.has(workbook)) throw new Refusal('workbook.none', { path })

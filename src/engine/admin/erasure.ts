@@ -18,7 +18,6 @@ import {
   type AsyncJob,
   type Dropped,
   dropEndedJobs,
-  type Enrichment,
   enrichmentTable,
   type JobPlan,
   jobTable,
@@ -93,14 +92,10 @@ const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
   },
 })
 
-/** A contact of a waterfall with its result, that mentions the person. */
-interface MentioningContact {
-  readonly enrichment: Enrichment
-  readonly record: string | undefined
-  /** Whether it is about the person; otherwise only its custom attributes mention them. */
-  readonly isOwn: boolean
-}
-
+/**
+ * Returns the contacts of a waterfall that mention the person, each with its result. One that is not their own only mentions
+ * them in its custom attributes.
+ */
 async function contactsOf(connection: Connection, subject: SubjectMatcher, { id, plan }: AsyncJob) {
   if (plan.does !== 'waterfall') return []
   const sql = `SELECT ${enrichmentTable.list('enrichments')}, record
@@ -128,7 +123,11 @@ const toFields = ({ url, firstName, lastName, companyName, domain }: Contact) =>
 async function eraseContact(
   connection: Connection,
   subject: SubjectMatcher,
-  { enrichment: { id, jobId, ordinal, custom }, record, isOwn }: MentioningContact,
+  {
+    enrichment: { id, jobId, ordinal, custom },
+    record,
+    isOwn,
+  }: Awaited<ReturnType<typeof contactsOf>>[number],
 ): Promise<void> {
   const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
   await enrichmentTable.update(connection, rest, 'id = ?', id)

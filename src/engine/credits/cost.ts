@@ -1,6 +1,6 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { hasBody, type Needs, pathParameters, type Unit } from '../../api/operations/facts.js'
+import { hasBody, type Needs, queryOf, splitPath, type Unit } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 
@@ -78,22 +78,11 @@ export interface DryRun {
 
 /** Returns what a request would send and cost, without sending it. */
 export function dryRun(operation: Operation, { input: schema }: Pick<Shape, 'input'>, input: Input): DryRun {
-  const inPath = new Set(pathParameters(operation))
-  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(String(input[name] ?? '')),
-  )
+  const { path, rest } = splitPath(operation, input, (value) => encodeURIComponent(String(value)))
   // Defaults of the schema count: an omitted limit can have a price.
   const parsed = schema.safeParse(input)
   const price = { min: 0, max: mostCredits(operation, parsed.success ? parsed.data : input) }
   const { method } = operation
   if (hasBody(operation)) return { method, path, body: rest, price }
   return { method, path: path + queryOf(rest), body: null, price }
-}
-
-function queryOf(fields: Input): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(fields))
-    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each))
-  return query.size === 0 ? '' : `?${query}`
 }

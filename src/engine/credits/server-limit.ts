@@ -15,7 +15,7 @@ import { type Operation, operation } from '../../api/operations/table.js'
 import type { Clock } from '../../api/ports/ports.js'
 import { validate } from '../../api/validation/validate.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { isObject } from '../../api/values/objects.js'
+import { isObject, valueAt } from '../../api/values/objects.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { periodStart } from '../clock.js'
 import { dropClaim, findReply, insertClaim, replaceClaim, storeReply } from '../tables/replies.js'
@@ -106,8 +106,8 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
   const layer = (upstream: Caller): Caller => {
     const balance = sharedWhileAsked(async (options: CallOptions) => {
       const reply = await upstream.call('credits.show', {}, options).catch(() => undefined)
-      const { credits } = (reply && isOk(reply) && isObject(reply.body) ? reply.body : {}) as Balance
-      return credits?.enrichment
+      const body = reply && isOk(reply) ? reply.body : undefined
+      return valueAt(body, ['credits', 'enrichment']) as number | undefined
     })
     /** Returns the refusal of a call that a week does not permit, in the order in which the engine checks. */
     const refuse = async (row: Operation, input: Input, options: CallOptions, allowance: number) => {
@@ -197,10 +197,6 @@ function maxCostOf(row: Operation, input: Input): number {
   return Math.max(1, Math.ceil(most))
 }
 
-interface Balance {
-  readonly credits?: { readonly enrichment?: number }
-}
-
 /** Returns what a call has cost, or the most that accepted work can cost; `undefined` where that is not known. */
 function costOf(row: Operation, input: Input, reply: Reply): number | undefined {
   if (reply.unknown || reply.unusable !== undefined) return undefined
@@ -260,15 +256,15 @@ function sharedWhileAsked<A, T>(ask: (argument: A) => Promise<T>): (argument: A)
 /** How long a server is expected to keep idempotency keys. */
 const keptMs = 86_400_000
 
-/** What was sent to a server under a key: the `limit` in place of that of the request, if the week permitted only a part. */
-interface SentKey {
-  readonly limit?: number
-}
-
-/** Returns what a member sent to a server under a key that the server still knows; `undefined` where nothing was. */
+/**
+ * Returns what a member sent to a server under a key that the server still knows: the `limit` in place of that of the request,
+ * if the week permitted only a part. It is `undefined` where nothing was.
+ */
 async function findSentKey(tx: Connection, { workspaceId }: CallMember, key: string, now: number) {
   const known = await findReply(tx, workspaceId, key)
-  return known && now - known.created_at < keptMs ? (parseExact(known.body ?? '{}') as SentKey) : undefined
+  return known && now - known.created_at < keptMs
+    ? (parseExact(known.body ?? '{}') as { limit?: number })
+    : undefined
 }
 
 /** Keeps that a request is sent to a server under a key, in place of what was sent under it long ago. */

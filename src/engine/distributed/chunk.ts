@@ -21,13 +21,8 @@ interface LostCall {
   readonly unknown: boolean
 }
 
-/** A call that may have been made, with no known result. */
-interface DoubtedCall {
-  readonly doubted: true
-}
-
 /** The result of a call: a reply, a lost connection, an unknown outcome, or null when it was not made. */
-export type CallResult = Omit<Reply, 'text'> | LostCall | DoubtedCall | null
+export type CallResult = Omit<Reply, 'text'> | LostCall | { readonly doubted: true } | null
 
 /** A call that began and has no known end; it may be repeated when it has one effect. */
 export const inDoubt: CallResult = { doubted: true }

@@ -17,7 +17,7 @@ export const accounts: HandlersOf<'accounts'> = {
     const notes = newNotes()
     const other = await askVendorsFor(context, 'company', toVendorQuery(input), notes)
     if (!other) throw unlessLost(notes, 'no_company_found')
-    return { output: accountFor(input, toVendorAccount(other)) }
+    return { output: accountFor(input, await toVendorAccount(other)) }
   },
   /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
   'accounts.bulk_enrich': async (context) => {
@@ -161,15 +161,9 @@ function withSnippet(job: JobPosting): JobPosting {
   return { ...job, description: `${characters.slice(0, snippetLength).join('')}…` }
 }
 
-/** The fields that identify a company in a request. */
-interface CompanyInput {
-  readonly company_network_id?: string | undefined
-  readonly company_network_url?: string | undefined
-  readonly company_domain?: string | undefined
-  readonly company_name?: string | undefined
-}
+type CompanyField = `company_${'network_id' | 'network_url' | 'domain' | 'name'}`
 
-const toCompanyQuery = (input: CompanyInput): CompanyQuery => ({
+const toCompanyQuery = (input: Partial<Record<CompanyField, string | undefined>>): CompanyQuery => ({
   networkId: input.company_network_id,
   url: input.company_network_url,
   domain: input.company_domain,

@@ -65,14 +65,14 @@ export const intents: HandlersOf<'intents'> = {
   },
 }
 
-/** A company of the free preview: what it does, where and with what, but not who it is. */
-type BlurredCompany = OutputOf<'intents.stack_preview'>['preview'][number]
-
 /**
- * Blurs the identity of a company: name, domain and URLs keep only their first character (`A•••`). The location
+ * Returns a company of the free preview: what it does, where and with what, but not who it is. Blurs the identity: name, domain and URLs keep only their first character (`A•••`). The location
  * becomes city and country, because its own text may contain a street.
  */
-export function blurCompany(account: Account, technologiesFound: TechnologiesFound): BlurredCompany {
+export function blurCompany(
+  account: Account,
+  technologiesFound: TechnologiesFound,
+): OutputOf<'intents.stack_preview'>['preview'][number] {
   const { city, country } = account
   return {
     name: initialOf(account.name),

@@ -28,7 +28,7 @@ export const leads: HandlersOf<'leads'> = {
     const notes = newNotes()
     const other = await askVendorsFor(context, 'person', toPersonQuery(input), notes)
     if (!other) throw unlessLost(notes, 'no_person_found')
-    return { output: personFor(input, toVendorPerson(other), now) }
+    return { output: personFor(input, await toVendorPerson(other), now) }
   },
   /** `POST /leads/bulk_enrich`: each resolved person is paid for. */
   'leads.bulk_enrich': async (context) => {

@@ -36,11 +36,6 @@ export interface Pagination {
   next_cursor?: string
 }
 
-interface RowPage<T> {
-  readonly rows: readonly T[]
-  readonly pagination: Pagination
-}
-
 const secretBytes = 32
 
 /**
@@ -51,7 +46,7 @@ export async function readPage<T>(
   { store, ids, principal, input: query }: PageContext,
   endpoint: OperationId,
   { filters = {}, ...source }: RowSource<T>,
-): Promise<RowPage<T>> {
+) {
   const workspaceId = principal.workspace.id
   const scope = { endpoint, workspaceId, filters }
   const { per_page } = query

@@ -9,7 +9,6 @@ import {
   countRecords,
   dropJobs,
   findJob,
-  type JobState,
   listJobs,
   listRecords,
   lockJobOf,
@@ -79,13 +78,5 @@ const toEntry = ({ id, name, done, createdAt }: AsyncJob): OutputOf<'searches.li
   created_at: new Date(createdAt).toISOString(),
 })
 
-type Saved = OutputOf<'searches.get'>
-
-const states: Readonly<Record<JobState, Saved['search']['status']>> = {
-  queued: 'NOT_STARTED',
-  running: 'ONGOING',
-  finished: 'FINISHED',
-  failed: 'ERROR',
-}
-
+const states = { queued: 'NOT_STARTED', running: 'ONGOING', finished: 'FINISHED', failed: 'ERROR' } as const
 const statuses = { qualified: 'QUALIFIED', disqualified: 'DISQUALIFIED' } as const

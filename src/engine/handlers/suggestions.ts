@@ -26,14 +26,11 @@ const most = 10
 
 type Suggestion = OutputOf<'titles.suggest'>['suggestions'][number]
 
-/** Titles of one role in English and French, most common first, and keywords of titles that sound alike but differ. */
-interface TitleFamily {
-  readonly titles: readonly string[]
-  readonly excluded: readonly string[]
-}
-
-/** The curated vocabulary of roles. */
-export const titleFamilies: readonly TitleFamily[] = vocabulary.families
+/**
+ * The curated vocabulary of roles: titles in English and French, most common first, and keywords of titles that sound alike
+ * but differ.
+ */
+export const titleFamilies = vocabulary.families
 
 /** Keywords to exclude for any role: assistants, trainees and people who have left. */
 const usualExclusions: readonly string[] = vocabulary.usualExclusions

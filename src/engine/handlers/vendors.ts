@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+import { shapeOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../../api/ports/ports.js'
 import type { HandlerContext } from './handler.js'
@@ -39,36 +41,19 @@ export const unlessLost = (notes: VendorNotes, none: 'no_person_found' | 'no_com
 
 const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked: notAsked(notes) } : {})
 
-const emptyPerson = {
-  first_name: null,
-  last_name: null,
-  full_name: null,
-  title: null,
-  headline: null,
-  summary: null,
-  seniority: null,
-  function: null,
-  location: null,
-  city: null,
-  country: null,
-  connections_count: null,
-  company_name: null,
-  company_domain: null,
-  current_position: null,
-  network_id: null,
-  years_in_position: null,
-  months_in_position: null,
-  years_in_company: null,
-  months_in_company: null,
-  network_profile_url: null,
-  premium_profile_url: null,
-  profile_image_url: null,
-} satisfies Partial<Person>
+/** Returns the record that an operation answers with, where nothing of it is known. */
+async function emptyRecord(id: 'leads.enrich' | 'accounts.enrich') {
+  const { output } = await shapeOf(id)
+  const fields = Object.entries((output as z.ZodObject).shape)
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => (field.safeParse(null).success ? [[name, null]] : [])),
+  )
+}
 
 /** Returns a person as a vendor knows them. */
-export function toVendorPerson({ name, fields, notes }: Found): Person {
+export async function toVendorPerson({ name, fields, notes }: Found): Promise<Person> {
   const { email = null, email_status = null, phone = [], ...known } = fields
-  const person = { ...emptyPerson, ...known } as Omit<Person, 'id' | 'status'>
+  const person = { ...(await emptyRecord('leads.enrich')), ...known } as Omit<Person, 'id' | 'status'>
   const { title, company_name } = person
   const isPlaced = title !== null || company_name !== null
   return {
@@ -84,38 +69,15 @@ export function toVendorPerson({ name, fields, notes }: Found): Person {
   }
 }
 
-const emptyAccount = {
-  name: null,
-  cleaned_name: null,
-  domain: null,
-  website: null,
-  description: null,
-  industry: null,
-  industry_id: null,
-  company_type: null,
-  employee_range: null,
-  headcount: null,
-  headquarters: null,
-  location: null,
-  city: null,
-  country: null,
-  founded_year: null,
-  revenue: null,
-  revenue_currency: null,
-  network_id: null,
-  network_url: null,
-  company_profile_picture: null,
-  technologies: [],
-} satisfies Partial<Account>
-
 /** Returns a company as a vendor knows it. */
-export function toVendorAccount({ name, fields, notes }: Found): Account {
-  const { phone = [], ...known } = fields
+export async function toVendorAccount({ name, fields, notes }: Found): Promise<Account> {
+  const { phone = [], technologies = [], ...known } = fields
   const [first] = phone as readonly { readonly number: string }[]
-  const account = { ...emptyAccount, ...known } as Omit<Account, 'id'>
+  const account = { ...(await emptyRecord('accounts.enrich')), ...known } as Omit<Account, 'id'>
   return {
     id: `${name}:${account.domain ?? account.name ?? ''}`,
     ...account,
+    technologies: technologies as string[],
     phone: first?.number ?? null,
     source: name,
     ...notAskedOf(notes),

@@ -235,23 +235,6 @@ export async function spendBudget(
   return (await tx.run(sql, amount, workspaceId, run, provider, amount, most)) > 0
 }
 
-/** What a provider was asked and what that cost, by one of these. */
-interface ProviderSpending {
-  readonly provider: string
-  readonly kind: string
-  readonly by: string
-  readonly asked: number
-  readonly found: number
-  readonly notFound: number
-  readonly unknown: number
-  readonly failed: number
-  readonly cost: number
-  /** What the unknown ones may have cost. */
-  readonly atRisk: number
-  readonly costFound: number
-  readonly ms: number
-}
-
 const groupings = {
   provider: "''",
   day: 'asked_at / 86400000',
@@ -259,12 +242,12 @@ const groupings = {
   run: 'run',
 } as const
 
-/** Sums what the providers of a workspace were asked in `[from, to)` real time. */
+/** Sums what the providers of a workspace were asked in `[from, to)` real time; `atRisk` is what the unknown ones may have cost. */
 export async function sumCalls(
   tx: Connection,
   workspaceId: string,
   { from = 0, to = Number.MAX_SAFE_INTEGER, by = 'provider' as keyof typeof groupings } = {},
-): Promise<ProviderSpending[]> {
+) {
   const of = (state: ProviderCallState) => `sum(CASE WHEN state = '${state}' THEN 1 ELSE 0 END)`
   const rows = await tx.all<StoredRow>(
     `SELECT provider, kind, ${groupings[by]} AS group_key, count(*) AS asked, ${of('found')} AS found,
