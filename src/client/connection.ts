@@ -16,7 +16,6 @@ interface ConnectionSettings extends ReadingSettings {
   /** Certificate authorities (PEM) to trust instead of the usual ones. */
   readonly ca: string | undefined
   readonly connectMs: number
-  /** Maximum number of connections. */
   readonly connections: number
   /** Returns the time in milliseconds. */
   readonly now: () => number
@@ -92,7 +91,6 @@ type Connector = buildConnector.connector
 /** How long before a surplus answer the others of its connection are doubted. */
 const doubtedMs = 1_000
 
-/** Answers of one connection that are remembered at most. */
 const maxDoubted = 4_096
 
 /** One connection, and whether each of its answers came to a request. */

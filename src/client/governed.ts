@@ -42,7 +42,6 @@ const unusableKept =
     },
   })
 
-/** What checking the names of fields needs. */
 interface FieldCheck {
   /** The server's words in field names, which are accepted too. */
   readonly names?: WireNames | undefined

@@ -164,7 +164,6 @@ interface RecordsTask {
   readonly names: WireNames | undefined
 }
 
-/** Returns the results in a delivery. */
 export function passedResults({ operation: id, delivery, names }: RecordsTask): PassedResults {
   const row = operation(id)
   const kind = eventOf(row.id)

@@ -11,7 +11,6 @@ export interface ReadingSettings {
   readonly bodyBytes: number
 }
 
-/** A server's answer. */
 export interface WireAnswer {
   readonly status: number
   /** As received, with lower-case names. */

@@ -33,7 +33,6 @@ export interface RecentRequest {
   generation: Generation | undefined
 }
 
-/** Whom a request is about. */
 interface Asked extends AskedSubjects {
   /** Whom an earlier answer was about, where that was another request. */
   contradiction?: string

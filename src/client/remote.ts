@@ -145,7 +145,6 @@ async function honours({ options, honoured }: Server): Promise<boolean> {
 /** Timeout of the probe; the call waits for it. */
 const probeMs = 5_000
 
-/** Maximum number of probes. */
 const maxProbes = 4
 
 /**
@@ -293,7 +292,6 @@ interface Remembered {
   remember(honours: boolean): Promise<void>
 }
 
-/** Whether a server supports idempotency keys. */
 type IdempotencySupport = ReturnType<typeof createIdempotencySupport>
 
 /** How long a server is not asked again after it could not be reached. */

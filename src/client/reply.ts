@@ -75,7 +75,6 @@ function summaryOf(body: unknown): unknown {
   return { ...valuesOf(body), ...Object.fromEntries(lists) }
 }
 
-/** Returns the single values of an object and of the objects in it. */
 function valuesOf(fields: Fields): Fields {
   const objects = Object.entries(fields)
     .slice(0, 100)

@@ -123,9 +123,8 @@ function parseHosts(text: string): Map<string, string[]> {
 
 /** How connections are opened and kept. */
 export interface PoolSettings {
-  /** Maximum number of connections of one owner to a destination. */
+  /** Maximum number of connections of one owner to a destination, and of all owners. */
   readonly connections: number
-  /** Maximum number of connections to a destination. */
   readonly maxConnections: number
   /** How long a request waits for one of them. */
   readonly connectionMs: number

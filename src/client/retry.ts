@@ -3,7 +3,6 @@ import * as retry from '../api/calls/retry.js'
 import type { Operation } from '../api/operations/table.js'
 import type { Lost } from './reading.js'
 
-/** Maximum number of attempts. */
 export const maxAttempts = 4
 
 /** A server that asks for a longer wait is not asked again; its answer is returned. */

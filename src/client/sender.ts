@@ -28,7 +28,6 @@ export interface SenderOptions extends PoolSettings {
   readonly checkMs: number
   /** Timeout of the answer's body. */
   readonly bodyMs: number
-  /** Maximum number of bytes of a body to read. */
   readonly bodyBytes: number
 }
 

@@ -64,7 +64,6 @@ function whyUnfit(url: URL, text: string): string | undefined {
 
 const publicAddress = 'a public address'
 
-/** Why an address is refused. */
 interface AddressRefusal {
   /** What it is, such as "a private address". */
   readonly kind: string

@@ -83,7 +83,6 @@ type Names = readonly string[]
 const namesOf = (subjects: readonly Subject[]): Names =>
   subjects.flatMap(({ name }) => (name === undefined ? [] : [name]))
 
-/** Whether answers identify a person by more than a name. */
 const identifies = (answers: readonly Subject[], { keys = [] }: AskedSubjects): boolean =>
   keysOf('person', answers).some((key) => !isName(key) && keys.includes(key))
 

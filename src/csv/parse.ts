@@ -13,7 +13,6 @@ export interface CsvRow {
   readonly fields?: Fields | undefined
 }
 
-/** Options for reading the rows of a table. */
 export interface RowOptions {
   /** Keeps cells as they are in the file, including those that were made safe for spreadsheets. */
   readonly raw?: boolean | undefined
@@ -59,7 +58,6 @@ function restoreCells(row: CsvRow): CsvRow {
     : row
 }
 
-/** How a text is split into rows. */
 interface ParseOptions extends Omit<RowOptions, 'raw' | 'isSheet'> {
   readonly delimiter: string
   /** Line of the file that the text begins on. */

@@ -110,7 +110,6 @@ export const leaseMsOf = ({ leaseMs = defaultLeaseMs }: { readonly leaseMs?: num
 export const startHeartbeat = (everyMs: number, beat: () => Promise<unknown>): NodeJS.Timeout =>
   setInterval(() => void beat().catch(() => undefined), everyMs).unref()
 
-/** Returns a lease that begins now. */
 export function leaseFrom(ports: { readonly clock: Clock; readonly leaseMs?: number }): Lease {
   const realNow = ports.clock.now()
   return { realNow, leaseUntil: realNow + leaseMsOf(ports) }

@@ -14,13 +14,11 @@ export const safeHeaders = {
 /** What the server of a response has to know of its reply, where that is not nothing. */
 const replies = new WeakMap<Response, Pick<Reply, 'credits' | 'loss'>>()
 
-/** Returns the credits that a response charged. */
 export const creditsOf = (response: Response): number => replies.get(response)?.credits ?? 0
 
 /** Returns what a server has to do instead of sending a response; `undefined` for nearly every one. */
 export const lossOf = (response: Response): Reply['loss'] => replies.get(response)?.loss
 
-/** Creates the response of a reply. */
 export function respond({ status, body, headers, text, wire, credits, loss }: Reply): Response {
   const response = answer(status, body, headers, wire ?? text)
   if (credits > 0 || loss) replies.set(response, { credits, loss })

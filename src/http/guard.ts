@@ -125,7 +125,6 @@ export const isLoopback = (host: string): boolean =>
 /** Whether an address to bind means every interface. */
 export const isWildcard = (host: string): boolean => wildcards.has(host)
 
-/** Formats an address for a URL. */
 export const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host)
 
 /** Whether a `Host` value is a name or bracketed address with an optional port, and nothing else. */

@@ -18,7 +18,6 @@ import { answer, asApiError, refuse, respond } from './answer.js'
 import { declaresMore, refused } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
 
-/** The path of the operations on the server. */
 export const basePath = '/api/v2'
 
 /** The path of the operations that a server also answers at its synchronous base address. */
@@ -210,10 +209,8 @@ function pathOf(url: string): string {
   return url.slice(from)
 }
 
-/** Decoded path parameters of a request. */
 type Params = Readonly<Record<string, string>>
 
-/** Answers requests to one method of a path. */
 type RouteHandler = (request: Request, params: Params) => Promise<Response>
 
 /** One method of a path, with `{name}` for its parameters. */

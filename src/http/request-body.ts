@@ -23,7 +23,6 @@ interface BodyOf {
 /** Reads the body of a request as fields, or refuses it with 415, 413, 400 or 503. */
 export type BodyReader = (request: Request, of: BodyOf, reader: InputReader) => Promise<ReadRequest>
 
-/** Creates the reader of a server's bodies. */
 export function createBodyReader(threads: BodyThreads = createBodyThreads(), max = maxHeld): BodyReader {
   const held = new Map<string, number>()
   let all = 0

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
@@ -25,11 +24,11 @@ const identifiable = () => atLeastOne('company_network_url', 'name', 'domain')
 
 const filters = () => ({
   keyword: field.keyword().optional(),
-  included_industries: list.industries('Industries, by id or name').optional(),
-  excluded_industries: list.industries('Industries to exclude').optional(),
-  included_locations: list.ids('Location ids').optional(),
-  excluded_locations: list.ids('Location ids to exclude').optional(),
-  company_size: list.companySizes().optional(),
+  included_industries: field.industries('Industries, by id or name').optional(),
+  excluded_industries: field.industries('Industries to exclude').optional(),
+  included_locations: field.ids('Location ids').optional(),
+  excluded_locations: field.ids('Location ids to exclude').optional(),
+  company_size: field.companySizes().optional(),
   min_revenue: field.number('Minimum yearly revenue, in millions', 0).optional(),
   max_revenue: field.number('Maximum yearly revenue, in millions', 0).optional(),
   revenue_currency: field.currency('Currency of the revenue, such as EUR').optional(),
@@ -120,7 +119,7 @@ export const shapes = {
   }),
   'accounts.bulk_enrich': () => ({
     input: z.object({
-      accounts: list.bulk(z.object(identity()).check(identifiable()), '2 to 100 companies'),
+      accounts: field.bulk(z.object(identity()).check(identifiable()), '2 to 100 companies'),
       live: field.live(),
     }),
     output: record.bulkResults(record.accountRecord()),
@@ -130,10 +129,10 @@ export const shapes = {
       .object({
         company_network_id: field.id('Identifier of the company on the network').optional(),
         company_network_url: field.profileUrl('Profile of the company on the network').optional(),
-        title_to_include: list.texts('Job titles to include').optional(),
-        title_to_exclude: list.texts('Job titles to exclude').optional(),
-        included_locations: list.ids('Location ids').optional(),
-        excluded_locations: list.ids('Location ids to exclude').optional(),
+        title_to_include: field.texts('Job titles to include').optional(),
+        title_to_exclude: field.texts('Job titles to exclude').optional(),
+        included_locations: field.ids('Location ids').optional(),
+        excluded_locations: field.ids('Location ids to exclude').optional(),
       })
       .check(exactlyOne('company_network_id', 'company_network_url')),
     output: z.object({
@@ -150,7 +149,7 @@ export const shapes = {
         company_network_id: field.id('Identifier of the company on the network').optional(),
         company_network_url: field.profileUrl('Profile of the company on the network').optional(),
         company_domain: field.domain('Website domain of the company').optional(),
-        departments: list.texts('Functions by name, such as Sales').optional(),
+        departments: field.texts('Functions by name, such as Sales').optional(),
         live: field.live(),
       })
       .check(atLeastOne('company_network_id', 'company_network_url', 'company_domain')),
@@ -173,12 +172,12 @@ export const shapes = {
         ...company(),
         posted_within_days: field.whole('Only postings of the last N days', 1, 3_650).optional(),
         limit: field.whole('Maximum number of jobs', 1, 100).default(100),
-        job_title_keywords: list.texts('Words in the title').optional(),
-        excluded_job_title_keywords: list.texts('Words not in the title').optional(),
-        job_description_keywords: list.texts('Words in the description').optional(),
-        excluded_job_description_keywords: list.texts('Words not in the description').optional(),
-        job_country_codes: list.countries('Countries of the jobs').optional(),
-        excluded_job_country_codes: list.countries('Countries to exclude').optional(),
+        job_title_keywords: field.texts('Words in the title').optional(),
+        excluded_job_title_keywords: field.texts('Words not in the title').optional(),
+        job_description_keywords: field.texts('Words in the description').optional(),
+        excluded_job_description_keywords: field.texts('Words not in the description').optional(),
+        job_country_codes: field.countries('Countries of the jobs').optional(),
+        excluded_job_country_codes: field.countries('Countries to exclude').optional(),
         full_description: field.flag('Whole descriptions instead of the first 300 characters'),
       })
       .check(atLeastOne('company_domain', 'company_name', 'company_network_url')),

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import {
   badRequest,
@@ -25,9 +24,9 @@ const identity = () => ({
 const contact = () => ({ ...identity(), custom: field.custom().optional() })
 
 const request = () => ({
-  enrichment_type: list.some(z.enum(['email', 'phone', 'personal_email']), 'What to look for', 10),
-  phone_country_codes: list.countries('Only numbers of these countries').optional(),
-  phone_type: list
+  enrichment_type: field.some(z.enum(['email', 'phone', 'personal_email']), 'What to look for', 10),
+  phone_country_codes: field.countries('Only numbers of these countries').optional(),
+  phone_type: field
     .some(z.enum(['all', 'mobile']), 'Which numbers: all, or mobile alone', 10)
     .default(['all']),
   webhook_url: field.webhookUrl('Address that receives the result').optional(),
@@ -91,7 +90,7 @@ export const shapes = {
   'contacts.bulk_enrich': () => ({
     input: z
       .object({
-        contacts: list.bulk(z.object(contact()), '1 to 100 contacts', 1),
+        contacts: field.bulk(z.object(contact()), '1 to 100 contacts', 1),
         ...request(),
       })
       .check(allIdentifiable()),
@@ -114,7 +113,7 @@ export const shapes = {
   }),
   'contacts.check_data_availability': () => ({
     input: z
-      .object({ contacts: list.some(z.object(identity()), '1 to 100 contacts', 100) })
+      .object({ contacts: field.some(z.object(identity()), '1 to 100 contacts', 100) })
       .check(allIdentifiable()),
     output: z.object({
       results: value.objects('One result for each contact, in the order given', {
@@ -131,7 +130,7 @@ export const shapes = {
   'messenger.validate': () => ({
     input: z
       .object({
-        phone_numbers: list
+        phone_numbers: field
           .some(field.phone('Phone number'), '1 to 100 phone numbers in E.164', 100)
           .optional(),
         phone_number: field.phone('One phone number in E.164').optional(),

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import {
   atLeastOne,
@@ -24,21 +23,21 @@ const imports = (of: string) => ({
 
 /** Filters the companies of growth and lookalike imports. */
 const companies = () => ({
-  company_size: list.companySizes().optional(),
-  included_locations: list.ids('Location ids').optional(),
-  excluded_locations: list.ids('Location ids to exclude').optional(),
-  included_industries: list.industries('Industries, by id or name').optional(),
-  excluded_industries: list.industries('Industries to exclude').optional(),
+  company_size: field.companySizes().optional(),
+  included_locations: field.ids('Location ids').optional(),
+  excluded_locations: field.ids('Location ids to exclude').optional(),
+  included_industries: field.industries('Industries, by id or name').optional(),
+  excluded_industries: field.industries('Industries to exclude').optional(),
 })
 
 const stackFilters = () => ({
-  stacks: list.ids('Slugs of technologies').optional(),
+  stacks: field.ids('Slugs of technologies').optional(),
   stack_match: field.oneOf(['or', 'and'], 'or: any of the technologies; and: all of them').default('or'),
-  excluded_stacks: list.ids('Slugs of technologies to exclude').optional(),
-  countries: list.countries('Countries of the companies').optional(),
-  included_industries: list.industries('Industries, by id or name').optional(),
-  excluded_industries: list.industries('Industries to exclude').optional(),
-  company_size: list.companySizes().optional(),
+  excluded_stacks: field.ids('Slugs of technologies to exclude').optional(),
+  countries: field.countries('Countries of the companies').optional(),
+  included_industries: field.industries('Industries, by id or name').optional(),
+  excluded_industries: field.industries('Industries to exclude').optional(),
+  company_size: field.companySizes().optional(),
 })
 
 const someStackFilter = () =>
@@ -96,10 +95,10 @@ export const shapes = {
   'intents.hiring': () => ({
     input: z.object({
       webhook_url: field.webhookUrl(),
-      selected_keywords: list.texts('Words in the description').optional(),
-      excluded_keywords: list.texts('Words not in the description').optional(),
-      selected_titles: list.texts('Titles of the jobs').optional(),
-      excluded_titles: list.texts('Titles to exclude').optional(),
+      selected_keywords: field.texts('Words in the description').optional(),
+      excluded_keywords: field.texts('Words not in the description').optional(),
+      selected_titles: field.texts('Titles of the jobs').optional(),
+      excluded_titles: field.texts('Titles to exclude').optional(),
       exclude_consulting_recruiting: field.flag('Leave out consulting and recruiting firms'),
       exclude_internships: field.flag('Leave out internships'),
       published_date: field
@@ -117,10 +116,10 @@ export const shapes = {
         )
         .optional(),
       job_min_posted: field.whole('Minimum number of postings of a company that match', 1).optional(),
-      company_size: list.companySizes().optional(),
-      included_locations: list.ids('Location ids').optional(),
-      excluded_locations: list.ids('Location ids to exclude').optional(),
-      included_industries: list.industries('Industries, by id or name').optional(),
+      company_size: field.companySizes().optional(),
+      included_locations: field.ids('Location ids').optional(),
+      excluded_locations: field.ids('Location ids to exclude').optional(),
+      included_industries: field.industries('Industries, by id or name').optional(),
       ...imports('companies'),
     }),
     output: z.object({
@@ -182,7 +181,7 @@ export const shapes = {
       .object({
         webhook_url: field.webhookUrl(),
         company_network_url: field.profileUrl('Profile of the company to resemble').optional(),
-        company_network_urls: list
+        company_network_urls: field
           .of(field.profileUrl('Profile'), 'Profiles of up to 3 companies to resemble', 3)
           .optional(),
         ...companies(),

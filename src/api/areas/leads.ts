@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { engineFilters } from '../operations/facts.js'
 import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/enumerations.js'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import { atLeastOne, badRequest, identified, invalid, isGiven, notTogether, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
@@ -9,7 +8,7 @@ import * as record from '../schemas/records.js'
 import { markField, markFields } from '../values/objects.js'
 
 const yearIds = (of: string) =>
-  list.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)
+  field.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)
 
 /** It is no filter of the specification: only the engine of this program applies it. */
 const maxPerCompany = () =>
@@ -18,7 +17,7 @@ const maxPerCompany = () =>
 /** Filters of the specification that only the network itself can apply. */
 const liveFilters = () => ({
   connections_of_profile: field.text('Connections of this profile').optional(),
-  relationship: list.texts('Degrees of connection').optional(),
+  relationship: field.texts('Degrees of connection').optional(),
   follows_your_company: field.describe(z.boolean(), 'Follows your company').optional(),
   viewed_your_profile: field.describe(z.boolean(), 'Has viewed your profile').optional(),
   with_shared_experiences: field.describe(z.boolean(), 'Shares experiences with you').optional(),
@@ -28,31 +27,31 @@ const liveFilters = () => ({
 
 const filters = () => ({
   keyword: field.keyword().optional(),
-  job_titles: list.texts('Current job titles').optional(),
-  excluded_job_titles: list.texts('Current job titles to exclude').optional(),
-  past_titles: list.texts('Past job titles').optional(),
-  excluded_past_titles: list.texts('Past job titles to exclude').optional(),
-  included_locations: list.ids('Location ids').optional(),
-  excluded_locations: list.ids('Location ids to exclude').optional(),
-  company_headquarters: list.ids('Location ids of the headquarters').optional(),
-  included_industries: list.industries('Industries, by id or name').optional(),
-  excluded_industries: list.industries('Industries to exclude').optional(),
-  included_companies: list.companies('Current companies, by name, id or website').optional(),
-  excluded_companies: list.companies('Current companies to exclude').optional(),
-  past_companies: list.companies('Past companies, by name, id or website').optional(),
-  functions: list.functions().optional(),
-  seniority_levels: list.seniorities().optional(),
+  job_titles: field.texts('Current job titles').optional(),
+  excluded_job_titles: field.texts('Current job titles to exclude').optional(),
+  past_titles: field.texts('Past job titles').optional(),
+  excluded_past_titles: field.texts('Past job titles to exclude').optional(),
+  included_locations: field.ids('Location ids').optional(),
+  excluded_locations: field.ids('Location ids to exclude').optional(),
+  company_headquarters: field.ids('Location ids of the headquarters').optional(),
+  included_industries: field.industries('Industries, by id or name').optional(),
+  excluded_industries: field.industries('Industries to exclude').optional(),
+  included_companies: field.companies('Current companies, by name, id or website').optional(),
+  excluded_companies: field.companies('Current companies to exclude').optional(),
+  past_companies: field.companies('Past companies, by name, id or website').optional(),
+  functions: field.functions().optional(),
+  seniority_levels: field.seniorities().optional(),
   years_of_experience: yearIds('of experience').optional(),
   years_at_current_company: yearIds('at the current company').optional(),
   years_in_current_position: yearIds('in the current position').optional(),
-  company_size: list.companySizes().optional(),
-  company_type: list
+  company_size: field.companySizes().optional(),
+  company_type: field
     .of(z.enum(Object.keys(companyTypes)), 'Company types: C public, P private, N non-profit, and others')
     .optional(),
-  included_account_lists: list.ids('Lists of companies to include').optional(),
-  excluded_account_lists: list.ids('Lists of companies to exclude').optional(),
-  included_lead_lists: list.ids('Lists of people to include; there are none yet').optional(),
-  excluded_lead_lists: list.ids('Lists of people to exclude; there are none yet').optional(),
+  included_account_lists: field.ids('Lists of companies to include').optional(),
+  excluded_account_lists: field.ids('Lists of companies to exclude').optional(),
+  included_lead_lists: field.ids('Lists of people to include; there are none yet').optional(),
+  excluded_lead_lists: field.ids('Lists of people to exclude; there are none yet').optional(),
   first_name: field.text('First name').optional(),
   last_name: field.text('Last name').optional(),
   max_per_company: maxPerCompany(),
@@ -173,12 +172,12 @@ export const shapes = {
         company_network_url: field.profileUrl('Profile of the company on the network').optional(),
         company_domain: field.domain('Website domain of the company').optional(),
         persona_id: field.text('Saved persona that gives the titles', 200).optional(),
-        job_titles: list.texts('Job titles; * for everyone').optional(),
-        excluded_job_titles: list.texts('Job titles to exclude').optional(),
-        functions: list.functions().optional(),
-        seniority_levels: list.seniorities().optional(),
-        included_locations: list.ids('Location ids').optional(),
-        excluded_locations: list.ids('Location ids to exclude').optional(),
+        job_titles: field.texts('Job titles; * for everyone').optional(),
+        excluded_job_titles: field.texts('Job titles to exclude').optional(),
+        functions: field.functions().optional(),
+        seniority_levels: field.seniorities().optional(),
+        included_locations: field.ids('Location ids').optional(),
+        excluded_locations: field.ids('Location ids to exclude').optional(),
         name: field.text('Name of the search').optional(),
         webhook_url: field.webhookUrl().optional(),
         ...imports(),
@@ -204,7 +203,7 @@ export const shapes = {
   }),
   'leads.bulk_enrich': () => ({
     input: z.object({
-      leads: list.bulk(z.object(identity()).check(identifiable()), '2 to 100 people'),
+      leads: field.bulk(z.object(identity()).check(identifiable()), '2 to 100 people'),
       live: field.live(),
     }),
     output: record.bulkResults(record.personRecord()),

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import { atLeastOne, cursorOrPage, isGiven, missing, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
@@ -38,7 +37,7 @@ export const shapes = {
     input: z
       .object({
         name: field.text('Name of the list'),
-        companies: list.of(company(), 'Companies by name, domain or profile', 100_000).optional(),
+        companies: field.of(company(), 'Companies by name, domain or profile', 100_000).optional(),
         kind: field.oneOf(['account'], 'Kind of the list; account permits one without companies').optional(),
         webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
         custom: field.custom().optional(),

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import { cursorOrPage } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
@@ -34,10 +33,10 @@ export const shapes = {
   'personas.create': () => ({
     input: z.object({
       name: field.text('Name'),
-      job_titles: list.texts('Job titles').optional(),
-      excluded_job_titles: list.texts('Job titles to exclude').optional(),
-      functions: list.functions().optional(),
-      seniority_levels: list.seniorities().optional(),
+      job_titles: field.texts('Job titles').optional(),
+      excluded_job_titles: field.texts('Job titles to exclude').optional(),
+      functions: field.functions().optional(),
+      seniority_levels: field.seniorities().optional(),
     }),
     output: persona(),
   }),

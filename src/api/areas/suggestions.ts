@@ -1,12 +1,11 @@
 import * as z from 'zod'
-import * as list from '../schemas/fields.js'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 
 /** Schemas of the areas `titles` and `locations`. */
 export const shapes = {
   'titles.suggest': () => ({
-    input: z.object({ job_titles: list.some(field.text('Job title'), 'Job titles to vary', 100) }),
+    input: z.object({ job_titles: field.some(field.text('Job title'), 'Job titles to vary', 100) }),
     output: z.object({
       suggestions: value.objects('Suggestions; empty when there are none', {
         jobTitle: value.string('A title to include, or a keyword to exclude'),

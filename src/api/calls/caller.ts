@@ -35,7 +35,6 @@ export interface VendorSpending {
 
 /** What accompanies a request without being part of it. */
 export interface CallOptions {
-  /** The caller's API key. */
   readonly apiKey?: string | undefined
   readonly idempotencyKey?: string | undefined
   /** Returns the idempotency key of a call to a server that was given none; the same one for each repetition. */
@@ -69,7 +68,6 @@ export interface Checked {
   readonly fingerprint: string
 }
 
-/** The input of a request to a server. */
 export interface ReadRequest {
   readonly input: Input
   /** Present when the input was validated in another thread. It then holds only what is asked before that. */
@@ -145,7 +143,6 @@ export interface Caller {
   close(): Promise<void>
 }
 
-/** Returns whether a reply is a success. */
 export const isOk = (reply: Reply): boolean => reply.status >= 200 && reply.status < 300
 
 /**

@@ -97,7 +97,6 @@ export class Refusal extends Error {
   }
 }
 
-/** Whether an error is the refusal with a code. */
 export const isRefusal = (error: unknown, code: Refusal['code']): error is Refusal =>
   error instanceof Refusal && error.code === code
 
@@ -121,7 +120,6 @@ export class ApiError extends Refusal {
   }
 }
 
-/** Returns the body of an error in the operation's shape. */
 export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>): Record<string, unknown> {
   const row: ErrorRow = errors[error.code]
   const coded = row.own === true && operation?.errors === 'coded'
@@ -142,7 +140,6 @@ export function refusalOf(work: () => unknown): Refusal | undefined {
   }
 }
 
-/** Returns the reply to a call that is refused with an error. */
 export const toRefusal = (error: ApiError, operation: Operation): Reply => {
   const { status, headers } = error
   return { status, body: errorBody(error, operation), headers, credits: 0 }
@@ -206,7 +203,6 @@ export function failureOf(status: number, body: unknown): Failure {
 
 const rowOf = (code: ErrorCode): ErrorRow => errors[code]
 
-/** Returns the errors with a status. */
 export const codesOf = (status: number): ErrorCode[] =>
   (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].status === status)
 

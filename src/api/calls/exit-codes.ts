@@ -12,7 +12,6 @@ export const exitCodes = {
   notFound: 9,
   unreachable: 10,
   someFailed: 11,
-  /** A budget is reached. */
   budget: 12,
   checkFailed: 13,
   stillRunning: 14,

@@ -7,10 +7,8 @@ import { ApiError, failureOf } from './errors.js'
  */
 type Answer = Pick<Reply, 'status' | 'body'>
 
-/** Whether a limit is reached. */
 export const isLimited = ({ status }: Pick<Reply, 'status'>): boolean => status === 429
 
-/** Whether the server fails. */
 export const fails = ({ status }: Pick<Reply, 'status'>): boolean => status >= 500
 
 /** Whether the work may have been done all the same. A 501 says that it was not. */

@@ -25,7 +25,6 @@ const networkFields = [
 /** Fields with `premium` in their names that a server renames. */
 const premiumFields = ['premium_profile_url', 'premium_session_valid'] as const
 
-/** The fields that are renamed on the wire. */
 export const renamedFields: readonly string[] = [...networkFields, ...premiumFields]
 
 /** Bodies of the API never nest deeper; deeper values are not renamed. */
@@ -33,7 +32,6 @@ const deepest = 32
 
 type Pairs = ReadonlyMap<string, string>
 
-/** Internal names by their names on the wire. */
 const createPairs = (names: WireNames): Pairs =>
   new Map([
     ...networkFields.map((name) => [name, name.replace('network', names.network)] as const),

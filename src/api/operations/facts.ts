@@ -46,7 +46,6 @@ export interface BodyLimits {
   readonly values: number
 }
 
-/** The limits of most request bodies. */
 export const usualBody: BodyLimits = { bytes: 1024 * 1024, values: 50_000 }
 
 /** A body of more bytes is parsed beside the event loop, which it would hold for milliseconds. */
@@ -138,7 +137,6 @@ export const countingOf = (facts: Pick<Facts, 'rate'>) => ({
 /** Returns whether the fields of a request travel in its body, and not in the query. */
 export const hasBody = ({ method }: Pick<Facts, 'method'>): boolean => method === 'POST' || method === 'PUT'
 
-/** Returns the names of the path parameters of an operation. */
 export const pathParameters = ({ path }: Pick<Facts, 'path'>): string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 

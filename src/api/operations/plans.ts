@@ -48,7 +48,6 @@ export const isListedPlan = (name: string): boolean => Object.hasOwn(plans, name
 export const planOf = (name: string): Plan =>
   isListedPlan(name) ? (plans[name.toLowerCase()] ?? free) : free
 
-/** Plan and credits of a new workspace. */
 export const newWorkspace = { plan: 'growth', credits: 1_000 } as const
 
 /** A fixed window of requests of one user, opened by its first request. */

@@ -467,7 +467,6 @@ const wrappers: Partial<Record<OperationId, string>> = { 'intents.growth': 'acco
 /** Returns the field that may hold the fields of a request; `undefined` where there is none. */
 export const wrapperOf = (id: OperationId): string | undefined => wrappers[id]
 
-/** Options that are not named like their field. */
 const flags: Readonly<Record<string, string>> = { firstname: 'first-name', lastname: 'last-name' }
 
 /** Returns the option of a field, without dashes. */

@@ -8,7 +8,6 @@ type Labels = Readonly<Record<string, string>>
 export const seniorities: Labels = labels.seniorities
 /** Labels of functions (departments) by id. */
 export const functions: Labels = labels.functions
-/** Labels of company types by letter. */
 export const companyTypes: Labels = labels.companyTypes
 /** Names of the industries whose ids are known. */
 export const industries: Labels = labels.industries

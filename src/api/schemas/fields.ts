@@ -90,7 +90,6 @@ const isProfileUrl = (url: string): boolean =>
   /^(https?:\/\/)?[^\s/?#@:]+\.[^\s/?#@:]+(:\d+)?\/\S/i.test(url) &&
   parseUrl(/^https?:/i.test(url) ? url : `https://${url}`) !== undefined
 
-/** An absolute http or https address. */
 export const uri = (description: string): z.ZodString =>
   describe(
     cleanText(bounds.url, z.refine<string>(isWebAddress, 'must be a web address (https://…)')),
@@ -132,7 +131,6 @@ function isWebhookTarget(url: string): boolean {
   return target?.username === '' && target.password === '' && target.hash === ''
 }
 
-/** The URL that results are delivered to. */
 export const webhookUrl = (description = 'Address that receives the results'): z.ZodString =>
   describe(
     string(trimmed, atMost(bounds.url), z.refine<string>(isWebhookTarget, wrongKind(wrongWebhook))),
@@ -152,7 +150,6 @@ const knownCode = z.refine<string>(isCountry, 'must be an ISO 3166-1 alpha-2 cod
 export const country = (description = 'ISO 3166-1 alpha-2 code of the country'): z.ZodString =>
   describe(string(trimmed, z.toUpperCase(), codePattern, knownCode), description)
 
-/** Returns whether a schema is that of a country. */
 export const takesCountry = (schema: z.core.$ZodType): boolean =>
   schema instanceof z.ZodString && schema.def.checks?.includes(knownCode) === true
 
@@ -170,7 +167,6 @@ export const phone = (description: string): z.ZodString =>
     description,
   )
 
-/** An email address. */
 export const email = (description: string): z.ZodEmail =>
   describe(
     z.email('must be an email address').check(z.maxLength(320, 'must be at most 320 characters')),
@@ -197,7 +193,6 @@ export function number(description: string, min?: number): z.ZodNumber {
   )
 }
 
-/** The maximum number of records. */
 export const limit = (of: string): z.ZodInt => whole(`Maximum number of ${of} (default: all)`, 1)
 
 /** A switch that is off by default. */
@@ -359,7 +354,6 @@ export const bulk = <S extends z.ZodType>(item: S, description: string, min = 2)
   return describe(z.array(item).check(z.minLength(min, error), z.maxLength(100, error)), description)
 }
 
-/** At least one item. */
 export const some = <S extends z.ZodType>(
   item: S,
   description: string,
@@ -383,15 +377,11 @@ export const ids = (description: string) => of(id('Id', orNumber), description)
 export const idWords = (words: readonly string[], description: string) =>
   of(describe(z.enum(words), 'Id', orNumber), description)
 const companyText = 'Name, network id, domain or profile URL'
-/** Several companies. */
 export const companies = (description: string) =>
   of(describe(text(companyText), companyText, orNumber), description)
-/** Several industries. */
 export const industries = (description: string) => of(industry('Id or name'), description)
-/** Several countries. */
 export const countries = (description: string) => of(country('Country code'), description)
 
-/** Company sizes by number of employees. */
 export const companySizes = () => of(z.enum(sizes), 'Company sizes by number of employees')
 
 const known = (labels: Readonly<Record<string, string>>, what: string) =>
@@ -410,6 +400,5 @@ const known = (labels: Readonly<Record<string, string>>, what: string) =>
 
 /** Functions (departments) by id. */
 export const functions = () => ids('Functions, by id or name').check(known(functionLabels, 'functions'))
-/** Seniority levels by id. */
 export const seniorities = () =>
   ids('Seniority levels, by id or name').check(known(seniorityLabels, 'seniority levels'))

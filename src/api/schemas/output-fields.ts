@@ -7,21 +7,17 @@ export const string = (description: string, more?: z.GlobalMeta) => describe(z.s
 export const maybe = (description: string, more?: z.GlobalMeta) => string(description, more).nullable()
 /** An identifier the service made. */
 export const uuid = (description: string) => string(description, { format: 'uuid' })
-/** A moment. */
 export const moment = (description: string) => string(description, { format: 'date-time' })
 /** A URL that may be unknown, with the letters of any language as it was imported. */
 export const address = (description: string) => maybe(description, { format: 'iri' })
-/** A count. */
 export const count = (description: string) => describe(z.int(), description)
 /** A whole number that may be unknown. */
 export const maybeCount = (description: string) => count(description).nullable()
 /** The state of work that was just accepted. */
 export const processing = () => describe(z.literal('processing'), 'Always processing')
-/** Yes or no. */
 export const yesNo = (description: string) => describe(z.boolean(), description)
 /** Yes, no or unknown. */
 export const maybeYesNo = (description: string) => yesNo(description).nullable()
-/** Several texts. */
 export const strings = (description: string) => describe(z.array(z.string()), description)
 /** Several fields. */
 export const object = <S extends z.ZodRawShape>(description: string, shape: S) =>
@@ -32,6 +28,5 @@ export const note = () =>
 /** A list of which each item has several fields. */
 export const objects = <S extends z.ZodRawShape>(description: string, shape: S) =>
   describe(z.array(z.object(shape)), description)
-/** The caller's own values. */
 export const echo = () =>
   describe(z.record(z.string(), z.unknown()), 'Your own values, as given with the request').optional()

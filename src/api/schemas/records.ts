@@ -13,7 +13,6 @@ const notAsked = () =>
     })
     .optional()
 
-/** A company. */
 export const accountRecord = () =>
   z.object({
     id: value.string('Identifier of the company in the service'),
@@ -134,14 +133,12 @@ export const leadRecord = () =>
     headline: value.maybe('Headline of the profile; omitted with scale: true').optional(),
   })
 
-/** A lead with the company it works for. */
 export const leadAndCompany = () =>
   z.object({
     lead: describe(leadRecord(), 'The person'),
     company: describe(accountRecord(), 'The company').nullable(),
   })
 
-/** A company in the preview of an import. */
 export const accountPreview = () =>
   z.object({
     company_name: value.maybe('Name'),
@@ -264,7 +261,6 @@ export const technologiesFound = () =>
 
 const share = (of: string) => describe(z.number(), `Similarity in ${of}, from 0 to 1`)
 
-/** Why a company resembles the given ones. */
 export const similarity = () =>
   value.object('Why it resembles the companies given', {
     score: share('all'),

@@ -10,7 +10,6 @@ export interface FieldKind {
   readonly description: string
   /** The words of an enum. */
   readonly values?: readonly string[]
-  /** The kind of an array's items. */
   readonly item?: FieldKind
   /** Whether commas separate the items of an array in one text. */
   readonly hasCommas?: boolean

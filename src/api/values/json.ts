@@ -109,7 +109,6 @@ export function toCanonicalJson(value: unknown): string {
 
 /** Limits of JSON text from others, which are checked before it is parsed. */
 interface JsonLimits {
-  /** Levels of arrays and objects. */
   readonly depth: number
   /** Values, those inside of others included. An empty array or object counts twice. */
   readonly values: number

@@ -74,7 +74,6 @@ export const lazily = <T extends object>(open: (name: keyof T) => Promise<T>): T
 /** Marks the name of a field in a sentence, so that each edge can write it as people know it there. */
 export const markField = (name: string): string => `\ue000${name}\ue001`
 
-/** Marks several names of fields. */
 export const markFields = (names: readonly string[]): string => names.map(markField).join(', ')
 
 /** Returns a sentence with the names of its fields as `nameOf` writes them, by default as the API does. */

@@ -14,7 +14,6 @@ import {
 } from '../schemas/records.js'
 
 interface EventRow {
-  /** The operations that start the work. */
   readonly from: readonly OperationId[]
   /** How the work can progress or end: the second half of an event's name. */
   readonly phases: readonly ('record' | 'completed' | 'failed')[]
@@ -152,7 +151,6 @@ const endFields = (): z.ZodRawShape => ({
   parts: count('Number of parts').optional(),
 })
 
-/** A webhook delivery as it arrived. */
 export interface ReceivedDelivery {
   /**
    * The sender's `webhook-id`, the same for all its attempts; without one `sha256:` and the hash of the body.

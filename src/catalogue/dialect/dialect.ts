@@ -79,7 +79,6 @@ export interface CopyTarget {
 /** What a catalogue spells differently in SQLite and in PostgreSQL. */
 export interface CatalogueDialect {
   readonly texts: {
-    /** Returns the condition that the texts of a row fulfil a query. */
     matchTexts(table: TextTable, query: TextQuery, selectivity: Selectivity): Condition
     /** Returns a function that inserts a row with its texts; values come in the order of the columns. */
     createRowInserter(table: TextTable, columns: readonly string[]): RowInserter

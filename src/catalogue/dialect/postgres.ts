@@ -25,7 +25,6 @@ const maxLetters = 500
 
 const noWord = "'!'"
 
-/** Searches by words in PostgreSQL. */
 export const postgresTexts: CatalogueDialect['texts'] = {
   matchTexts(table, { texts, negated }) {
     const sql = 'words @@ CAST(? AS TSQUERY)'
@@ -78,7 +77,6 @@ function adjacent(words: readonly string[], columns: readonly number[], mark: st
 const toLexeme = (column: number, mark: string, word: string): string =>
   `'${column}${mark}${word.slice(0, maxLetters).replace(/['\\]/g, '$&$&')}'`
 
-/** Returns a function that makes the vector of a row's texts. */
 export function createVectorWriter(
   table: TextTable,
   tokenize: Tokenizer,

@@ -198,7 +198,6 @@ function createTextMatcher(subject: SubjectIdentifiers) {
     /** Returns whether a text is an identifier of the person and nothing else. */
     isIdentifier: (text: string) =>
       mentions(text) && (whole.test(text) || isLookup(text) || isProfile(subject, text)),
-    /** Returns the text with the full name redacted. */
     redactName,
     /** Returns the text with identifiers redacted, and the name beside them. */
     redact: (text: string) => {

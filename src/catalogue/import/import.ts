@@ -302,7 +302,6 @@ const createTally = () => ({
 /** The counts of a report that is not complete yet. */
 type ImportTally = ReturnType<typeof createTally>
 
-/** Maximum number of rejected lines in a report. */
 const maxRejectedKept = 1_000
 
 /** Counts a rejected line, and adds it to the report up to the maximum. */

@@ -55,12 +55,10 @@ export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 /** Minimum number of rows in a batch; the first and last batches may be smaller. */
 export const batchSize = 2_000
 
-/** Options of an import that concern what was read. */
 export type Listeners = {
   readonly [K in 'onProgress' | 'onRejected' | 'withoutSuppressed']?: ImportOptions[K] | undefined
 }
 
-/** Options of an import that concern reading the file. */
 export type ReaderOptions = Omit<ImportOptions, keyof Listeners>
 
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */

@@ -2,7 +2,6 @@ import type { Awaitable, Fields } from '../../api/values/objects.js'
 import type { Encoding } from '../../csv/detect-encoding.js'
 import type { LeftOutValue } from '../../csv/names.js'
 
-/** The kinds of records in a catalogue. */
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
 export type RecordKind = (typeof kinds)[number]

@@ -134,7 +134,6 @@ const shapes: readonly AddressShape[] = [
   ...oneForm.map((parts) => ({ parts, separator: '' })),
 ]
 
-/** An example with the forms of its name. */
 interface ReadExample {
   readonly local: string
   readonly forms: readonly NameForms[]

@@ -11,7 +11,6 @@ export type FieldReader<T> = (value: unknown) => T | undefined
 /** Returns the refusal of a value or record; the reason is for the author of the file. */
 export const invalid = (reason: string): Refusal => new Refusal('record.invalid', {}, reason)
 
-/** Whether an error is that of a value or record. */
 export const isInvalid = (error: unknown): error is Refusal => isRefusal(error, 'record.invalid')
 
 /** Text; numbers and booleans are converted, and a lone surrogate becomes U+FFFD. */
@@ -105,7 +104,6 @@ export const domain = fromText((words) => {
   return found
 })
 
-/** An email address in lower case. */
 export const email = fromText((words) => {
   const address = words.toLowerCase().replace(/^mailto:/, '')
   if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))

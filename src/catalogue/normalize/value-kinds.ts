@@ -213,7 +213,6 @@ export const isNameInDomain = (cell: string): boolean =>
   !noName.test(cell.trim()) &&
   toDomain(cell) === undefined
 
-/** Whether a cell of a name is the web address of the company instead. */
 export const isDomainInName = (cell: string): boolean =>
   toValueKind(cell) === 'web address' && hasKnownSuffix(cell) && toCompanyDomain(cell) !== undefined
 

@@ -163,7 +163,6 @@ const folded = once(() => ({
   ands: new RegExp(`(?<=\\S) (?:${lists.and.join('|')}) (?=\\S)`, 'giu'),
 }))
 
-/** Returns the countries of each legal form. */
 function groupCountries(): ReadonlyMap<string, ReadonlySet<string>> {
   const countries = new Map<string, Set<string>>()
   for (const [country, forms] of Object.entries(lists.legalForms))

@@ -144,7 +144,6 @@ function fromLiveId(id: number): Code | undefined {
   return letters.length > 2 ? `${letters.slice(0, 2)}.${letters.slice(2)}` : letters
 }
 
-/** Maximum number of places returned. */
 const maxPlaces = 20
 /** Maximum number of places with a prefix that are searched for one in a given country or region. */
 const maxCandidates = 2_000

@@ -21,7 +21,6 @@ export interface PreparedPerson {
   readonly name: string
 }
 
-/** The fields of a person's record. */
 export type PersonFields = ParsedFields<typeof personFields>
 
 /** A stored person. The fields of the company are kept only when it is not in the catalogue. */

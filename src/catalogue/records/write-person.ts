@@ -190,7 +190,6 @@ function withoutEmployer(person: StoredPerson): PersonFields {
   return own
 }
 
-/** Returns the name of a company that is not in the catalogue. */
 function pickCompanyName(employer: Employer, before?: Employer): Employer {
   const name = employer.company_name ?? before?.company_name
   return name === undefined ? {} : { company_name: name }

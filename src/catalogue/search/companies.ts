@@ -33,7 +33,6 @@ interface FoundCompany {
   readonly record: string
 }
 
-/** Returns how many companies fulfil all conditions. */
 export async function countCompanies(connection: Connection, conditions: readonly Condition[]) {
   const [where, ...values] = every(conditions)
   // In key order, rows of other tables about neighbouring companies are neighbours too.

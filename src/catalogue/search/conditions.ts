@@ -161,7 +161,6 @@ async function refuseUnknown(connection: Connection, field: Field, unknown: read
 /** Maximum number of unknown companies that an error names. */
 const maxNamed = 10
 
-/** Returns the query for the past positions at the companies of a filter. */
 export async function toPastQuery(connection: Connection, { given, employers }: EmployerFilter) {
   // A position without a network id says only a name: it finds the one company that has it.
   const names = employers.flatMap(({ name }) => name ?? [])

@@ -90,7 +90,6 @@ async function readRelations(archive: Archive, part: string): Promise<Relation[]
   return relations
 }
 
-/** The most sheets that a message names. */
 const maxNames = 50
 
 function chooseSheet(path: string, sheets: readonly Sheet[], name: string | undefined): string {

@@ -11,7 +11,6 @@ export interface WriteTask {
   readonly xlsx: string
 }
 
-/** The most that a sheet and a cell can have. */
 export const maxSheetRows = 1_048_576
 const maxCellLength = 32_767
 

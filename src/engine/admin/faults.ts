@@ -15,7 +15,6 @@ import { listAllMembers, type Workspace } from '../tables/members.js'
 import { maxPauseMs } from '../worker/attempt-delivery.js'
 import { type AdminPorts, memberOf, readCurrent } from './workspaces.js'
 
-/** A fault that is asked for. */
 export interface WantedFault {
   /** An operation, a group of operations, `all` or `deliveries`. */
   readonly where: string

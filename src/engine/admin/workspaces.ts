@@ -30,7 +30,6 @@ export function checkWhole(value: number, of: WholeNumber, min = 0): void {
 /** What the owner gives as a whole number. */
 type WholeNumber = 'amount' | 'balance' | 'weekly_limit' | 'quota'
 
-/** What administration needs. */
 export interface AdminPorts {
   readonly store: Driver
   readonly clock: Clock

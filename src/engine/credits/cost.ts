@@ -4,10 +4,8 @@ import { hasBody, type Needs, queryOf, splitPath, type Unit } from '../../api/op
 import type { Operation } from '../../api/operations/table.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 
-/** Units that the work found. */
 export type Used = Partial<Readonly<Record<Unit, number>>>
 
-/** Returns the credits for the units found. */
 export function costOf(operation: Operation, used: Used): number {
   let credits = 0
   for (const unit in used) credits += (operation.price[unit as Unit] ?? 0) * (used[unit as Unit] ?? 0)
@@ -38,7 +36,6 @@ export function creditsAccepted(operation: Operation, fields: Fields, reply: unk
   return known.length === 0 ? undefined : Math.min(...known) * unitPrice(operation)
 }
 
-/** Returns the highest price of a unit. */
 export function unitPrice({ price }: Operation): number {
   let most = 0
   for (const unit in price) most = Math.max(most, price[unit as Unit] ?? 0)

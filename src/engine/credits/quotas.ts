@@ -21,7 +21,6 @@ const rules: Readonly<Record<QuotaName, Rule>> = {
   monthly_company_import: { quota: 'companies', period: 'month', ceiling: 'monthlyCompanies' },
 }
 
-/** A quota at a moment. */
 export interface QuotaState {
   readonly limit: number
   readonly used: number

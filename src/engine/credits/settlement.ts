@@ -52,7 +52,6 @@ export const billOf = (request: Request, credits: number): Bill => ({
 /** Throws when another process has taken over this work. */
 export type FencingCheck = (tx: Connection) => Awaitable<void>
 
-/** The result of a request's work. */
 interface WorkResult {
   readonly credits: number
   readonly status: number
@@ -85,7 +84,6 @@ export function settleRequest(
 export interface RowCaller {
   /** Base address of the server; empty for the engine. */
   readonly source: string
-  /** Most chunks of a process in progress at once. */
   readonly chunksAtOnce: number
   /** Most calls of a process in flight at once. */
   readonly atOnce: number

@@ -40,7 +40,6 @@ import {
 } from './chunk.js'
 
 export interface DistributedCallerPorts extends RunLeasePorts {
-  /** Makes the calls that are not rows of the run. */
   readonly caller: Caller
   readonly operation: OperationId
   /** Rows of the run, and how many of them are in flight at once. */

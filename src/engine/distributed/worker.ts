@@ -85,7 +85,6 @@ async function takeChunk(ports: ChunkPorts, presence: WorkerHeartbeat): Promise<
   return await store.transaction((tx) => claimChunk(tx, { token, source, ...leaseFrom(ports) }), dueWork)
 }
 
-/** What the work on a chunk needs. */
 interface ChunkContext {
   readonly ports: ChunkPorts
   readonly presence: WorkerHeartbeat

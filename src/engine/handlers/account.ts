@@ -4,7 +4,6 @@ import { readBalances, readConsumed } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, readQuotas } from '../credits/quotas.js'
 import type { HandlersOf } from './handler.js'
 
-/** Handlers of the area `account`. */
 export const account: HandlersOf<'account'> = {
   /** The user of the key, the workspace, and whether its network sessions are valid. */
   'account.show': ({ principal: { member, workspace } }) => ({
@@ -19,7 +18,6 @@ export const account: HandlersOf<'account'> = {
   }),
 }
 
-/** Handlers of the area `credits`. */
 export const credits: HandlersOf<'credits'> = {
   /** The balance without holds, and what remains of the plan's quotas. */
   'credits.show': async ({ principal: { workspace }, now, store }) =>

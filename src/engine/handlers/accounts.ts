@@ -6,7 +6,6 @@ import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, sta
 import { askVendorsFor, toVendorAccount, unlessLost } from './vendors.js'
 import { newNotes } from './waterfall.js'
 
-/** Handlers of the area `accounts`. */
 export const accounts: HandlersOf<'accounts'> = {
   /** One company; free when not found. `live: false` omits the phone. */
   'accounts.enrich': async (context) => {

@@ -21,7 +21,6 @@ import type { HandlerContext, HandlersOf } from './handler.js'
 import { withTenure } from './leads.js'
 import { type ContactResult, outsideOf, runWaterfall, toContactRecord, toPendingRecord } from './waterfall.js'
 
-/** Handlers of the area `contacts`. */
 export const contacts: HandlersOf<'contacts'> = {
   /** The person with a professional or personal email address; free when not found. */
   'contacts.reverse_lookup': async ({ input, source, now }) => {
@@ -103,7 +102,6 @@ const withPhones = (result: ContactResult): OutputOf<'contacts.enrich_sync'> =>
     ? result
     : { ...result, phones: result.phone, phone_status: result.phone.length > 0 ? 'valid' : null }
 
-/** Handlers of the area `messenger`. */
 export const messenger: HandlersOf<'messenger'> = {
   /** Whether a messaging app reaches each number; a duplicate number is charged once. */
   'messenger.validate': async ({ input, source, now }) => {

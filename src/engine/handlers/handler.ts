@@ -18,7 +18,6 @@ export interface HandlerContext<Id extends OperationId> {
   readonly source: Source
   /** Data vendors of the workspace, where this machine asks any. */
   readonly vendors: Vendors | undefined
-  /** For whom they are asked. */
   readonly asking: () => Asking
   readonly store: Driver
   readonly ids: Ids

@@ -47,7 +47,6 @@ export async function previewPeople({ source, now }: ImportContext, search: Sear
   return { total: count, preview: records.map(leadPreview) }
 }
 
-/** Returns the note of a search in which some companies are unknown. */
 export async function noteOf(source: Source, { kind, filters }: Search): Promise<{ note?: string }> {
   if (kind !== 'people') return {}
   const unknown = Object.entries(await source.unknownCompanies(filters))

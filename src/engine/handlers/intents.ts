@@ -13,7 +13,6 @@ import {
   startPaidImport,
 } from './imports.js'
 
-/** Handlers of the area `intents`. */
 export const intents: HandlersOf<'intents'> = {
   /** `POST /intents/accounts/stack/preview`: an exact count, and companies that cannot be recognised. */
   'intents.stack_preview': async ({ input, now, source }) => {

@@ -18,7 +18,6 @@ import { findPersona } from './personas.js'
 import { askVendorsFor, toVendorPerson, unlessLost } from './vendors.js'
 import { newNotes } from './waterfall.js'
 
-/** Handlers of the area `leads`. */
 export const leads: HandlersOf<'leads'> = {
   /** One person; free when not found. `live: false` omits email address and phones. */
   'leads.enrich': async (context) => {

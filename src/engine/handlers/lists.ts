@@ -12,7 +12,6 @@ import {
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
-/** Handlers of the area `lists`. */
 export const lists: HandlersOf<'lists'> = {
   /** `POST /lists`: the companies are matched afterwards. */
   'lists.create': ({ input, principal, now, ids }) => {

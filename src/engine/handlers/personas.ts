@@ -25,7 +25,6 @@ export const personaTable = new RecordTable<Persona>(
   json('job_titles', 'excluded_job_titles', 'functions', 'seniority_levels'),
 )
 
-/** Handlers of the area `personas`. */
 export const personas: HandlersOf<'personas'> = {
   /** `POST /personas`: stored together with the reply of its idempotency key. */
   'personas.create': ({ input, principal, now, ids }) => {

@@ -16,7 +16,6 @@ import {
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
-/** Handlers of the area `searches`. */
 export const searches: HandlersOf<'searches'> = {
   /** `GET /searches`: newest first; without `enriched=false` only those with a lead that has contact data. */
   'searches.list': async (context) => {

@@ -2,7 +2,6 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import vocabulary from '../titles/families.json' with { type: 'json' }
 import type { HandlersOf } from './handler.js'
 
-/** Handlers of the area `titles`. */
 export const titles: HandlersOf<'titles'> = {
   /** `POST /job_title_suggestions`: from a curated vocabulary, and from the titles that people hold. */
   'titles.suggest': async ({ input, source }) => {
@@ -13,7 +12,6 @@ export const titles: HandlersOf<'titles'> = {
   },
 }
 
-/** Handlers of the area `locations`. */
 export const locations: HandlersOf<'locations'> = {
   /** `POST /locations`: an empty list when nothing matches. */
   'locations.find': async ({ input, source }) => ({
@@ -107,7 +105,6 @@ function selectOthers(held: readonly Folded[], said: readonly Folded[], excluded
 
 const foldTitle = (text: string): Folded => ({ text, words: ` ${foldWords(text)} ` })
 
-/** Returns whether a text contains the words of another in sequence. */
 const contains = (text: Folded, words: Folded): boolean => text.words.includes(words.words)
 
 /** Returns whether a text contains the words of another in sequence; case, accents and punctuation do not matter. */

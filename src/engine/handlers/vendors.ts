@@ -50,7 +50,6 @@ async function emptyRecord(id: 'leads.enrich' | 'accounts.enrich') {
   )
 }
 
-/** Returns a person as a vendor knows them. */
 export async function toVendorPerson({ name, fields, notes }: Found): Promise<Person> {
   const { email = null, email_status = null, phone = [], ...known } = fields
   const person = { ...(await emptyRecord('leads.enrich')), ...known } as Omit<Person, 'id' | 'status'>
@@ -69,7 +68,6 @@ export async function toVendorPerson({ name, fields, notes }: Found): Promise<Pe
   }
 }
 
-/** Returns a company as a vendor knows it. */
 export async function toVendorAccount({ name, fields, notes }: Found): Promise<Account> {
   const { phone = [], technologies = [], ...known } = fields
   const [first] = phone as readonly { readonly number: string }[]

@@ -3,7 +3,6 @@ export interface WorkKind<T> {
   /** Takes a task; `undefined` when there is none now. */
   take(): Promise<T | undefined>
   work(taken: T): Promise<void>
-  /** How many tasks run at once. */
   readonly atOnce: number
   /** A task that takes longer, in milliseconds, gives up its slot, so that quick ones need not wait for it. */
   readonly slowMs?: number

@@ -138,7 +138,6 @@ const recordsOf = ({ done }: AsyncJob, records: readonly unknown[]): JobRecord[]
     record: toJson(record),
   }))
 
-/** Returns whether a record is a lead with an email address or a phone. */
 function isReachable(record: unknown): boolean {
   const { lead } = record as { lead?: { most_probable_email?: unknown; phones?: readonly unknown[] } }
   return lead !== undefined && (typeof lead.most_probable_email === 'string' || !!lead.phones?.length)

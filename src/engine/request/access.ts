@@ -131,7 +131,6 @@ export function makeKey(ids: Ids): string {
   return prefix + body + checksum(body)
 }
 
-/** Returns whether a text has the form and checksum of a key. */
 export function isKey(text: string): boolean {
   return format.test(text) && checksum(text.slice(prefix.length, -checkLength)) === text.slice(-checkLength)
 }

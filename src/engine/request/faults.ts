@@ -22,7 +22,6 @@ const errorOfStatus: Readonly<Record<number, ErrorCode>> = {
   503: 'busy',
 }
 
-/** The statuses that a fault can refuse with. */
 export const faultStatuses: readonly number[] = Object.keys(errorOfStatus).map(Number)
 
 /** Returns the error that a fault refuses with; `undefined` when it refuses nothing, or has no such error. */

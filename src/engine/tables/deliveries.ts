@@ -36,7 +36,6 @@ export interface Delivery {
   readonly leaseUntil: number
 }
 
-/** The fields of a delivery that an attempt changes. */
 export type DeliveryChange = Partial<
   Pick<Delivery, 'state' | 'attempts' | 'dueAt' | 'status' | 'error' | 'finishedAt'>
 >
@@ -48,7 +47,6 @@ export interface DeliveryFilter {
   readonly prefix?: string
 }
 
-/** Selects the deliveries that may be attempted. */
 export interface DueDeliveries extends Lease {
   /** Engine time. First attempts that are allowed are due regardless of it. */
   readonly now: number

@@ -56,7 +56,6 @@ export interface Fault {
 interface FaultTarget {
   readonly workspaceId: string
   readonly memberId: string
-  /** The places of faults that change it. */
   readonly places: readonly string[]
   /** Whether a fault could change it: a session is needed, another delivery follows. */
   readonly permits: (rules: FaultRules) => boolean

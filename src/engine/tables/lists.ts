@@ -89,7 +89,6 @@ export async function listCompanies(tx: Connection, listId: string, after: numbe
 export const countCompanies = (tx: Connection, listId: string): Promise<number> =>
   readNumber(tx, 'SELECT count(*) AS total FROM list_companies WHERE list_id = ?', listId)
 
-/** Returns the accounts that a list's companies were matched to. */
 export const listMatchedAccounts = async (tx: Connection, listId: string): Promise<readonly string[]> =>
   (await tx.all<{ id: string }>(accountsSql, listId)).map(({ id }) => id)
 

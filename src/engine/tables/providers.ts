@@ -95,7 +95,6 @@ const callTable = new RecordTable<ProviderCall>(
 export const listProviders = (tx: Connection, workspaceId: string): Promise<StoredProvider[]> =>
   providerTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, name', workspaceId)
 
-/** Whether a workspace has a provider that is in use. */
 export const hasProviders = async (tx: Connection, workspaceId: string): Promise<boolean> =>
   (await providerTable.count(tx, 'workspace_id = ? AND enabled = 1', workspaceId)) > 0
 

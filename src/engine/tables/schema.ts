@@ -22,7 +22,6 @@ const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
 
 const first = inBoth(tables, { jobsDue })
 
-/** The schema of the engine's state. */
 export const engineSchema: Schema = {
   first: { sqlite: first.sqlite + sqliteTriggers, postgres: first.postgres + postgresTriggers },
   steps: [suppressions, faults, providers, membersAndKeys].map((sql) => inBoth(sql)),

@@ -75,7 +75,6 @@ export function restore(file: string, location: string, expected: Expected): num
   }
 }
 
-/** The refusal of a name that another file has. */
 const alreadyExists = (file: string): Refusal => new Refusal('database.file_exists', { file })
 
 /** Where a file is written until it is complete: a name that only this process uses. */
@@ -99,7 +98,6 @@ function begin(partial: string): void {
   }
 }
 
-/** Copies a database into an empty file. */
 function copy(from: string, to: string): void {
   try {
     const source = new Database(from, { readonly: true, fileMustExist: true, timeout: 10_000 })

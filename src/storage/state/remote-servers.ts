@@ -18,7 +18,6 @@ interface OpenCall {
   readonly now: number
 }
 
-/** What this machine remembers of a server. */
 export type ServerMemory = ReturnType<typeof serverMemory>
 
 /** Returns what a state database remembers of a server. */

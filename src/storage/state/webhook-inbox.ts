@@ -43,7 +43,6 @@ export type CleanDelivery = <T extends Pick<ReceivedDelivery, 'headers' | 'body'
 
 const unchanged: CleanDelivery = async (delivery) => delivery
 
-/** The received events of this machine. */
 export type Events = ReturnType<typeof eventsOver>
 
 /** Returns the received events in a state database; `close` closes it. */
@@ -91,7 +90,6 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
     },
     /** Returns the targets with waiting deliveries whose names begin with `prefix`. */
     waitingTargets: (prefix: string) => driver.read((connection) => waitingTargets(connection, prefix)),
-    /** Records an event that was forwarded by hand. */
     noteForward: (event: Pick<KeptEvent, 'seq' | 'search'>, target: string, passed: Passed, now: number) =>
       driver.transaction((connection) =>
         recordForward(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
@@ -213,7 +211,6 @@ async function startingWith(driver: Driver, column: 'id' | 'search', prefix: str
   return rows.map(({ found }) => found)
 }
 
-/** The forwarding of a delivery to one address. */
 export interface Forwarding {
   readonly target: string
   readonly state: 'waiting' | 'delivered' | 'failed'
