@@ -3,7 +3,7 @@ import type { Targets } from '../api/ports/ports.js'
 import { parseBody, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import { exchange } from './connection.js'
-import { codeOf, Lost, sentenceOf, type WireAnswer } from './reading.js'
+import { codeOf, Lost, sentenceOf } from './reading.js'
 import { createPools, createResolver } from './resolver.js'
 import { destinationOf, type Resolve } from './ssrf-guard.js'
 
@@ -42,7 +42,9 @@ export function createExchange(resolve: Resolve = createResolver()) {
         if (answer.broken !== undefined) throw new Lost(`${host} answered ${answer.broken}`, true, 'broken')
         return {
           status: answer.status,
-          headers: textHeaders(answer.headers),
+          headers: Object.fromEntries(
+            Object.entries(answer.headers).map(([name, value]) => [name, String([value].flat()[0])]),
+          ),
           text: Buffer.from(answer.body).toString(),
         }
       } catch (error) {
@@ -55,11 +57,6 @@ export function createExchange(resolve: Resolve = createResolver()) {
     close: () => pools.destroy(),
   }
 }
-
-const textHeaders = (headers: WireAnswer['headers']): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, String(Array.isArray(value) ? value[0] : value)]),
-  )
 
 const postMs = 60_000
 

@@ -107,7 +107,11 @@ function toFound(kind: EventKind, { ordinal, ...item }: Fields): DeliveredRecord
 /** Returns a record in the form in which a command prints it for every target. */
 export function recordOf(kind: EventKind, item: Fields): Fields {
   if (kind === 'contact_enrichment') return withPhone(item)
-  if (kind === 'list_import') return withoutCompanies(item)
+  if (kind === 'list_import') {
+    // The result of an import is not its companies.
+    const { companies: _, pagination: __, ...list } = item
+    return list
+  }
   if (kind === 'lead_search') {
     const { lead, company, ...flat } = item
     if (isObject(lead)) return { lead, company: company ?? null }
@@ -117,9 +121,6 @@ export function recordOf(kind: EventKind, item: Fields): Fields {
   if (isObject(account)) return { ...account, ...more }
   return account_id === undefined ? item : { id: account_id, ...more }
 }
-
-/** Returns a list as the result of its import, which is not its companies. */
-const withoutCompanies = ({ companies: _, pagination: __, ...list }: Fields): Fields => list
 
 const toWhole = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -76,7 +76,7 @@ export function createProxiedWork(
         records,
         finished: finishedSearch(paid, kind, String(ids[0]), reply.body),
       })
-    } else if (hasResults(row)) {
+    } else if (row.id === 'contacts.get' || row.id === 'contacts.get_enrichment') {
       for (const result of finishedContacts(reply.body)) {
         const ids = [result.enrichment_id, requestedId].filter((id) => typeof id === 'string')
         const started = await ledger.operationOf(ids)
@@ -121,8 +121,6 @@ function workIds(body: unknown): readonly string[] {
   const ids = [body.id, body.enrichment_id, ...toList(body.contacts).map(({ enrichment_id: id }) => id)]
   return ids.filter((id) => typeof id === 'string')
 }
-
-const hasResults = ({ id }: Operation): boolean => id === 'contacts.get' || id === 'contacts.get_enrichment'
 
 /** Returns the finished contacts in a reply: one, or all of a bulk enrichment. */
 const finishedContacts = (body: unknown): readonly Fields[] =>

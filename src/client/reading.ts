@@ -83,7 +83,8 @@ export class Reading implements Dispatcher.DispatchHandler {
   /** Ends the reading from this side. */
   end(why: 'aborted' | 'late' | 'large'): void {
     this.#finish(() => {
-      if (why === 'large') this.#answer(`with more than ${mebibytes(this.settings.bodyBytes)} MiB`)
+      if (why === 'large')
+        this.#answer(`with more than ${Math.floor(this.settings.bodyBytes / 1_048_576)} MiB`)
       else if (this.#head && why === 'late') this.#answer('too slowly')
       else this.#lost(why)
     })
@@ -109,8 +110,6 @@ export class Reading implements Dispatcher.DispatchHandler {
     this.settled.reject(lostTo(this.settings, cause, sent))
   }
 }
-
-const mebibytes = (bytes: number): number => Math.floor(bytes / 1_048_576)
 
 function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent: boolean): Lost {
   const { host } = base

@@ -241,7 +241,13 @@ function subjectsOfRequest(kind: Kind, row: Operation, input: Input): Subject[] 
 
 function subjectsOfAnswer(kind: Kind, row: Operation, body: unknown): Subject[] {
   if (!isObject(body)) return []
-  if (kind === 'record') return toRecords(row, [body, ...Object.values(body)].flatMap(idsIn))
+  if (kind === 'record')
+    return toRecords(
+      row,
+      [body, ...Object.values(body)]
+        .filter(isObject)
+        .flatMap(({ id, uuid, enrichment_id }) => [id, uuid, enrichment_id]),
+    )
   const { results, jobs } = body
   if (kind === 'number')
     return toRecords(
@@ -257,9 +263,6 @@ function subjectsOfAnswer(kind: Kind, row: Operation, body: unknown): Subject[] 
 }
 
 const toFields = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isObject) : [])
-
-const idsIn = (value: unknown): readonly unknown[] =>
-  isObject(value) ? [value.id, value.uuid, value.enrichment_id] : []
 
 const toRecords = (row: Operation, ids: readonly unknown[]): Subject[] =>
   ids.filter((id) => toText(id) !== undefined).map((id) => ({ marks: [`r ${areaOf(row.id)} ${toText(id)}`] }))

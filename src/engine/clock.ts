@@ -86,13 +86,11 @@ export function createClockWatch(store: Pick<Driver, 'read' | 'transaction'>) {
   }
 }
 
-/** Day of the month on which a workspace renews: that of its creation, at most 28. */
-const renewalDay = (createdAt: number): number => Math.min(new Date(createdAt).getUTCDate(), 28)
-
-/** Returns the first renewal (00:00 UTC of the renewal day) after a moment. */
+/** Returns the first renewal after a moment: 00:00 UTC of the day of the month of its creation, at most the 28th. */
 export function nextRenewal(createdAt: number, after: number): number {
   const date = new Date(after)
-  const renewal = (month: number) => Date.UTC(date.getUTCFullYear(), month, renewalDay(createdAt))
+  const day = Math.min(new Date(createdAt).getUTCDate(), 28)
+  const renewal = (month: number) => Date.UTC(date.getUTCFullYear(), month, day)
   const thisMonth = renewal(date.getUTCMonth())
   return thisMonth > after ? thisMonth : renewal(date.getUTCMonth() + 1)
 }

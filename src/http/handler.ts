@@ -79,20 +79,19 @@ function operationAnswer(operation: Operation, serving: Serving): Route['answer'
       const options = callOptions(request)
       const reply = caller.answerRequest
         ? await caller.answerRequest(id, read, options)
-        : await caller.call(id, (await read(readerFor(options))).input, options)
+        : // Where keys are not checked, large bodies are counted by the key that they came with.
+          await caller.call(
+            id,
+            (await read({ owner: options.apiKey ?? '', validates: false })).input,
+            options,
+          )
       return respond(names && !reply.wire ? renamed(reply, names) : reply)
     } catch (thrown) {
-      if (!isReported(thrown)) report?.(thrown)
+      if (!(thrown instanceof ApiError || thrown instanceof ConnectionLost)) report?.(thrown)
       return refuse(asApiError(thrown), operation)
     }
   }
 }
-
-/** Where keys are not checked, large bodies are counted by the key that they came with. */
-const readerFor = ({ apiKey = '' }: CallOptions): InputReader => ({ owner: apiKey, validates: false })
-
-const isReported = (thrown: unknown): boolean =>
-  thrown instanceof ApiError || thrown instanceof ConnectionLost
 
 const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
   ...reply,

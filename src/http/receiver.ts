@@ -120,7 +120,9 @@ export function readDelivery(task: DeliveryTask): ReadDelivery {
     const event = named(body)
     const verified =
       verification !== undefined || (known.length > 0 && verify(headers, bytes, known, receivedAt).valid)
-    return { id: deliveryId(headers, bytes), ...event, verified, body: Buffer.from(bytes).toString() }
+    // The sender's id, or one that equal bodies share.
+    const id = headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+    return { id, ...event, verified, body: Buffer.from(bytes).toString() }
   } catch (error) {
     return { refused: refusedBy(error) }
   }
@@ -128,12 +130,6 @@ export function readDelivery(task: DeliveryTask): ReadDelivery {
 
 /** The headers to store, so that the receiver of a copy can verify the signature. */
 const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
-
-type NamedDelivery = Pick<ReceivedDelivery, 'event' | 'search'>
-
-/** Returns the sender's id of a delivery, or one that equal bodies share. */
-const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Uint8Array): string =>
-  headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 const keptHeaders = (headers: Headers): Record<string, string> =>
   Object.fromEntries(
@@ -144,7 +140,7 @@ const keptHeaders = (headers: Headers): Record<string, string> =>
   )
 
 /** Names a body by its event, or by its form without one. A list of records is a completion. */
-function named(body: unknown): NamedDelivery {
+function named(body: unknown): Pick<ReceivedDelivery, 'event' | 'search'> {
   if (typeof body !== 'object' || body === null)
     throw new ApiError('bad_request', { reason: 'The body must be a JSON object or a list' })
   if (Array.isArray(body)) return { event: 'completed', search: null }

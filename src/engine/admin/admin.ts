@@ -275,7 +275,9 @@ function memberAdmin(ports: AdminPorts) {
     }): Promise<Member> =>
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
-        const email = checkEmail(input.email)
+        if (!/^[^\s@]+@[^\s@]+$/.test(input.email) || input.email.length > 254)
+          throw new Refusal('engine.not_email', { text: input.email })
+        const email = input.email.toLowerCase()
         const known = (await listAllMembers(tx, workspace.id)).find((one) => one.email === email)
         if (known?.removedAt === null) throw new Refusal('engine.member_exists', { email })
         if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'weekly_limit')
@@ -331,11 +333,6 @@ function memberAdmin(ports: AdminPorts) {
         return members
       }),
   }
-}
-
-function checkEmail(text: string): string {
-  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254) throw new Refusal('engine.not_email', { text })
-  return text.toLowerCase()
 }
 
 /** API keys of the members of the workspace in use. */

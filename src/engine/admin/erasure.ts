@@ -133,15 +133,10 @@ async function eraseContact(
   await enrichmentTable.update(connection, rest, 'id = ?', id)
   if (record === undefined) return
   const at = 'WHERE job_id = ? AND ordinal = ?'
-  if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
-  else
-    await connection.run(`UPDATE records SET record = ? ${at}`, redactResult(subject, record), jobId, ordinal)
-}
-
-/** Returns the result of another contact, without mentions in its custom attributes. */
-function redactResult(subject: SubjectMatcher, record: string): string {
   const result = parseExact(record) as { custom?: unknown }
-  return toJson({ ...result, custom: subject.redact(result.custom) })
+  const withoutMentions = toJson({ ...result, custom: subject.redact(result.custom) })
+  if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
+  else await connection.run(`UPDATE records SET record = ? ${at}`, withoutMentions, jobId, ordinal)
 }
 
 /** Returns the columns of a job that change, given the ordinals of the person's contacts; `undefined` when none does. */

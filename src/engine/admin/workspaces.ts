@@ -110,7 +110,9 @@ export function workspaceAdmin(ports: AdminPorts) {
       }),
     createWorkspace: (name: string) =>
       store.transaction(async (tx) => {
-        await checkFree(tx, name)
+        if (!/^\S.{0,99}$/.test(name)) throw new Refusal('engine.workspace_name')
+        if ((await listWorkspaces(tx)).some((one) => one.name === name))
+          throw new Refusal('engine.workspace_exists', { name })
         const now = engineTime(await readClock(tx), clock.now())
         return await addWorkspace(tx, ports, name, now, (await findWorkspace(tx)) === undefined)
       }),
@@ -122,12 +124,6 @@ export function workspaceAdmin(ports: AdminPorts) {
         return workspace
       }),
   }
-}
-
-async function checkFree(tx: Connection, name: string): Promise<void> {
-  if (!/^\S.{0,99}$/.test(name)) throw new Refusal('engine.workspace_name')
-  if ((await listWorkspaces(tx)).some((one) => one.name === name))
-    throw new Refusal('engine.workspace_exists', { name })
 }
 
 async function initialise(

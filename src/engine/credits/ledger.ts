@@ -102,7 +102,7 @@ export function checkSpendable(
       have: credits,
       top_up_url: bill.topUpUrl,
     })
-  checkWeeklyLimit(allowance, bill.credits)
+  if (allowance < bill.credits) throw new ApiError('workspace_limit_exceeded')
 }
 
 /** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */
@@ -427,11 +427,6 @@ async function readAllowance(tx: Connection, member: WeeklySpender, weeklyLimit:
 export async function readAllowanceNow(tx: Connection, member: WeeklySpender, now: number) {
   const limit = await readWeeklyLimit(tx, member.id)
   return limit === null ? undefined : await readAllowance(tx, member, limit, now)
-}
-
-/** Throws `workspace_limit_exceeded` when the weekly limit leaves a member less than some credits. */
-function checkWeeklyLimit(allowance: number, credits: number): void {
-  if (allowance < credits) throw new ApiError('workspace_limit_exceeded')
 }
 
 /** Adds credits to the weekly counter of a member; below 0, they are given back. */

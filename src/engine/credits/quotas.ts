@@ -58,16 +58,11 @@ export async function readQuotas(tx: Connection, workspace: Workspace, now: numb
   return report as QuotaReport
 }
 
-/** Returns the units that a quota still allows: the least of its periods. */
-async function readQuotaLeft(tx: Connection, workspace: Workspace, quota: Quota, now: number) {
-  const report = await readQuotas(tx, workspace, now)
-  const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
-  return Math.min(...left)
-}
-
-/** Throws 422 when a quota is used up. */
+/** Throws 422 when a quota is used up in one of its periods. */
 export async function checkQuota(tx: Connection, workspace: Workspace, quota: Quota, now: number) {
-  if ((await readQuotaLeft(tx, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
+  const report = await readQuotas(tx, workspace, now)
+  if (names.some((name) => rules[name].quota === quota && report[name].remaining === 0))
+    throw new ApiError('plan_limit_reached')
 }
 
 /** Takes up to `units` from a quota, from all of its periods. Returns how many it took. */

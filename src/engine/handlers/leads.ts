@@ -71,7 +71,8 @@ export const leads: HandlersOf<'leads'> = {
     const message = {
       id,
       search_name: job.name,
-      search_url: await toNetworkUrl(context, input),
+      // The URL keeps the lists as the request named them.
+      search_url: await source.urlOf({ kind: 'people', filters: filtersOf(input) }),
       expected_profiles_count: job.expected,
       created_at: new Date(now).toISOString(),
       ...echoOf(input),
@@ -142,10 +143,6 @@ async function readAdvancedSearch({
   const filters = await store.read((tx) => withAccounts(tx, principal.workspace.id, filtersOf(input)))
   return searchFor('people', filters)
 }
-
-/** The URL keeps the lists as the request named them. */
-const toNetworkUrl = ({ source }: HandlerContext<Advanced>, input: InputOf<Advanced>) =>
-  source.urlOf({ kind: 'people', filters: filtersOf(input) })
 
 /**
  * Returns the filters of a request. A persona adds its titles, and its functions and levels unless the request has

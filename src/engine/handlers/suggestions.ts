@@ -46,7 +46,12 @@ export function suggestTitles(asked: readonly string[], held: readonly string[] 
   // A keyword that is part of a wanted title would exclude the very people to find.
   const wanted = [...said, ...known]
   const excluded = keywords.filter((keyword) => !wanted.some((title) => contains(title, keyword)))
-  const included = distinct([...known, ...selectOthers(held.map(foldTitle), said, excluded)])
+  // Titles that people hold besides the ones asked for.
+  const others = held
+    .map(foldTitle)
+    .filter(({ words }) => !said.some((one) => one.words === words))
+    .filter((title) => !excluded.some((keyword) => contains(title, keyword)))
+  const included = distinct([...known, ...others])
   if (included.length === 0) return []
   return [
     ...included.map(({ text }): Suggestion => ({ jobTitle: text, selectionType: 'INCLUDED' })),
@@ -93,14 +98,6 @@ function foldVocabulary() {
     })),
   }
   return vocabularyOnce
-}
-
-/** Returns titles that people hold besides the ones asked for, without the excluded ones. */
-function selectOthers(held: readonly Folded[], said: readonly Folded[], excluded: readonly Folded[]) {
-  const asked = new Set(said.map(({ words }) => words))
-  return held.filter(
-    (title) => !asked.has(title.words) && !excluded.some((keyword) => contains(title, keyword)),
-  )
 }
 
 const foldTitle = (text: string): Folded => ({ text, words: ` ${foldWords(text)} ` })

@@ -108,7 +108,10 @@ export async function buildBodies(
   let size = bodies[0].length
   for (const delivery of others) {
     if (size > readAtOnce) break
-    const body = await buildJobBody(tx, job, delivery).catch(ignoreGone)
+    const body = await buildJobBody(tx, job, delivery).catch((error: unknown) => {
+      // Thrown when this body is requested on its own.
+      if (!isRefusal(error, 'engine.records_gone')) throw error
+    })
     if (body === undefined) break
     bodies.push(body)
     size += body.length
@@ -119,11 +122,6 @@ export async function buildBodies(
 /** Returns the refusal of a delivery of which something is no longer in the store. */
 const recordsGone = (of: 'work' | 'records' | 'list'): Refusal => new Refusal('engine.records_gone', { of })
 
-/** The error is thrown when this body is requested on its own. */
-function ignoreGone(error: unknown): undefined {
-  if (!isRefusal(error, 'engine.records_gone')) throw error
-}
-
 async function readJob(tx: Connection, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
   const job = await findJob(tx, workspaceId, jobId)
   if (!job) throw recordsGone('work')
@@ -131,8 +129,11 @@ async function readJob(tx: Connection, { workspaceId, jobId }: Delivery): Promis
 }
 
 async function buildJobBody(tx: Connection, job: AsyncJob, delivery: Delivery): Promise<string> {
-  const contact = job.kind === 'contact_enrichment' && (await findEnrichment(tx, job, delivery.first))
-  const { id, custom } = contact || job
+  const contact =
+    job.kind === 'contact_enrichment'
+      ? (await listEnrichments(tx, job.id)).find(({ ordinal }) => ordinal === delivery.first)
+      : undefined
+  const { id, custom } = contact ?? job
   const parts = await readBodyParts(tx, job, delivery)
   const head = {
     event: delivery.event,
@@ -142,10 +143,6 @@ async function buildJobBody(tx: Connection, job: AsyncJob, delivery: Delivery): 
     ...(custom && !(contact && delivery.event.endsWith('.completed')) ? { custom } : {}),
   }
   return joinObjects([toJson(head), ...parts])
-}
-
-async function findEnrichment(tx: Connection, job: AsyncJob, ordinal: number) {
-  return (await listEnrichments(tx, job.id)).find((enrichment) => enrichment.ordinal === ordinal)
 }
 
 async function readRecords(tx: Connection, { jobId, first, last }: Delivery): Promise<readonly JobRecord[]> {
@@ -162,7 +159,11 @@ async function readBodyParts(tx: Connection, job: AsyncJob, delivery: Delivery):
   const { event, part, parts } = delivery
   const phase = event.split('.')[1]
   const error = phase === 'failed' ? [toJson({ error: job.error ?? 'Internal error' })] : []
-  if (job.kind === 'list_import') return [toJson({ list: await readList(tx, job) }), ...error]
+  if (job.kind === 'list_import') {
+    const list = await findList(tx, job.workspaceId, job.id)
+    if (!list) throw recordsGone('list')
+    return [toJson({ list: toListOutput(list) }), ...error]
+  }
   if (phase === 'failed') return error
   const records = await readRecords(tx, delivery)
   if (job.kind === 'contact_enrichment') return records.map(({ record }) => record)
@@ -182,12 +183,6 @@ function joinRecords({ kind }: AsyncJob, records: readonly JobRecord[]): string 
 export function toFoundCompany(ordinal: number, record: string): Account & { readonly ordinal: number } {
   const { account, ...found } = JSON.parse(record) as { account: Account }
   return { ordinal, ...account, ...found }
-}
-
-async function readList(tx: Connection, job: AsyncJob): Promise<unknown> {
-  const list = await findList(tx, job.workspaceId, job.id)
-  if (!list) throw recordsGone('list')
-  return toListOutput(list)
 }
 
 /** Returns a list as the API shows it. */

@@ -97,22 +97,19 @@ export function checkScope(id: OperationId, principal: Principal): void {
 export function checkSession(operation: Operation, fields: Fields, workspace: Workspace): void {
   const { session } = operation
   if (!session || !needsSession(operation, fields)) return
-  const premium = session.premium === 'yes' || (session.premium === 'url' && isPremiumUrl(fields.search_url))
+  const premium =
+    session.premium === 'yes' ||
+    (session.premium === 'url' && searchPageOf(String(fields.search_url))?.premium === true)
   if (!workspace.networkSession || (premium && !workspace.premiumSession))
     throw new ApiError('network_session_required')
 }
 
 /** Returns whether a request acts on the network, with its session. */
-export const needsSession = ({ session }: Operation, fields: Fields): boolean =>
-  session !== undefined && isNeeded(session.when, fields)
-
-function isNeeded(when: 'always' | 'live' | 'source', fields: Fields): boolean {
-  if (when === 'live') return fields.live !== false
-  if (when === 'source') return (fields.source ?? 'live') === 'live'
-  return true
+export function needsSession({ session }: Operation, fields: Fields): boolean {
+  if (session?.when === 'live') return fields.live !== false
+  if (session?.when === 'source') return (fields.source ?? 'live') === 'live'
+  return session !== undefined
 }
-
-const isPremiumUrl = (url: unknown): boolean => typeof url === 'string' && searchPageOf(url)?.premium === true
 
 /** The characters of keys. */
 export const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -2,13 +2,11 @@ import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import type {
   Caller,
   CallOptions,
-  Checked,
   Input,
   InputReader,
   ReadRequest,
   Reply,
   RunRow,
-  VendorSpending,
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { countingOf, hasBody } from '../../api/operations/facts.js'
@@ -206,7 +204,12 @@ async function answer(
     const { workspace, member } = principal
     let asked: Asking | undefined
     const asking = () =>
-      (asked ??= { ...toAsking(ports, options), workspaceId: workspace.id, memberId: member.id })
+      // What the call may cost at vendors: as its run says, else it is a run of its own.
+      (asked ??= {
+        ...(options.vendors ?? { run: options.row?.run ?? ports.ids.uuid() }),
+        workspaceId: workspace.id,
+        memberId: member.id,
+      })
     const request = { operation: row, principal, now, input, topUpUrl, asking }
     const suppressor = principal.suppresses ? await openSuppressor(ports.store, workspace.id) : undefined
     const source = suppressor?.source(ports.source) ?? ports.source
@@ -224,10 +227,6 @@ async function answer(
   // Rate headers as of now, since the work takes time.
   return readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 }
-
-/** What the call may cost at vendors: as its run says, else it is a run of its own. */
-const toAsking = ({ ids }: PipelinePorts, { vendors, row }: CallOptions): VendorSpending =>
-  vendors ?? { run: row?.run ?? ids.uuid() }
 
 /** Returns the stored reply to a permitted request, or the reply of its work. */
 function replyTo(
@@ -249,8 +248,9 @@ async function check(
   given: ReadRequest,
   principal: Principal,
 ): Promise<Input> {
-  const { checked } = given
-  const input = checked ? validFields(checked) : validated(await shapes(operation.id), operation, given.input)
+  const { result } = given.checked ?? {}
+  if (result && 'refusal' in result) throw result.refusal
+  const input = result?.fields ?? validated(await shapes(operation.id), operation, given.input)
   checkSession(operation, input, principal.workspace)
   if (Array.isArray(input.enrichment_type))
     requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
@@ -261,11 +261,6 @@ async function check(
 function validated(shape: Shape, operation: Operation, given: Input): Input {
   const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
   return validate(operation.id, shape, typed) as Input
-}
-
-function validFields({ result }: Checked): Input {
-  if ('refusal' in result) throw result.refusal
-  return result.fields
 }
 
 /** With an idempotency key: returns the stored reply, or does the work under a claim. */

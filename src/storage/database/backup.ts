@@ -322,7 +322,7 @@ function addRow(connection: Connection, { table, row }: TableRow, file: string, 
       await connection.run(sql, ...values)
     } catch (error) {
       if (codeOf(error) === '22021') throw unstorableRow(file, table, row, keys[table])
-      throw isRule(error) ? inconsistentExport(file, table) : error
+      throw isRule(error) ? new Refusal('database.export_contradicts', { file, table }) : error
     }
   })()
   // A row may fail after another one has ended the import.
@@ -344,8 +344,5 @@ function unstorableRow(file: string, table: string, row: StoredRow, columns: rea
   const key = columns?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
   return new Refusal('database.nul_in_row', { file, table, key: JSON.stringify(key) })
 }
-
-const inconsistentExport = (file: string, table: string): Refusal =>
-  new Refusal('database.export_contradicts', { file, table })
 
 const notAnExport = (file: string): Refusal => new Refusal('database.not_export', { file })

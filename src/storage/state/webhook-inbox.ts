@@ -146,10 +146,6 @@ async function keep(connection: Connection, delivery: ReceivedDelivery, forwardT
   return row !== undefined
 }
 
-interface ListedRow extends Omit<ListedEvent, 'verified'> {
-  readonly verified: number
-}
-
 async function list(
   connection: Connection,
   { event, search, since, until }: EventFilter,
@@ -165,7 +161,7 @@ async function list(
     ['received_at < ?', until],
     [`seq ${behind} ?`, after],
   ])
-  const rows = await connection.all<ListedRow>(
+  const rows = await connection.all<Omit<ListedEvent, 'verified'> & { verified: number }>(
     `SELECT seq, id, received_at AS receivedAt, event, search, verified, octet_length(body) AS bytes, (
        SELECT state FROM forwards WHERE forwards.seq = events.seq
        ORDER BY state = 'failed' DESC, state = 'waiting' DESC LIMIT 1) AS forwarded
@@ -223,13 +219,6 @@ export interface Forwarding {
   readonly nextAt: number | null
 }
 
-interface TakenRow {
-  readonly seq: number
-  readonly attempts: number
-  readonly headers: string
-  readonly body: string
-}
-
 /** Returns the deliveries that wait to be forwarded to a target. */
 function outboxOver(driver: Driver, target: string): Outbox {
   const due = `FROM forwards JOIN events USING (seq) WHERE target = ? AND state = 'waiting' AND next_at <= ?`
@@ -247,7 +236,12 @@ function outboxOver(driver: Driver, target: string): Outbox {
       if (!isDue) return []
       return driver.transaction(async (connection) => {
         const sql = `SELECT seq, attempts, headers, body ${due} ORDER BY next_at, seq LIMIT ?`
-        const rows = await connection.all<TakenRow>(sql, target, now, limit)
+        const rows = await connection.all<Pick<KeptRow, 'seq' | 'headers' | 'body'> & { attempts: number }>(
+          sql,
+          target,
+          now,
+          limit,
+        )
         for (const { seq } of rows) await schedule(connection, seq, now + leaseMs)
         return rows.map(({ seq, attempts, headers, body }) => ({
           seq,

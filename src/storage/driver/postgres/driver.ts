@@ -163,13 +163,13 @@ async function createSchema(client: PoolClient, name: string): Promise<void> {
   if (there.rows.length > 0) return
   await client.query(`CREATE SCHEMA "${name.replaceAll('"', '""')}"`).catch((error: unknown) => {
     const code = String((error as { code?: unknown }).code)
-    if (code === '42501') throw new ApiError('storage_failed', { reason: cannotCreateSchema(name) })
+    if (code === '42501')
+      throw new ApiError('storage_failed', {
+        reason: `the role may not make the schema ${name}; the owner of the database runs GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA "${name}" AUTHORIZATION …`,
+      })
     if (!['23505', '42P06'].includes(code)) throw error
   })
 }
-
-const cannotCreateSchema = (name: string): string =>
-  `the role may not make the schema ${name}; the owner of the database runs GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA "${name}" AUTHORIZATION …`
 
 /** Returns whether the schema beside the engine's exists; creates nothing. */
 export async function hasSchemaBeside(url: string, schemaSuffix: string): Promise<boolean> {
