@@ -1,13 +1,16 @@
 import type { Clock } from '../api/ports/ports.js'
 import { dayMs } from '../api/values/dates.js'
-import type { Driver } from '../storage/driver/connection.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
 import { type Counter, hasCounterAfter, restartCounters } from './tables/counters.js'
-import type { StoredClock } from './tables/members.js'
+import { readClock, type StoredClock } from './tables/members.js'
 import type { Lease } from './tables/record-table.js'
 
 /** Returns engine time at a moment of real time. */
 export const engineTime = (clock: StoredClock, realNow: number): number =>
   clock.frozenAt ?? realNow + clock.offsetMs
+
+export const readEngineTime = async (tx: Connection, clock: Clock) =>
+  engineTime(await readClock(tx), clock.now())
 
 /** A counting period in UTC. */
 export type Period = 'day' | 'week' | 'month'

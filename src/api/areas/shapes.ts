@@ -48,6 +48,15 @@ export async function shapeOf(id: OperationId): Promise<Shape> {
   return shape
 }
 
+/** Returns the record that an operation answers with, where nothing of it is known. */
+export async function emptyRecord(id: 'leads.enrich' | 'accounts.enrich') {
+  const { output } = await shapeOf(id)
+  const fields = Object.entries((output as z.ZodObject).shape)
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => (field.safeParse(null).success ? [[name, null]] : [])),
+  )
+}
+
 /** Returns the schemas of the lookup of a row. That of an import is answered with what the import found. */
 export async function rowShapeOf(operation: Operation): Promise<Shape> {
   const shape = await shapeOf(operation.id)

@@ -3,7 +3,7 @@ import { type CountedWindow, planOf, windowsOn } from '../../api/operations/plan
 import { areaOf, operations } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { countedAt, engineTime, settleCounters } from '../clock.js'
+import { countedAt, engineTime, readEngineTime, settleCounters } from '../clock.js'
 import {
   addMovement,
   forgetSpending,
@@ -53,7 +53,6 @@ import {
   listMembers,
   type Member,
   openSuppressor,
-  readClock,
   revokeKey,
   revokeKeysOf,
   updateMember,
@@ -367,7 +366,7 @@ function keyAdmin(ports: AdminPorts) {
           (key) => key.id === id && key.revokedAt === null,
         )
         if (!known) throw new Refusal('engine.no_key', { id })
-        await revokeKey(tx, id, engineTime(await readClock(tx), clock.now()))
+        await revokeKey(tx, id, await readEngineTime(tx, clock))
       }),
   }
 }

@@ -2,7 +2,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
 import type { Clock, Ids } from '../../api/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { engineTime, nextRenewal } from '../clock.js'
+import { nextRenewal, readEngineTime } from '../clock.js'
 import { addMovement, readBalances } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../jobs/payloads.js'
@@ -15,7 +15,6 @@ import {
   listMembers,
   listWorkspaces,
   type Member,
-  readClock,
   setUsedWorkspace,
   updateWorkspace,
   type Workspace,
@@ -40,7 +39,7 @@ export interface AdminPorts {
 export async function readCurrent(tx: Connection, clock: Clock) {
   const workspace = await findWorkspace(tx)
   if (!workspace) throw new Refusal('engine.no_workspace_yet')
-  return { workspace, now: engineTime(await readClock(tx), clock.now()) }
+  return { workspace, now: await readEngineTime(tx, clock) }
 }
 
 /** Returns the member with an email address; throws when there is none. */
@@ -113,7 +112,7 @@ export function workspaceAdmin(ports: AdminPorts) {
         if (!/^\S.{0,99}$/.test(name)) throw new Refusal('engine.workspace_name')
         if ((await listWorkspaces(tx)).some((one) => one.name === name))
           throw new Refusal('engine.workspace_exists', { name })
-        const now = engineTime(await readClock(tx), clock.now())
+        const now = await readEngineTime(tx, clock)
         return await addWorkspace(tx, ports, name, now, (await findWorkspace(tx)) === undefined)
       }),
     useWorkspace: (name: string) =>
@@ -137,7 +136,7 @@ async function initialise(
     if (!member) throw new Refusal('engine.no_member_yet')
     return { workspace: found, member, credits: (await readBalances(tx, found.id)).credits, created: false }
   }
-  const now = engineTime(await readClock(tx), ports.clock.now())
+  const now = await readEngineTime(tx, ports.clock)
   const workspace = await addWorkspace(tx, ports, name, now, true)
   const member: Member = {
     id: ports.ids.uuid(),

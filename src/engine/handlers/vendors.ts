@@ -1,5 +1,4 @@
-import type { z } from 'zod'
-import { shapeOf } from '../../api/areas/shapes.js'
+import { emptyRecord } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../../api/ports/ports.js'
 import type { HandlerContext } from './handler.js'
@@ -40,15 +39,6 @@ export const unlessLost = (notes: VendorNotes, none: 'no_person_found' | 'no_com
     : new ApiError(none, notAskedOf(notes))
 
 const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked: notAsked(notes) } : {})
-
-/** Returns the record that an operation answers with, where nothing of it is known. */
-async function emptyRecord(id: 'leads.enrich' | 'accounts.enrich') {
-  const { output } = await shapeOf(id)
-  const fields = Object.entries((output as z.ZodObject).shape)
-  return Object.fromEntries(
-    fields.flatMap(([name, field]) => (field.safeParse(null).success ? [[name, null]] : [])),
-  )
-}
 
 export async function toVendorPerson({ name, fields, notes }: Found): Promise<Person> {
   const { email = null, email_status = null, phone = [], ...known } = fields

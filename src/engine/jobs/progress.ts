@@ -2,7 +2,7 @@ import { type Operation, operation } from '../../api/operations/table.js'
 import type { Clock, Ids, Sender, Source, Targets, Vendors } from '../../api/ports/ports.js'
 import { toJson } from '../../api/values/json.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { engineTime } from '../clock.js'
+import { readEngineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
@@ -10,7 +10,7 @@ import type { RowCaller } from '../credits/settlement.js'
 import { insertDeliveries } from '../tables/deliveries.js'
 import { type AsyncJob, insertRecords, type JobRecord, lockJob, updateJob } from '../tables/jobs.js'
 import { updateList } from '../tables/lists.js'
-import { findWorkspace, readClock } from '../tables/members.js'
+import { findWorkspace } from '../tables/members.js'
 import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from './payloads.js'
 
 /** What the work on accepted jobs needs. */
@@ -117,7 +117,7 @@ async function lockJobState({ clock }: WorkerPorts, tx: Connection, { id, token,
   const current = token === null ? undefined : await lockJob(tx, id, token)
   const workspace = await findWorkspace(tx, workspaceId)
   if (!current || !workspace) throw new LeaseLost()
-  return { current, workspace, now: engineTime(await readClock(tx), clock.now()) }
+  return { current, workspace, now: await readEngineTime(tx, clock) }
 }
 
 /** Returns how many of the records that a quota allows the hold can pay for, and their cost. */

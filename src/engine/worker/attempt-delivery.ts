@@ -1,7 +1,7 @@
 import { isRefusal } from '../../api/calls/errors.js'
 import type { DeliveryResult } from '../../api/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { engineTime } from '../clock.js'
+import { readEngineTime } from '../clock.js'
 import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../jobs/payloads.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import {
@@ -12,7 +12,7 @@ import {
 } from '../tables/deliveries.js'
 import { countFaults, type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
 import { findJob } from '../tables/jobs.js'
-import { listMembers, openSuppressor, readClock } from '../tables/members.js'
+import { listMembers, openSuppressor } from '../tables/members.js'
 
 const second = 1_000
 const minute = 60 * second
@@ -58,7 +58,7 @@ export async function attemptDeliveries(
   }
   const chances = results.map(() => toFraction(ports.ids.bytes(4)))
   await ports.store.transaction(async (tx) => {
-    const now = engineTime(await readClock(tx), ports.clock.now())
+    const now = await readEngineTime(tx, ports.clock)
     const changes = results.map((result, at): DeliveryChange => {
       const attempts = claimed[at]?.attempts ?? 0
       return toDeliveryChange({ attempts }, result, now, chances[at] ?? 0)
@@ -139,7 +139,7 @@ const takeFault = (
     const memberId = (await findJob(tx, workspaceId, jobId))?.memberId ?? ''
     const permits = ({ reorder }: FaultRules) => !reorder || isFollowed
     const target = { workspaceId, memberId, places: ['deliveries'], permits }
-    return (await takeFaults(tx, target, engineTime(await readClock(tx), clock.now())))[0]
+    return (await takeFaults(tx, target, await readEngineTime(tx, clock)))[0]
   }, workspaceId)
 
 /** Returns a function that posts deliveries of a workspace, and how many faults that has. */
@@ -149,12 +149,12 @@ async function createPoster(
 ): Promise<{ readonly post: Post; readonly faults: number }> {
   const [members, known, faults] = await store.read(async (tx) => [
     await listMembers(tx, workspaceId),
-    await readValidSecrets(tx, workspaceId, engineTime(await readClock(tx), clock.now())),
+    await readValidSecrets(tx, workspaceId, await readEngineTime(tx, clock)),
     await countFaults(tx, workspaceId),
   ])
   const createSecrets = () =>
     store.transaction(
-      async (tx) => findOrCreateSecrets(tx, ids, workspaceId, engineTime(await readClock(tx), clock.now())),
+      async (tx) => findOrCreateSecrets(tx, ids, workspaceId, await readEngineTime(tx, clock)),
       workspaceId,
     )
   const secrets = known.length > 0 ? known : await createSecrets()

@@ -4,7 +4,7 @@ import { operation } from '../../api/operations/table.js'
 import type { FoundLead, Lead } from '../../api/ports/ports.js'
 import { networkOrigin } from '../../api/values/url.js'
 import { dueWork } from '../../storage/driver/connection.js'
-import { engineTime, leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
+import { leaseFrom, leaseMsOf, readEngineTime, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { runChunkWorker } from '../distributed/worker.js'
 import { outsideOf, runWaterfall, toContactRecord } from '../handlers/waterfall.js'
@@ -27,7 +27,7 @@ import {
   updateJob,
 } from '../tables/jobs.js'
 import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
-import { openSuppressor, readClock } from '../tables/members.js'
+import { openSuppressor } from '../tables/members.js'
 import { attemptDeliveries, maxInARow, maxPauseMs } from './attempt-delivery.js'
 
 const jobsAtOnce = 4
@@ -226,12 +226,10 @@ export class Worker {
       ...busy,
       ...(jobId === undefined ? {} : { jobId }),
     })
-    const isDue = await store.read(async (tx) =>
-      isDeliveryDue(tx, dueAt(engineTime(await readClock(tx), clock.now()))),
-    )
+    const isDue = await store.read(async (tx) => isDeliveryDue(tx, dueAt(await readEngineTime(tx, clock))))
     if (!isDue) return undefined
     return await store.transaction(async (tx): Promise<Deliveries | undefined> => {
-      const now = engineTime(await readClock(tx), clock.now())
+      const now = await readEngineTime(tx, clock)
       const head = await claimDelivery(tx, { ...dueAt(now), token })
       if (!head) return undefined
       return head.attempts > 0

@@ -4,7 +4,7 @@ import { refusalOf } from '../../../api/calls/errors.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
 import { resultOr } from '../../../api/values/objects.js'
 import { parseUrl } from '../../../api/values/url.js'
-import { engineTime } from '../../../engine/clock.js'
+import { readEngineTime } from '../../../engine/clock.js'
 import { listMovements, readBalances, verifyLedger } from '../../../engine/credits/ledger.js'
 import { hashKey } from '../../../engine/request/access.js'
 import {
@@ -258,7 +258,7 @@ async function engineState({ clock }: Context, { databases }: Doctor): Promise<E
   const store = await databases.current('engine')
   return store?.read(async (tx) => {
     const workspace = await findWorkspace(tx)
-    return workspace && { store, workspace, now: engineTime(await readClock(tx), clock.now()) }
+    return workspace && { store, workspace, now: await readEngineTime(tx, clock) }
   })
 }
 
