@@ -280,12 +280,6 @@ const tokenHeader = 'x-dashboard-token'
 /** A request as far as it proves who sends it. */
 type Sender = Pick<Request, 'headers' | 'url'>
 
-interface Admitted {
-  readonly cookie: string
-  /** The token of the page, which is sent in `tokenHeader`. */
-  readonly token: string
-}
-
 /** How many browsers are admitted at most; the oldest is forgotten. */
 const maxSessions = 50
 
@@ -306,8 +300,8 @@ function createSessions(random: (size: number) => Uint8Array) {
       link = digest(token)
       return token
     },
-    /** Exchanges the token of a link, once. Returns `undefined` for any other. */
-    exchange: (given: string): Admitted | undefined => {
+    /** Exchanges the token of a link, once, for a cookie and the token of the page. Returns `undefined` for any other. */
+    exchange: (given: string) => {
       if (link === undefined || digest(given) !== link) return undefined
       link = undefined
       const [cookie, token] = [makeToken(), makeToken()]

@@ -5,6 +5,7 @@ import { foldName } from '../catalogue/normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
 import { firstText, foldFullName, toCompanyDomain } from '../catalogue/normalize/value-kinds.js'
 import { hashOf } from '../csv/identity-filter.js'
+import { toEmail } from '../suppression/identifiers.js'
 
 /** Whether a row is in a list. `maybe` is never counted as yes. */
 type Verdict = 'yes' | 'maybe' | 'no'
@@ -281,8 +282,8 @@ function personKeys(fields: Fields): readonly RowKeys[] {
     name === '' || folded === '' ? null : keyOf(`${name}\n${folded}`),
     keyOf(domain),
   ]
-  const email = keyOf(emailIn(fields.email))
-  const personal = keyOf(emailIn(fields.personal_email))
+  const email = keyOf(toEmail(firstText(fields.email) ?? ''))
+  const personal = keyOf(toEmail(firstText(fields.personal_email) ?? ''))
   const one = [email ?? personal, ...others]
   return email !== null && personal !== null && personal !== email ? [one, [personal, ...others]] : [one]
 }
@@ -302,12 +303,6 @@ function profileIn(kind: NetworkProfile['kind'], ...urls: readonly unknown[]) {
     if (profile.id !== undefined) found.id ??= profile.id
   }
   return found
-}
-
-function emailIn(value: unknown): string | undefined {
-  const text = firstText(value)?.toLowerCase()
-  const address = text?.includes('<') ? /<([^<>]+)>/.exec(text)?.[1] : text?.replace(/^mailto:/, '')
-  return address !== undefined && /^[^\s@]+@[^\s@]+$/.test(address) ? address : undefined
 }
 
 const halves = new Uint32Array(2)

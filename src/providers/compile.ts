@@ -131,7 +131,7 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
     const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
     const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
     const id = submit && (await path(submit.id, [...at, 'submit', 'id']))
-    const fixed = { found: cost.found ?? 0, not_found: cost.not_found ?? 0 }
+    const says = cost.header !== undefined || costFrom !== undefined
     kinds[name as ProviderKind] = {
       file: kind,
       fieldsOf: (subject) => fieldsFor(needs, sent, subject),
@@ -150,17 +150,9 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
         const said =
           cost.header === undefined ? costFrom?.(answer) : answer.headers[cost.header.toLowerCase()]
         const usual = is === 'found' || is === 'not_found' ? cost[is] : 0
-        if (cost.header === undefined && !costFrom) return Math.round((usual ?? 0) * micros)
-        return toMicros(said) ?? (usual === undefined ? undefined : Math.round(usual * micros))
+        return toMicros(said) ?? (says && usual === undefined ? undefined : Math.round((usual ?? 0) * micros))
       },
-      most: Math.round(
-        (cost.most ??
-          Math.max(
-            fixed.found,
-            fixed.not_found,
-            cost.from !== undefined || cost.header !== undefined ? 1 : 0,
-          )) * micros,
-      ),
+      most: Math.round((cost.most ?? Math.max(cost.found ?? 0, cost.not_found ?? 0, Number(says))) * micros),
       itemOf: (answer, row, place, rows) => {
         const list = items?.(answer)
         if (!Array.isArray(list)) return undefined

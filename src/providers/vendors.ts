@@ -65,6 +65,15 @@ interface Known {
   readonly orders: readonly CompiledOrder[]
 }
 
+/** What this process is doing with a provider. */
+interface AtWork {
+  /** Runs so many requests at once. */
+  readonly limit: LimitFunction
+  readonly breaker: Promise<Breaker>
+  /** The questions whose cost is not known yet. */
+  readonly open: Set<string>
+}
+
 /** A question to a provider about one row. */
 interface Question {
   readonly loaded: Loaded
@@ -109,13 +118,10 @@ export function openVendors({ servers, ...ports }: OpenPorts): Vendors & { close
 class VendorDesk implements Vendors {
   readonly #known = new Map<string, Promise<Known>>()
   readonly #compiled = new Map<string, Promise<CompiledProvider>>()
-  readonly #limits = new Map<string, LimitFunction>()
-  readonly #breakers = new Map<string, Promise<Breaker>>()
+  readonly #atWork = new Map<string, AtWork>()
   readonly #asking = new Map<string, Promise<Ended>>()
   readonly #batches = new Map<string, Batch>()
   readonly #polls = new Map<string, Promise<PolledWork>>()
-  /** By provider, the questions of this process whose cost is not known yet. */
-  readonly #open = new Map<string, Set<string>>()
 
   constructor(private readonly ports: VendorPorts) {}
 
@@ -288,7 +294,7 @@ class VendorDesk implements Vendors {
   #request(questions: readonly Question[]): Promise<readonly Step[]> {
     const [first] = questions
     if (!first) return Promise.resolve([])
-    return this.#limit(first)(async () => {
+    return this.#workOf(first).limit(async () => {
       const why = await this.#whyNot(first)
       if (why !== undefined) return questions.map((): Step => ({ is: 'skipped', why }))
       const asked = questions.slice(0, await this.#room(first))
@@ -298,7 +304,7 @@ class VendorDesk implements Vendors {
         await this.ports.sleep(lookMs)
         return questions.map(() => 'taken')
       }
-      const open = this.#openOf(first)
+      const open = this.#workOf(first).open
       for (const call of calls) open.add(placeOf(call))
       const steps = await this.#send(asked, calls).catch((error: unknown) => {
         for (const call of calls) open.delete(placeOf(call))
@@ -315,9 +321,9 @@ class VendorDesk implements Vendors {
     const { stored, apiKey } = (await this.#load(workspaceId)).providers.get(provider) ?? question.loaded
     if (apiKey === undefined) return 'no_key'
     if (stored.pausedUntil > this.ports.clock.now()) return stored.pausedBy ?? 'paused'
-    if ((await this.#breaker(question)).isOpen()) return 'failing'
+    if ((await this.#workOf(question).breaker).isOpen()) return 'failing'
     // What is set aside for answers that are under way may come back.
-    const isShort = this.#openOf(question).size === 0 && (await this.#leftFor(question)) < 1
+    const isShort = this.#workOf(question).open.size === 0 && (await this.#leftFor(question)) < 1
     return isShort ? 'budget' : undefined
   }
 
@@ -346,14 +352,6 @@ class VendorDesk implements Vendors {
       }
       return rows
     })
-  }
-
-  /** Returns the questions to a provider whose cost is not known yet. */
-  #openOf({ key }: Question): Set<string> {
-    const name = `${key.workspaceId} ${key.provider}`
-    const open = this.#open.get(name) ?? new Set()
-    this.#open.set(name, open)
-    return open
   }
 
   /** Waits for the turn of a request among those of all processes. */
@@ -533,7 +531,7 @@ class VendorDesk implements Vendors {
           await spendBudget(tx, { workspaceId, provider, run: of }, (change?.cost ?? 0) - call.reserved)
       }
     }, asking.workspaceId)
-    for (const call of calls) this.#openOf(question).delete(placeOf(call))
+    for (const call of calls) this.#workOf(question).open.delete(placeOf(call))
   }
 
   async #pause({ loaded: { stored } }: Question, why: string): Promise<void> {
@@ -564,7 +562,7 @@ class VendorDesk implements Vendors {
 
   #poll(question: Question, { vendorId, askedAt }: ProviderCall): Promise<PolledWork> {
     return pollWork(this.ports, question.kind, askedAt, () =>
-      this.#limit(question)(async () => {
+      this.#workOf(question).limit(async () => {
         await this.#pace(question)
         return this.#exchange(question, question.kind.poll(vendorId ?? ''))
       }),
@@ -575,23 +573,20 @@ class VendorDesk implements Vendors {
     const { stored, compiled, apiKey = '' } = question.loaded
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
     const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(asLost)
-    const breaker = await this.#breaker(question)
+    const breaker = await this.#workOf(question).breaker
     await (answer instanceof Lost || fails(answer) ? breaker.fail() : breaker.succeed())
     return answer
   }
 
-  #limit({ key, loaded }: Question): LimitFunction {
+  /** Returns what this process is doing with a provider. */
+  #workOf({ key, loaded }: Question): AtWork {
     const name = `${key.workspaceId} ${key.provider}`
-    const known =
-      this.#limits.get(name) ?? pLimit(loaded.compiled.file.limits?.concurrent ?? defaultConcurrency)
-    this.#limits.set(name, known)
-    return known
-  }
-
-  #breaker({ key }: Question): Promise<Breaker> {
-    const name = `${key.workspaceId} ${key.provider}`
-    const known = this.#breakers.get(name) ?? createBreaker()
-    this.#breakers.set(name, known)
+    const known = this.#atWork.get(name) ?? {
+      limit: pLimit(loaded.compiled.file.limits?.concurrent ?? defaultConcurrency),
+      breaker: createBreaker(),
+      open: new Set(),
+    }
+    this.#atWork.set(name, known)
     return known
   }
 }

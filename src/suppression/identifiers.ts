@@ -67,7 +67,8 @@ export function suppressiblesIn(row: Fields): readonly Suppressible[] {
 const isPersonProfile = (kind: SuppressionKind, key: string): boolean =>
   kind === 'profile' && /^(?:person |id AC)/.test(key)
 
-function toEmail(text: string): string | undefined {
+/** Returns the email address in a text that is one, in lower case: `Jane <jane@acme.example>`, `mailto:jane@acme.example`. */
+export function toEmail(text: string): string | undefined {
   const lower = text.trim().toLowerCase()
   const bare = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower.replace(/^mailto:/, '')
   return address.test(bare) ? bare : undefined

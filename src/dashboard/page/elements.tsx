@@ -169,6 +169,36 @@ export const Input = ({
   </label>
 )
 
+/** A choice of one value, or of all. */
+export const Select = (props: {
+  readonly label: string
+  readonly name: string
+  readonly values: readonly string[]
+  readonly chosen: string | undefined
+  /** What stands for all values, and how one is shown. */
+  readonly all?: string
+  readonly textOf?: (value: string) => string
+}) => (
+  <label>
+    {props.label}
+    <select name={props.name}>
+      {props.all !== undefined && <option value="">{props.all}</option>}
+      {props.values.map((value) => (
+        <option value={value} selected={value === props.chosen}>
+          {props.textOf?.(value) ?? value}
+        </option>
+      ))}
+    </select>
+  </label>
+)
+
+/** The link to the list that something is shown from. */
+export const Back = ({ path, children }: { readonly path: string; readonly children?: Html }) => (
+  <p>
+    <a href={path}>{children}</a>
+  </p>
+)
+
 export const Facts = ({ facts }: { readonly facts: Readonly<Record<string, Html>> }) => (
   <dl>
     {Object.entries(facts).map(([name, value]) => (

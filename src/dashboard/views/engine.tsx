@@ -8,6 +8,7 @@ import {
   formatSeconds,
   Input,
   Section,
+  Select,
   State,
   Table,
   Time,
@@ -141,16 +142,7 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
             value="1"
             required
           />
-          <label>
-            Unit
-            <select name="unit">
-              {Object.keys(unitMs).map((unit) => (
-                <option value={unit} selected={unit === 'days'}>
-                  {unit}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Select label="Unit" name="unit" values={Object.keys(unitMs)} chosen="days" />
           <button type="submit">Move</button>
         </form>
         <form data-action="engine/set" class="bar">
@@ -168,14 +160,7 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
 
 const NewKey = ({ emails }: { readonly emails: readonly string[] }) => (
   <form data-action="engine/create" class="bar">
-    <label>
-      Member
-      <select name="member">
-        {emails.map((email) => (
-          <option value={email}>{email}</option>
-        ))}
-      </select>
-    </label>
+    <Select label="Member" name="member" values={emails} chosen={undefined} />
     <Input label="Name (optional)" name="name" maxlength={100} />
     <label>
       Areas (none chosen: all)

@@ -2,6 +2,7 @@ import { parseBody, toPrintableJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
 import {
+  Back,
   count,
   Empty,
   Facts,
@@ -78,9 +79,7 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
           />
         )}
         {page.length > perPage && (
-          <p>
-            <a href={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</a>
-          </p>
+          <Back path={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</Back>
         )}
       </Section>
       {!isReadOnly && rows.length > 0 && (
@@ -107,9 +106,7 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
   if (!event) return <Empty command="events list">There is no such event, or it was purged: </Empty>
   return (
     <>
-      <p>
-        <a href={pathOf('inbox')}>All events</a>
-      </p>
+      <Back path={pathOf('inbox')}>All events</Back>
       <Section title={`Event ${event.id}`}>
         <Facts
           facts={{

@@ -5,6 +5,7 @@ import type { Delivery } from '../../engine/tables/deliveries.js'
 import type { AsyncJob, JobState } from '../../engine/tables/jobs.js'
 import {
   ActionButton,
+  Back,
   Bar,
   count,
   Empty,
@@ -12,6 +13,7 @@ import {
   formatNumber,
   pathOf,
   Section,
+  Select,
   State,
   Table,
   Time,
@@ -62,8 +64,14 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
   return (
     <>
       <form class="bar">
-        {choice('Jobs', 'state', jobStates, state)}
-        {choice('Deliveries', 'deliveries', deliveryStates, deliveryState)}
+        <Select label="Jobs" name="state" values={jobStates} chosen={state} all="all" />
+        <Select
+          label="Deliveries"
+          name="deliveries"
+          values={deliveryStates}
+          chosen={deliveryState}
+          all="all"
+        />
         <button type="submit">Show</button>
       </form>
       <Section title={found.length === newest ? `Jobs: the ${newest} newest` : 'Jobs'}>
@@ -86,20 +94,6 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
     </>
   )
 }
-
-const choice = (label: string, name: string, values: readonly string[], chosen: string | undefined) => (
-  <label>
-    {label}
-    <select name={name}>
-      <option value="">all</option>
-      {values.map((value) => (
-        <option value={value} selected={value === chosen}>
-          {value}
-        </option>
-      ))}
-    </select>
-  </label>
-)
 
 const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
   <Table
@@ -148,9 +142,7 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
   ])
   return (
     <>
-      <p>
-        <a href={pathOf('jobs')}>All jobs</a>
-      </p>
+      <Back path={pathOf('jobs')}>All jobs</Back>
       <Section title={`Job ${job.id}`}>
         <Bar label="Progress" value={job.done} max={job.expected} />
         <Facts
@@ -201,9 +193,7 @@ async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Ht
   const { body, ...delivery } = await ports.admin.delivery(id)
   return (
     <>
-      <p>
-        <a href={pathOf('jobs', { id: delivery.jobId })}>Its job</a>
-      </p>
+      <Back path={pathOf('jobs', { id: delivery.jobId })}>Its job</Back>
       <Section title={`Delivery ${id}`}>
         <Facts
           facts={{

@@ -3,7 +3,7 @@ import { dayMs, dayOf } from '../../api/values/dates.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
-import { Empty, formatNumber, Input, pathOf, Section, Table, Tabs, Time } from '../page/elements.js'
+import { Empty, formatNumber, Input, pathOf, Section, Select, Table, Tabs, Time } from '../page/elements.js'
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 /** Days that are summed unless others are chosen. */
@@ -174,12 +174,20 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
         ))}
         <Input label="From (UTC)" type="date" name="from" value={days.from} />
         <Input label="To (UTC, included)" type="date" name="to" value={days.to} />
-        <Choice label="Only this member" name="member" values={members ?? []} chosen={only.member} />
-        <Choice
+        <Select
+          label="Only this member"
+          name="member"
+          values={members ?? []}
+          chosen={only.member}
+          all="all members"
+        />
+        <Select
           label="Only this command"
           name="operation"
           values={operations ?? []}
           chosen={only.operation}
+          all="all commands"
+          textOf={commandOf}
         />
         <button type="submit">Show</button>
       </form>
@@ -214,26 +222,6 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
     </Section>
   )
 }
-
-/** Chooses one of the members or operations, or all. */
-const Choice = (props: {
-  readonly label: string
-  readonly name: keyof Only
-  readonly values: readonly string[]
-  readonly chosen: string
-}) => (
-  <label>
-    {props.label}
-    <select name={props.name}>
-      <option value="">{props.name === 'member' ? 'all members' : 'all commands'}</option>
-      {props.values.map((value) => (
-        <option value={value} selected={value === props.chosen}>
-          {props.name === 'operation' ? commandOf(value) : value}
-        </option>
-      ))}
-    </select>
-  </label>
-)
 
 const titles = {
   day: 'Day (UTC)',
@@ -311,13 +299,13 @@ const Export = ({
       {by.length > 0 && <input type="hidden" name="operation" value={only.operation} />}
       <Input label="From (UTC)" type="date" name="from" value={by.length > 0 ? days.from : undefined} />
       <Input label="To (UTC, included)" type="date" name="to" value={by.length > 0 ? days.to : undefined} />
-      <label>
-        Format
-        <select name="format">
-          <option value="csv">CSV</option>
-          <option value="ndjson">NDJSON</option>
-        </select>
-      </label>
+      <Select
+        label="Format"
+        name="format"
+        values={['csv', 'ndjson']}
+        chosen="csv"
+        textOf={(format) => format.toUpperCase()}
+      />
       <button type="submit">
         {by.length === 0 ? 'Export movements' : `Export sums by ${by.join(', ')}`}
       </button>

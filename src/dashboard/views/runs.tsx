@@ -1,6 +1,7 @@
 import { commandOf } from '../../api/operations/table.js'
 import {
   ActionButton,
+  Back,
   Bar,
   count,
   Empty,
@@ -40,11 +41,9 @@ export const runs: View = {
           runTable(page.slice(0, perPage), isShared)
         )}
         {page.length > perPage && (
-          <p>
-            <a href={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
-              Older runs
-            </a>
-          </p>
+          <Back path={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
+            Older runs
+          </Back>
         )}
       </Section>
     )
@@ -135,9 +134,7 @@ function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
   const fields = fieldsOf(run.id, isShared)
   return (
     <>
-      <p>
-        <a href={pathOf('runs', { place: placeOf(isShared) })}>All runs</a>
-      </p>
+      <Back path={pathOf('runs', { place: placeOf(isShared) })}>All runs</Back>
       <Section title={`Run ${run.id}`}>
         <Bar label="Progress" value={run.done} max={run.rows} />
         <Facts facts={factsOf(run)} />

@@ -3,7 +3,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { Account, CompanyQuery, Headcount, JobPosting } from '../../api/ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
-import { askVendorsFor, toVendorAccount, unlessLost } from './vendors.js'
+import { answerItems, askVendorsFor, unlessLost } from './vendors.js'
 import { newNotes } from './waterfall.js'
 
 export const accounts: HandlersOf<'accounts'> = {
@@ -16,27 +16,18 @@ export const accounts: HandlersOf<'accounts'> = {
     const notes = newNotes()
     const other = await askVendorsFor(context, 'company', toVendorQuery(input), notes)
     if (!other) throw unlessLost(notes, 'no_company_found')
-    return { output: accountFor(input, await toVendorAccount(other)) }
+    return { output: accountFor(input, other) }
   },
   /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
   'accounts.bulk_enrich': async (context) => {
     const { input, source } = context
-    const found = await Promise.all(input.accounts.map(async (one) => source.company(toEnrichQuery(one))))
-    const notes = newNotes()
-    const all = await Promise.all(
-      found.map(async (account, at) => {
-        if (account) return account
-        const other = await askVendorsFor(context, 'company', toVendorQuery(input.accounts[at] ?? {}), notes)
-        return other && toVendorAccount(other)
-      }),
+    const { output, paid } = await answerItems<(typeof input.accounts)[number], Account>(
+      input.accounts,
+      (one) => source.company(toEnrichQuery(one)),
+      (one, notes) => askVendorsFor(context, 'company', toVendorQuery(one), notes),
+      (account) => accountFor(input, account),
     )
-    return {
-      output: {
-        results: all.map((account) => (account ? accountFor(input, account) : null)),
-        ...(notes.lost.size > 0 && { answers_lost: [...notes.lost] }),
-      },
-      used: { company: found.filter(Boolean).length },
-    }
+    return { output, used: { company: paid } }
   },
   /** Technologies by name or slug, best match first. */
   'accounts.technologies': async ({ input, source }) => ({
@@ -131,12 +122,12 @@ const toEnrichQuery = ({
 }: Omit<InputOf<'accounts.enrich'>, 'live'>): CompanyQuery => ({ url, domain, name, country })
 
 const toVendorQuery = ({
-  company_network_url,
+  company_network_url: url,
   domain,
   name,
   country,
-}: Partial<InputOf<'accounts.enrich'>>) => ({
-  url: company_network_url,
+}: Parameters<typeof toEnrichQuery>[0]) => ({
+  url,
   domain,
   companyName: name,
   country,

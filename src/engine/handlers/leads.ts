@@ -15,7 +15,7 @@ import {
   withAccounts,
 } from './imports.js'
 import { findPersona } from './personas.js'
-import { askVendorsFor, toVendorPerson, unlessLost } from './vendors.js'
+import { answerItems, askVendorsFor, unlessLost } from './vendors.js'
 import { newNotes } from './waterfall.js'
 
 export const leads: HandlersOf<'leads'> = {
@@ -27,27 +27,18 @@ export const leads: HandlersOf<'leads'> = {
     const notes = newNotes()
     const other = await askVendorsFor(context, 'person', toPersonQuery(input), notes)
     if (!other) throw unlessLost(notes, 'no_person_found')
-    return { output: personFor(input, await toVendorPerson(other), now) }
+    return { output: personFor(input, other, now) }
   },
   /** `POST /leads/bulk_enrich`: each resolved person is paid for. */
   'leads.bulk_enrich': async (context) => {
     const { input, source, now } = context
-    const found = await Promise.all(input.leads.map(async (one) => source.person(toPersonQuery(one))))
-    const notes = newNotes()
-    const all = await Promise.all(
-      found.map(async (person, at) => {
-        if (person) return person
-        const other = await askVendorsFor(context, 'person', toPersonQuery(input.leads[at] ?? {}), notes)
-        return other && toVendorPerson(other)
-      }),
+    const { output, paid } = await answerItems<(typeof input.leads)[number], Person>(
+      input.leads,
+      (one) => source.person(toPersonQuery(one)),
+      (one, notes) => askVendorsFor(context, 'person', toPersonQuery(one), notes),
+      (person) => personFor(input, person, now),
     )
-    return {
-      output: {
-        results: all.map((person) => (person ? personFor(input, person, now) : null)),
-        ...(notes.lost.size > 0 && { answers_lost: [...notes.lost] }),
-      },
-      used: { person: found.filter(Boolean).length },
-    }
+    return { output, used: { person: paid } }
   },
   /** `POST /leads`: extracts the people of a search URL. */
   'leads.extract': async ({ input, principal, now, source, store, ids }) => {

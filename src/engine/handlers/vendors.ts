@@ -1,35 +1,59 @@
 import { emptyRecord } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Account, Person, PersonQuery, VendorKind, VendorReply } from '../../api/ports/ports.js'
+import type { Account, Person, PersonQuery, VendorReply } from '../../api/ports/ports.js'
+import type { Awaitable } from '../../api/values/objects.js'
 import type { HandlerContext } from './handler.js'
 import { newNotes, notAsked, type VendorNotes } from './waterfall.js'
 
 type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'asking'>
 
+/** What vendors can be asked for as a whole record. */
+interface Records {
+  readonly person: Person
+  readonly company: Account
+}
+
 /** What a vendor found, with its name. */
-type Found = Required<Pick<VendorReply, 'name' | 'fields'>> & { readonly notes: VendorNotes }
+type Found = Required<Pick<VendorReply, 'name' | 'fields'>>
 
 /**
  * Asks the data vendors of the workspace about a person or a company that the catalogue lacks. Where nobody has an answer, adds
  * to `notes` whose answer was lost and who could not be asked.
  */
-export async function askVendorsFor(
+export async function askVendorsFor<K extends keyof Records>(
   { vendors, asking }: Asks,
-  kind: VendorKind,
+  kind: K,
   subject: PersonQuery & { readonly country?: string | undefined },
   notes: VendorNotes,
-): Promise<Found | undefined> {
+): Promise<Records[K] | undefined> {
   const asked = asking()
   if (!vendors || !(await vendors.has(asked.workspaceId))) return undefined
   const own = newNotes()
   for await (const { name, is, fields, why = '' } of vendors.ask(kind, subject, asked)) {
-    if (fields) return { name, fields, notes: own }
+    if (fields) return { ...(await toRecord[kind]({ name, fields })), source: name, ...notAskedOf(own) }
     if (is === 'unknown') own.lost.add(name)
     if (is === 'skipped') own.skipped.set(name, why)
   }
   for (const name of own.lost) notes.lost.add(name)
   for (const [name, why] of own.skipped) notes.skipped.set(name, why)
   return undefined
+}
+
+/** Answers a request with several items: from the catalogue, which is paid for, else from data vendors. */
+export async function answerItems<I, T extends Person | Account>(
+  items: readonly I[],
+  find: (item: I) => Awaitable<T | undefined>,
+  ask: (item: I, notes: VendorNotes) => Promise<T | undefined>,
+  show: (record: T) => T,
+) {
+  const found = await Promise.all(items.map(find))
+  const notes = newNotes()
+  const all = await Promise.all(items.map(async (item, at) => found[at] ?? ask(item, notes)))
+  const results = all.map((record) => (record ? show(record) : null))
+  return {
+    output: { results, ...(notes.lost.size > 0 && { answers_lost: [...notes.lost] }) },
+    paid: found.filter(Boolean).length,
+  }
 }
 
 /** Returns what nobody knows is refused with: a lost answer may be charged. */
@@ -40,34 +64,30 @@ export const unlessLost = (notes: VendorNotes, none: 'no_person_found' | 'no_com
 
 const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked: notAsked(notes) } : {})
 
-export async function toVendorPerson({ name, fields, notes }: Found): Promise<Person> {
-  const { email = null, email_status = null, phone = [], ...known } = fields
-  const person = { ...(await emptyRecord('leads.enrich')), ...known } as Omit<Person, 'id' | 'status'>
-  const { title, company_name } = person
-  const isPlaced = title !== null || company_name !== null
-  return {
-    id: `${name}:${person.network_profile_url ?? email ?? person.full_name ?? ''}`,
-    status: 'QUALIFIED',
-    ...person,
-    current_position: isPlaced ? { title, company_name, company_network_id: null, started_at: null } : null,
-    most_probable_email: email as string | null,
-    most_probable_email_status: email_status as Person['most_probable_email_status'],
-    phones: (phone as readonly { readonly number: string }[]).map(({ number }) => number),
-    source: name,
-    ...notAskedOf(notes),
-  }
+/** What a vendor said, as the record of the API. */
+const toRecord: { readonly [K in keyof Records]: (found: Found) => Promise<Records[K]> } = {
+  person: async ({ name, fields }) => {
+    const { email = null, email_status = null, phone = [], ...known } = fields
+    const person = { ...(await emptyRecord('leads.enrich')), ...known } as Person
+    const { title, company_name } = person
+    const isPlaced = title !== null || company_name !== null
+    return {
+      ...person,
+      id: `${name}:${person.network_profile_url ?? email ?? person.full_name ?? ''}`,
+      status: 'QUALIFIED',
+      current_position: isPlaced ? { title, company_name, company_network_id: null, started_at: null } : null,
+      most_probable_email: email as string | null,
+      most_probable_email_status: email_status as Person['most_probable_email_status'],
+      phones: numbersIn(phone),
+    }
+  },
+  company: async ({ name, fields }) => {
+    const { phone = [], ...known } = fields
+    const account = { ...(await emptyRecord('accounts.enrich')), technologies: [], ...known } as Account
+    const id = `${name}:${account.domain ?? account.name ?? ''}`
+    return { ...account, id, phone: numbersIn(phone)[0] ?? null }
+  },
 }
 
-export async function toVendorAccount({ name, fields, notes }: Found): Promise<Account> {
-  const { phone = [], technologies = [], ...known } = fields
-  const [first] = phone as readonly { readonly number: string }[]
-  const account = { ...(await emptyRecord('accounts.enrich')), ...known } as Omit<Account, 'id'>
-  return {
-    id: `${name}:${account.domain ?? account.name ?? ''}`,
-    ...account,
-    technologies: technologies as string[],
-    phone: first?.number ?? null,
-    source: name,
-    ...notAskedOf(notes),
-  }
-}
+const numbersIn = (phone: unknown): string[] =>
+  (phone as readonly { readonly number: string }[]).map(({ number }) => number)

@@ -149,15 +149,9 @@ function documentsFolder(): string {
 
 /** The options of this command that its tools' commands get as well. */
 const passedOn = [
-  'profile',
-  'local',
-  'baseUrl',
-  'direct',
-  'insecureHttp',
-  'networkName',
-  'premiumName',
-] as const
-const alsoPassedOn = ['apiKeyFile', 'timeout', 'maxWait'] as const
+  ...(['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'] as const),
+  ...(['apiKeyFile', 'timeout', 'maxWait'] as const),
+]
 
 /** Returns what runs the commands behind the tools: in this process, with streams of their own. */
 function createPort(
@@ -167,7 +161,7 @@ function createPort(
   most: Options['maxCost'],
 ): CommandPort {
   const vendors = { run: ids.uuid(), most, others: 0 }
-  const targetArgs = [...passedOn, ...alsoPassedOn].flatMap((name) => {
+  const targetArgs = passedOn.flatMap((name) => {
     const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
     const value = globals[name]
     return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
