@@ -3,9 +3,8 @@ import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../catalogue/normalize/country.js'
 import { foldName } from '../catalogue/normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
-import { firstText, foldFullName, toCompanyDomain } from '../catalogue/normalize/value-kinds.js'
+import { firstText, foldFullName, toCompanyDomain, toEmail } from '../catalogue/normalize/value-kinds.js'
 import { hashOf } from '../csv/identity-filter.js'
-import { toEmail } from '../suppression/identifiers.js'
 
 /** Whether a row is in a list. `maybe` is never counted as yes. */
 type Verdict = 'yes' | 'maybe' | 'no'

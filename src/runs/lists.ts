@@ -109,9 +109,11 @@ export function checkPairs(pairs: readonly string[], headers: readonly (readonly
 }
 
 /** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */
-interface KnownList {
+export interface KnownList {
   readonly name: string
   readonly header: readonly string[]
+  /** Its columns; absent where it is no file. */
+  readonly mapping?: Mapping
   /** Yields the line, the fields and the cells of each row; with records, no line and no header. */
   rows(): AsyncIterable<readonly KnownRow[]>
 }
@@ -132,15 +134,14 @@ export function tableList(
   const { header } = table
   const places = new Map<string, number>()
   const placeOf = (column: string): number => {
-    const known = places.get(column)
-    if (known !== undefined) return known
-    const place = columnNamed(header, column)
+    const place = places.get(column) ?? columnNamed(header, column)
     places.set(column, place)
     return place
   }
   return {
     name,
     header,
+    mapping,
     async *rows() {
       for await (const batch of table.rows())
         yield batch
@@ -232,13 +233,6 @@ export type ListPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'c
 /** Whether a source of known rows is no file. */
 export const isRecords = (source: string): boolean => source === 'catalogue' || source.startsWith('list:')
 
-/** A list that was opened; without a mapping where it is no file. */
-export interface OpenList {
-  readonly list: KnownList
-  readonly header: readonly string[]
-  readonly mapped?: MappedList
-}
-
 /** Opens a table by its path; `-` is stdin. `option` says what it is. */
 export async function openListFile(
   ports: ListPorts,
@@ -259,18 +253,17 @@ export async function openLists(
   kind: ListKind,
   option: string,
   pairs: readonly string[] = [],
-): Promise<readonly OpenList[]> {
-  const opened: OpenList[] = []
+): Promise<readonly KnownList[]> {
+  const opened: KnownList[] = []
   for (const source of sources) {
     if (isRecords(source)) {
       if (source !== 'catalogue' && kind === 'people')
         throw new Refusal('list.of_companies', { option, source })
-      opened.push({ list: recordList(source, () => ports.records(source, kind)), header: [] })
+      opened.push(recordList(source, () => ports.records(source, kind)))
       continue
     }
     const table = await openListFile(ports, source, option)
-    const mapped = mapAs(table, source, kind, option, pairs)
-    opened.push({ list: tableList(source, table, mapped), header: table.header, mapped })
+    opened.push(tableList(source, table, mapAs(table, source, kind, option, pairs)))
   }
   return opened
 }
@@ -291,19 +284,8 @@ function mapAs(
 }
 
 /** Opens what finds rows in lists; closed with the command. */
-export async function openKnown(
-  ports: ListPorts,
-  opened: readonly OpenList[],
-  kind: ListKind,
-  take: readonly string[] = [],
-  onRow?: (rows: number) => void,
-) {
-  const matcher = await openMatcher(
-    kind,
-    opened.map(({ list }) => list),
-    take,
-    onRow,
-  )
+export async function openKnown(ports: ListPorts, ...lists: Parameters<typeof openMatcher>) {
+  const matcher = await openMatcher(...lists)
   ports.onClose(() => matcher.close())
   return matcher
 }
@@ -336,9 +318,9 @@ export async function openKnownRows(
   const kind = typeof of === 'string' ? of : kinds[of.batch?.identity ?? 'company']
   if (kind === undefined) throw new Refusal('list.of_numbers', { option })
   const opened = await openLists(ports, sources, kind, option)
-  const matcher = await openKnown(ports, opened, kind, [], onRow)
+  const matcher = await openKnown(ports, kind, opened, [], onRow)
   for (const [at, { name, rows }] of matcher.counts.entries()) {
-    const columns = opened[at]?.mapped?.mapping.columns ?? []
+    const columns = opened[at]?.mapping?.columns ?? []
     const named = columns.map(({ field, column }) => `${field} "${column}"`).join(', ')
     const count = `${rows.toLocaleString('en-US')} known ${rows === 1 ? 'row' : 'rows'}`
     ports.notify(`${basename(name)}: ${count}${named === '' ? '' : `, by ${named}`}`)

@@ -2,7 +2,13 @@ import { type Fields, isObject } from '../api/values/objects.js'
 import { foldText } from '../catalogue/normalize/name.js'
 import { toE164 } from '../catalogue/normalize/phone.js'
 import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
-import { firstText, foldFullName, toCompanyDomain, toDomain } from '../catalogue/normalize/value-kinds.js'
+import {
+  firstText,
+  foldFullName,
+  toCompanyDomain,
+  toDomain,
+  toEmail,
+} from '../catalogue/normalize/value-kinds.js'
 
 /** What can be suppressed: a domain stands for a company and its people, a name with a domain for one person. */
 export type SuppressionKind = 'email' | 'domain' | 'profile' | 'phone' | 'person'
@@ -15,7 +21,6 @@ export interface Suppressible {
   readonly key: string
 }
 
-const address = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
 const atCompany = /^(.+?)(?:\s*,\s*|\s+at\s+|\s*@\s+|\s+)(\S+)$/
 
 /** Returns what a text as people write it can suppress; `undefined` where it identifies nobody. */
@@ -66,13 +71,6 @@ export function suppressiblesIn(row: Fields): readonly Suppressible[] {
 
 const isPersonProfile = (kind: SuppressionKind, key: string): boolean =>
   kind === 'profile' && /^(?:person |id AC)/.test(key)
-
-/** Returns the email address in a text that is one, in lower case: `Jane <jane@acme.example>`, `mailto:jane@acme.example`. */
-export function toEmail(text: string): string | undefined {
-  const lower = text.trim().toLowerCase()
-  const bare = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower.replace(/^mailto:/, '')
-  return address.test(bare) ? bare : undefined
-}
 
 const hostOf = (site: string): string => site.slice(site.lastIndexOf('@') + 1)
 

@@ -27,6 +27,15 @@ export type ValueKind =
 type RowSubject = 'companies' | 'people' | 'jobs' | 'posts'
 
 const mail = /^(?:[^<>]*<)?(?:mailto:)?[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@,;<>/]+>?$/i
+const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
+
+/** Returns the email address in a text that is one, in lower case: `Jane <jane@acme.example>`, `mailto:jane@acme.example`. */
+export function toEmail(text: string): string | undefined {
+  const lower = text.trim().toLowerCase()
+  const bare = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower.replace(/^mailto:/, '')
+  return bareMail.test(bare) ? bare : undefined
+}
+
 const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
 /** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
 const phone = /^(?:tel:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i

@@ -68,13 +68,13 @@ const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked
 const toRecord: { readonly [K in keyof Records]: (found: Found) => Promise<Records[K]> } = {
   person: async ({ name, fields }) => {
     const { email = null, email_status = null, phone = [], ...known } = fields
-    const person = { ...(await emptyRecord('leads.enrich')), ...known } as Person
+    const person = { ...(await emptyRecord('leads.enrich')), ...known } as Omit<Person, 'id' | 'status'>
     const { title, company_name } = person
     const isPlaced = title !== null || company_name !== null
     return {
-      ...person,
       id: `${name}:${person.network_profile_url ?? email ?? person.full_name ?? ''}`,
       status: 'QUALIFIED',
+      ...person,
       current_position: isPlaced ? { title, company_name, company_network_id: null, started_at: null } : null,
       most_probable_email: email as string | null,
       most_probable_email_status: email_status as Person['most_probable_email_status'],
@@ -82,10 +82,13 @@ const toRecord: { readonly [K in keyof Records]: (found: Found) => Promise<Recor
     }
   },
   company: async ({ name, fields }) => {
-    const { phone = [], ...known } = fields
-    const account = { ...(await emptyRecord('accounts.enrich')), technologies: [], ...known } as Account
+    const { phone = [], technologies = [], ...known } = fields
+    const account = { ...(await emptyRecord('accounts.enrich')), ...known, technologies } as Omit<
+      Account,
+      'id'
+    >
     const id = `${name}:${account.domain ?? account.name ?? ''}`
-    return { ...account, id, phone: numbersIn(phone)[0] ?? null }
+    return { id, ...account, phone: numbersIn(phone)[0] ?? null }
   },
 }
 

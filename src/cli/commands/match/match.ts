@@ -6,8 +6,8 @@ import type { Match } from '../../../lists/list-index.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import {
   checkPairs,
+  type KnownList,
   mapList,
-  type OpenList,
   openKnown,
   openListFile,
   openLists,
@@ -70,7 +70,7 @@ async function match(
       context.notify(oneLine(`  ${line}`))
   }
   show(file, mapping)
-  for (const { list, mapped } of opened) if (mapped) show(list.name, mapped.mapping)
+  for (const { name, mapping: own } of opened) if (own) show(name, own)
   const stopWatching = capYoungGeneration()
   const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows compared`)
   const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
@@ -85,12 +85,12 @@ async function match(
     const target = path === undefined ? undefined : resolve(context.streams.cwd, path)
     const suppressor = await context.suppressor()
     const lists = suppressor ? opened.map((one) => withoutSuppressedCells(one, suppressor)) : opened
-    const known = await openKnown(ports, lists, kind, take, (rows) => {
+    const known = await openKnown(ports, kind, lists, take, (rows) => {
       checkSignal()
       onRows(rows)
     })
     for (const { name, rows } of known.counts)
-      if (opened.some(({ list, mapped }) => list.name === name && !mapped))
+      if (opened.some((one) => one.name === name && !one.mapping))
         context.notify(oneLine(`${name}: ${countRows(rows)}`))
     const layout = createMatchLayout(table.header, take)
     const sink: Sink =
@@ -150,16 +150,13 @@ async function match(
 }
 
 /** Returns a list of which no cell is copied from rows about people and companies that are suppressed. */
-const withoutSuppressedCells = (one: OpenList, { areAbout }: Suppressor): OpenList => ({
-  ...one,
-  list: {
-    ...one.list,
-    async *rows() {
-      for await (const batch of one.list.rows()) {
-        const suppressed = await areAbout(batch.map(({ fields }) => fields))
-        yield batch.map((row, at) => (suppressed[at] ? { ...row, cell: () => '' } : row))
-      }
-    },
+const withoutSuppressedCells = (list: KnownList, { areAbout }: Suppressor): KnownList => ({
+  ...list,
+  async *rows() {
+    for await (const batch of list.rows()) {
+      const suppressed = await areAbout(batch.map(({ fields }) => fields))
+      yield batch.map((row, at) => (suppressed[at] ? { ...row, cell: () => '' } : row))
+    }
   },
 })
 
