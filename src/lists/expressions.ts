@@ -26,7 +26,6 @@ export interface Expression {
   readonly doubtful: number
 }
 
-/** Throws the refusal of a text, with the place of what is wrong. */
 type Refuse = (problem: string, at: number, details?: Details) => never
 
 /** A node that is written again as text. */
@@ -348,7 +347,6 @@ class Rewriter {
   }
 }
 
-/** Where a node stands. */
 interface Place {
   /** Variables of the macros around it. */
   readonly variables: readonly string[]

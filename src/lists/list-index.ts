@@ -9,12 +9,10 @@ import { hashOf } from '../csv/identity-filter.js'
 /** Whether a row is in a list. `maybe` is never counted as yes. */
 type Verdict = 'yes' | 'maybe' | 'no'
 
-/** What a list says about a row. */
 export interface Match {
   readonly verdict: Verdict
   /** What was equal; '' where nothing was. */
   readonly by: string
-  /** Name of the list that has the row. */
   readonly list: string
   /** Line of the list where that row begins; null where it has no lines. */
   readonly line: number | null

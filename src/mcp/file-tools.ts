@@ -321,7 +321,6 @@ const listsIn = (session: Session, name: string, lists: readonly string[] = []):
     list === 'catalogue' || list.startsWith('list:') ? list : session.port.fileIn(name, list, 'read'),
   )
 
-/** Returns the command that looks up the rows of a file. */
 function batchArgs(
   session: Session,
   { operation: name, file, values, map, skip_known, ...rest }: BatchInput,
@@ -350,7 +349,6 @@ interface NewRun {
   readonly show?: Shown
 }
 
-/** The command that shows a run. */
 type Shown = 'runs' | 'flow'
 
 /**

@@ -19,7 +19,6 @@ export interface Step {
   readonly total: number | undefined
 }
 
-/** What a command reports while it runs. */
 interface CommandEvents {
   write(event: string, facts?: object): void
   spend(credits: number): void
@@ -41,18 +40,15 @@ export interface CommandPort {
   explain(error: unknown): Problem | undefined
 }
 
-/** How a command ended. */
 interface Ended {
   readonly exit: number
   readonly stdout: string
   readonly problem: Problem | undefined
   /** What it counted; absent where it ended before that. */
   readonly counts: Fields | undefined
-  /** Credits that it spent. */
   readonly spent: number
 }
 
-/** A command that was started. */
 export interface Started {
   readonly ended: Promise<Ended>
   /** How it ended; `undefined` while it runs. */
@@ -115,11 +111,6 @@ export class Session {
     return credits
   }
 
-  private settle(held: number, spent: number): void {
-    this.left += held - spent
-  }
-
-  /** Credits that may still be spent. */
   get budget(): number {
     return this.left
   }
@@ -184,7 +175,10 @@ export class Session {
     if (held === 0) return started
     const spentOf = async (ended: Ended) => (isCertain(ended) ? spentBy(ended) : Math.max(held, ended.spent))
     const { ended } = started
-    const settle = async () => this.settle(held, await ended.then(spentOf).catch(() => held))
+    const settle = async () => {
+      const spent = await ended.then(spentOf).catch(() => held)
+      this.left += held - spent
+    }
     return Object.assign(started, { ended: settle().then(() => ended) })
   }
 

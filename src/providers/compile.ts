@@ -18,7 +18,6 @@ import {
   toMs,
 } from './definition.js'
 
-/** Millionths of a credit in one. */
 export const micros = 1_000_000
 
 /** An answer of a vendor, and the item of it that is about one row. */
@@ -55,7 +54,6 @@ export interface CompiledKind {
   resultOf(answer: VendorAnswer): Fields
   /** Returns the cost of what came of a row, in millionths; `undefined` where the answer should say it and does not. */
   costOf(answer: VendorAnswer, is: OutcomeWord): number | undefined
-  /** The most that a row can cost. */
   readonly most: number
   /** Returns the item of the answer about one of several rows: by its row, or by its place among so many. */
   itemOf(answer: VendorAnswer, row: string, place: number, rows: number): unknown
@@ -65,7 +63,6 @@ export interface CompiledKind {
   readonly isLost: (answer: VendorAnswer) => boolean
 }
 
-/** A provider that is ready to be used. */
 export interface CompiledProvider {
   readonly file: ProviderFile
   readonly kinds: Partial<Readonly<Record<ProviderKind, CompiledKind>>>
@@ -193,7 +190,6 @@ export const compileStored = ({ name, definition }: StoredProvider): Promise<Com
 
 const answerScope = { status: true, headers: true, body: true, item: true } as const
 
-/** Returns an amount of credits as millionths. */
 function toMicros(said: unknown): number | undefined {
   const amount = said === undefined || said === null || said === '' ? Number.NaN : Number(String(said))
   return Number.isFinite(amount) && amount >= 0 && amount < 1e9 ? Math.round(amount * micros) : undefined

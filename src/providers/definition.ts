@@ -4,7 +4,6 @@ import { Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
 import { resultOr } from '../api/values/objects.js'
 
-/** What a provider may be asked for. */
 export const providerKinds = ['email', 'personal_email', 'phone', 'person', 'company', 'verify'] as const
 export type ProviderKind = (typeof providerKinds)[number]
 
@@ -22,14 +21,12 @@ export const subjectFields = [
 ] as const
 export type SubjectField = (typeof subjectFields)[number]
 
-/** What the answer of a vendor means. */
 const outcomeWords = [
   ...(['found', 'not_found', 'again', 'rate_limited', 'out_of_credits', 'invalid_key'] as const),
   ...(['failed', 'unknown'] as const),
 ]
 export type OutcomeWord = (typeof outcomeWords)[number]
 
-/** The values that a provider of a kind may give. */
 const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
   email: ['email', 'email_status'],
   personal_email: ['personal_email', 'personal_email_status'],
@@ -205,7 +202,6 @@ const authSchema = z
     error: 'give one of header, query, bearer, headers, oauth',
   })
 
-/** The file of a provider. */
 export const providerSchema = z.strictObject({
   name: say(
     z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, 'use lower-case letters, digits, - and _'),
@@ -241,7 +237,6 @@ export const providerSchema = z.strictObject({
   kinds: say(z.partialRecord(z.enum(providerKinds), kindSchema), 'what it can be asked for'),
 })
 
-/** A provider as its file describes it. */
 export type ProviderFile = z.output<typeof providerSchema>
 export type KindFile = z.output<typeof kindSchema>
 export type RequestFile = z.output<typeof requestSchema>
@@ -350,7 +345,6 @@ interface SchemaNode {
   readonly propertyNames?: { readonly enum?: readonly string[] }
 }
 
-/** Returns the names that the file may have at a place. */
 function namesAt(at: Path): string[] {
   let nodes: readonly SchemaNode[] = [providerJsonSchema() as SchemaNode]
   for (const step of at)

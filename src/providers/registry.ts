@@ -22,7 +22,6 @@ import { compileProvider, compileStored, micros } from './compile.js'
 import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
 import { orderScope } from './order.js'
 
-/** What the providers of a workspace are kept in. */
 interface RegistryPorts {
   readonly store: Driver
   readonly clock: Clock
@@ -39,7 +38,6 @@ export interface ProviderQuote {
 /** The providers of the workspace in use, without their keys. */
 export type Registry = ReturnType<typeof createRegistry>
 
-/** Creates what lists and changes the providers of the workspace in use. */
 export function createRegistry({ store, clock }: RegistryPorts) {
   const reading = <T>(work: (tx: Connection, workspace: Workspace) => Promise<T>) =>
     store.read(async (tx) => work(tx, await workspaceIn(tx)))
@@ -158,7 +156,6 @@ export function createRegistry({ store, clock }: RegistryPorts) {
 /** Answers from which on a hit rate is believed. */
 const enoughAnswers = 10
 
-/** What a stored provider can be asked for. */
 export const kindsOf = ({ definition }: StoredProvider): ProviderKind[] =>
   Object.keys((definition as { readonly kinds: object }).kinds) as ProviderKind[]
 
@@ -199,5 +196,4 @@ async function refuseAddress(url: string, allow: readonly string[]): Promise<voi
   if (found && 'refused' in found) throw new Refusal('provider.address', { url, cause: found.refused })
 }
 
-/** Returns where requests to a provider may go. */
 export const targetsOf = (allow: readonly string[]) => ({ allow, loopback: false, what: 'Requests' })

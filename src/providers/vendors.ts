@@ -38,7 +38,6 @@ import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
 import { identityOf, readResult, subjectOf, toQuery } from './subject.js'
 
-/** What asking vendors needs. */
 interface VendorPorts {
   readonly store: Driver
   /** Real time. */
@@ -54,7 +53,6 @@ interface VendorPorts {
 interface Loaded {
   readonly stored: StoredProvider
   readonly compiled: CompiledProvider
-  /** Absent where this machine has none. */
   readonly apiKey: string | undefined
 }
 
@@ -83,7 +81,6 @@ interface Question {
   readonly asking: Asking
 }
 
-/** How a question ended. */
 type Ended = Omit<VendorReply, 'name'>
 
 /** How far a request brought a question: the vendor put it off or accepted it, another process has it, or it ended. */
@@ -314,7 +311,6 @@ class VendorDesk implements Vendors {
     })
   }
 
-  /** Returns why a provider is not asked now. */
   async #whyNot(question: Question): Promise<string | undefined> {
     const { workspaceId, provider } = question.key
     // It may have been paused since the question was put.
@@ -498,7 +494,6 @@ class VendorDesk implements Vendors {
     return ended as Ended
   }
 
-  /** Ends calls without an answer. */
   async #settle(
     question: Question,
     calls: readonly ProviderCall[],
@@ -578,7 +573,6 @@ class VendorDesk implements Vendors {
     return answer
   }
 
-  /** Returns what this process is doing with a provider. */
   #workOf({ key, loaded }: Question): AtWork {
     const name = `${key.workspaceId} ${key.provider}`
     const known = this.#atWork.get(name) ?? {

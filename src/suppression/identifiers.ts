@@ -79,7 +79,6 @@ const profileKey = ({ kind, id, slug }: NetworkProfile): string =>
 
 const personKey = (foldedName: string, domain: string): string => `name ${foldedName} at ${domain}`
 
-/** What is known of a person who is forgotten. */
 interface ForgottenPerson {
   readonly emails: readonly string[]
   readonly phones: readonly string[]

@@ -13,7 +13,6 @@ import { parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../api/values/objects.js'
 import { isInline, keysOf } from './identifiers.js'
 
-/** Returns those of some keys that are suppressed. */
 export type FindSuppressed = (keys: Iterable<string>) => Promise<ReadonlySet<string>>
 
 /** The areas whose replies hold people or companies. In others an address is that of a member. */
@@ -60,7 +59,6 @@ export function envelopeOf(body: string): string {
   return toJson(Object.fromEntries(names.map((name) => [name, fields[name]])))
 }
 
-/** Returns JSON without records about somebody suppressed. */
 export type WithoutRecords = (body: unknown) => Promise<unknown>
 
 /** Returns the request for a contact by the id of its result; `undefined` where it is not known. */
@@ -214,7 +212,6 @@ export const keptFrom =
     },
   })
 
-/** As much of a suppressor as a server is kept apart with. */
 interface ServerSuppressor {
   readonly request: (operation: Operation, input: Input) => Promise<RequestLeft>
   readonly reply: (operation: Operation, reply: Reply) => Promise<Reply>
@@ -249,7 +246,6 @@ function visit(value: unknown, around: Iterable<string>, judge: Judge): unknown 
   return visitLists(value, domains, judge)
 }
 
-/** Looks into the lists of a record that stays. */
 function visitLists(value: Fields, around: Iterable<string>, judge: Judge): Fields {
   const entries = Object.entries(value).map(([field, held]): [string, unknown] => {
     if (field === 'custom') return [field, held]

@@ -18,7 +18,6 @@ const readSecret = async (connection: Connection, owner: string): Promise<string
 
 /** Whom an owner suppresses, in the database of a workspace or in the state of this machine. */
 export const suppressionsOf = (driver: Driver, owner: string) => ({
-  /** Returns those of some keys that are suppressed. */
   find: (keys: Iterable<string>): Promise<ReadonlySet<string>> =>
     driver.read(async (connection) => {
       const secret = await readSecret(connection, owner)
@@ -57,7 +56,6 @@ export const suppressionsOf = (driver: Driver, owner: string) => ({
     }),
 })
 
-/** Whom an owner suppresses. */
 export type SuppressionStore = ReturnType<typeof suppressionsOf>
 
 const none: ReadonlySet<string> = new Set()

@@ -195,7 +195,6 @@ async function previewWithout(find: FindSuppressed, preview: readonly Fields[], 
   return preview.filter((_, at) => left.has(known[at]))
 }
 
-/** Returns the fields of a query by their names in the API. */
 const toFields = (query: CompanyQuery & Contact) => ({
   network_url: query.url,
   network_id: query.networkId,

@@ -126,7 +126,6 @@ export const Tabs = ({
   </nav>
 )
 
-/** A state as a word with a colour. */
 export const State = ({ state }: { readonly state: string }) => (
   <span class={`state ${stateKinds[state] ?? ''}`}>{state}</span>
 )

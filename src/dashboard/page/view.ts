@@ -36,7 +36,6 @@ export type Action = (ports: DashboardPorts, fields: Fields) => Promise<ActionRe
 
 /** What the page shows after an action; the view is read again in any case. */
 export interface ActionResult {
-  /** One sentence: what happened. */
   readonly message: string
   /** A text to copy that is shown once, such as a new key, or the reply of an operation. */
   readonly detail?: string
@@ -127,7 +126,6 @@ export interface RunsPort {
   export(id: string, shared: boolean): Promise<ReadableStream<Uint8Array>>
 }
 
-/** The received events of this machine. */
 export interface InboxPort {
   list(filter: EventFilter, limit: number, after?: number): Promise<readonly ListedEvent[]>
   find(id: string): Promise<KeptEvent | undefined>
@@ -149,6 +147,5 @@ export interface ServerPorts {
   report(error: unknown): void
   /** Calls `onChange` after a process has changed a database, this one or another; returns what ends this. */
   watch(onChange: () => void): () => void
-  /** Returns unguessable bytes. */
   random(size: number): Uint8Array
 }

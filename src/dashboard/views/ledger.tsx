@@ -6,7 +6,6 @@ import { sumSpent } from '../../runs/journal/spending.js'
 import { Empty, formatNumber, Input, pathOf, Section, Select, Table, Tabs, Time } from '../page/elements.js'
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
-/** Days that are summed unless others are chosen. */
 const usualDays = 30
 const pageSize = 50
 
@@ -192,13 +191,7 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
         <button type="submit">Show</button>
       </form>
       {sums.length === 0 ? (
-        <Empty
-          command={
-            by.includes('run')
-              ? 'accounts enrich --csv companies.csv'
-              : 'accounts enrich --domain acme-robotics.example'
-          }
-        >
+        <Empty command="accounts enrich --domain acme-robotics.example">
           Nothing was spent on these days. Choose others, or try:{' '}
         </Empty>
       ) : (
@@ -294,9 +287,10 @@ const Export = ({
 }) => (
   <Section title="Export">
     <form data-action="ledger/export" class="bar">
-      {by.length > 0 && <input type="hidden" name="by" value={by.join(',')} />}
-      {by.length > 0 && <input type="hidden" name="member" value={only.member} />}
-      {by.length > 0 && <input type="hidden" name="operation" value={only.operation} />}
+      {by.length > 0 &&
+        Object.entries({ by: by.join(','), ...only }).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
       <Input label="From (UTC)" type="date" name="from" value={by.length > 0 ? days.from : undefined} />
       <Input label="To (UTC, included)" type="date" name="to" value={by.length > 0 ? days.to : undefined} />
       <Select
