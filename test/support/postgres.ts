@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Client } from 'pg'
+import { Client, Pool, type QueryResult } from 'pg'
 
 const variable = 'PROSPECT_TEST_POSTGRES'
 const port = 5432
@@ -154,17 +154,16 @@ export interface TestDatabase {
 export async function freshSchema(): Promise<TestDatabase> {
   const folder = await socket()
   const name = `t_${randomBytes(8).toString('hex')}`
-  const sql = (text: string) => asOwner(folder, 'postgres', `SET search_path TO ${name}; ${text}`)
-  await asOwner(folder, 'postgres', `CREATE SCHEMA ${name}`)
+  const sql = (text: string) => inShared(folder, `SET search_path TO ${name}; ${text}`)
+  await inShared(folder, `CREATE SCHEMA ${name}`)
   return {
     folder,
     name,
     sql,
     url: addressOf(folder, 'postgres', `&options=${encodeURIComponent(`-c search_path=${name}`)}`),
     drop: async () =>
-      void (await asOwner(
+      void (await inShared(
         folder,
-        'postgres',
         `DROP SCHEMA IF EXISTS ${name}, ${name}_state, ${name}_catalogue CASCADE`,
       )),
   }
@@ -224,18 +223,33 @@ const schemasOf = (name?: string) =>
 export async function freshDatabase(copied = 'template1'): Promise<TestDatabase> {
   const folder = await socket()
   const name = `t_${randomBytes(8).toString('hex')}`
-  await asOwner(folder, 'postgres', `CREATE DATABASE ${name} TEMPLATE ${copied}`)
+  await inShared(folder, `CREATE DATABASE ${name} TEMPLATE ${copied}`)
   return {
     folder,
     name,
     sql: (text) => asOwner(folder, name, text),
     url: addressOf(folder, name),
-    drop: async () => void (await asOwner(folder, 'postgres', `DROP DATABASE ${name} WITH (FORCE)`)),
+    drop: async () => void (await inShared(folder, `DROP DATABASE ${name} WITH (FORCE)`)),
   }
 }
 
 const addressOf = (folder: string, database: string, more = ''): string =>
   `postgres://postgres@/${database}?host=${encodeURIComponent(folder)}&port=${port}${more}`
+
+/** Connections of this process to the shared server, which take long to make. */
+let pool: Pool | undefined
+
+/** Runs statements in the database that the schemas of all tests are in. */
+async function inShared(folder: string, text: string) {
+  pool ??= new Pool({ host: folder, port, user: 'postgres', database: 'postgres', allowExitOnIdle: true }).on(
+    'error',
+    () => {},
+  )
+  return lastRows(await pool.query<Record<string, unknown>>(text))
+}
+
+const lastRows = (results: QueryResult<Record<string, unknown>> | QueryResult<Record<string, unknown>>[]) =>
+  [results].flat().at(-1)?.rows ?? []
 
 async function asOwner(folder: string, database: string, text: string) {
   const client = new Client({ host: folder, port, user: 'postgres', database })
@@ -243,8 +257,7 @@ async function asOwner(folder: string, database: string, text: string) {
   client.on('error', () => {})
   await client.connect()
   try {
-    const results = [await client.query<Record<string, unknown>>(text)].flat()
-    return results.at(-1)?.rows ?? []
+    return lastRows(await client.query<Record<string, unknown>>(text))
   } finally {
     await client.end()
   }
