@@ -198,6 +198,8 @@ describe('prospect mcp', () => {
 
   it('reports the progress of 2,000 rows, and resumes a stopped run in a shell', async () => {
     write('list.csv', companies(2_000))
+    // Otherwise a fast machine is done before it has much to report.
+    await here.json('engine', 'faults', 'add', 'all', '--delay', '0.1s')
     const { call, client } = await connectAgent(here.home, ['--max-credits', '900'])
     const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
     const seen: number[] = []
