@@ -17,7 +17,7 @@ const longest = [
   'cli/runs/workbooks',
   'cli/runs/elsewhere',
   'engine/distributed-faults',
-  'suppression/exits',
+  'catalogue/suppression/exits',
   'catalogue/postgres',
 ]
 

@@ -12,11 +12,10 @@ const ours: Record<string, readonly string[]> = {
     'storage/driver/postgres/dialect',
     'storage/database',
     'storage/erasure/traversal',
-    'suppression',
+    'catalogue/suppression',
   ],
   storage: ['api'],
   csv: ['api'],
-  suppression: ['api', 'catalogue/normalize', 'storage/driver/connection'],
   catalogue: [
     'api',
     'csv',
@@ -55,7 +54,6 @@ const ours: Record<string, readonly string[]> = {
     'index',
     'dashboard',
     'lists',
-    'suppression',
     'mcp',
     'providers',
   ],
@@ -76,7 +74,6 @@ const others: Record<string, readonly string[]> = {
     'node:',
   ],
   lists: ['better-sqlite3', '@marcbachmann/cel-js'],
-  suppression: ['node:crypto'],
   client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
   providers: [
     'zod',

@@ -27,7 +27,6 @@ const floors = [
   'storage',
   'reference',
   'catalogue',
-  'suppression',
   'engine',
   'providers',
   'client',

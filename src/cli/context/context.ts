@@ -3,12 +3,12 @@ import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Clock, Ids, Targets } from '../../api/ports/ports.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
+import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
 import type { PassOn } from '../../client/reply.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { type FormatName, formats } from '../../runs/output/columns.js'
-import type { Suppressor } from '../../suppression/suppressor.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
 export interface Streams {

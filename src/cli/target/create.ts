@@ -126,7 +126,7 @@ function contextOf(
   }
   const callServer = async (target: RemoteTarget) => {
     const { remote: server, governed } = await remote.open(target)
-    const { keptFrom } = await import('../../suppression/rewrite.js')
+    const { keptFrom } = await import('../../catalogue/suppression/rewrite.js')
     return compose([keptFrom(() => suppressorOf(target)), ...governed], server)
   }
   const withGlobals = (globals: GlobalOptions): Context => {

@@ -1,4 +1,5 @@
 import type { Awaitable } from '../../api/values/objects.js'
+import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
 import {
   boundText,
   type Connection,
@@ -6,7 +7,6 @@ import {
   mapResult,
   type StoredRow,
 } from '../../storage/driver/connection.js'
-import type { Suppressor } from '../../suppression/suppressor.js'
 import { findEnrichment, findJob } from './jobs.js'
 import { booleans, json, plain, RecordTable } from './record-table.js'
 
@@ -224,7 +224,7 @@ export async function openSuppressors(
   const opened: Suppressor[] = []
   for (const { driver, owner } of owners) {
     if (!(await driver.get(suppressesSql, owner))) continue
-    const { createSuppressor } = await import('../../suppression/suppressor.js')
+    const { createSuppressor } = await import('../../catalogue/suppression/suppressor.js')
     const findContact = (id: string) =>
       driver.read(async (tx) => {
         const enrichment = await findEnrichment(tx, id)

@@ -1,7 +1,7 @@
 import { inBoth, migrate, prepareDatabase, type Schema } from '../../storage/database/migrate.js'
 import { openDatabase } from '../../storage/database/open.js'
 import { type Driver, tablesIn } from '../../storage/driver/connection.js'
-import suppressions from '../../suppression/suppressions.sql'
+import suppressions from '../../storage/state/suppressions.sql'
 import faults from './faults.sql'
 import membersAndKeys from './members-and-keys.sql'
 import postgresTriggers from './postgres-triggers.sql'

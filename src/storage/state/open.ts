@@ -1,4 +1,3 @@
-import suppressions from '../../suppression/suppressions.sql'
 import { inBoth, migrate, prepareDatabase, type Schema } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
 import type { Driver } from '../driver/connection.js'
@@ -7,6 +6,7 @@ import members from './members.sql'
 import runsOnServer from './postgres.sql'
 import runFiles from './run-files.sql'
 import sharedTurns from './shared-turns.sql'
+import suppressions from './suppressions.sql'
 import tables from './tables.sql'
 import turns from './turns.sql'
 

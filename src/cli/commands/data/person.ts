@@ -7,6 +7,7 @@ import { openCatalogue } from '../../../catalogue/catalogue.js'
 import { findSubject, parseSubject } from '../../../catalogue/erasure/subject.js'
 import type { Subject, SubjectIdentifiers } from '../../../catalogue/erasure/tables.js'
 import { parseProfile } from '../../../catalogue/normalize/profile.js'
+import { toSuppressible } from '../../../catalogue/suppression/identifiers.js'
 import { eraseFromEngine } from '../../../engine/admin/erasure.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
@@ -15,7 +16,6 @@ import { type Driver, isPostgres, type StoredRow, toRunNumber } from '../../../s
 import { eraseFromState } from '../../../storage/erasure/erase.js'
 import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traversal.js'
 import { findShared, openState } from '../../../storage/state/open.js'
-import { toSuppressible } from '../../../suppression/identifiers.js'
 import type { Context, HomeContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { foldersOf, prepareHome } from '../../context/home.js'
@@ -318,9 +318,9 @@ export async function forgetSuppressions(
   adds: boolean,
   context: Context,
 ): Promise<void> {
-  const { suppressionsOf } = await import('../../../suppression/suppressions.js')
+  const { suppressionsOf } = await import('../../../catalogue/suppression/suppressions.js')
   const { listWorkspaces } = await import('../../../engine/tables/members.js')
-  const { keysOfForgotten } = await import('../../../suppression/identifiers.js')
+  const { keysOfForgotten } = await import('../../../catalogue/suppression/identifiers.js')
   const [keys, now] = [keysOfForgotten(person), context.clock.now()]
   const machine = state ?? (adds ? await openStateOf(context) : undefined)
   if (machine) await suppressionsOf(machine, thisMachine).forget(keys, adds, now)

@@ -4,6 +4,7 @@ import type { WireNames } from '../../../api/calls/wire-names.js'
 import type { Sender, Targets } from '../../../api/ports/ports.js'
 import { once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
+import { keptFrom } from '../../../catalogue/suppression/rewrite.js'
 import { type Home, retargeted } from '../../../client/governed.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import { createSender } from '../../../client/sender.js'
@@ -15,7 +16,6 @@ import { newToken, type ReceiverOptions, retargetDeliveries } from '../../../htt
 import type { BodyThreads } from '../../../http/request-body.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import { keptFrom } from '../../../suppression/rewrite.js'
 import { withTimeout } from '../../call/send.js'
 import {
   createDoubtRecorder,

@@ -2,17 +2,17 @@ import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { hasKnownSuffix } from '../../../catalogue/normalize/value-kinds.js'
-import { rowInput } from '../../../runs/input/mapping.js'
-import type { Table } from '../../../runs/input/table.js'
-import { mapList, openListFile } from '../../../runs/lists.js'
 import {
   asRecord,
   keysOf,
   type Suppressible,
   suppressiblesIn,
   toSuppressible,
-} from '../../../suppression/identifiers.js'
-import { type SuppressionStore, suppressionsOf } from '../../../suppression/suppressions.js'
+} from '../../../catalogue/suppression/identifiers.js'
+import { type SuppressionStore, suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
+import { rowInput } from '../../../runs/input/mapping.js'
+import type { Table } from '../../../runs/input/table.js'
+import { mapList, openListFile } from '../../../runs/lists.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'

@@ -1,7 +1,7 @@
 import { it } from 'vitest'
-import { isLong, tries } from '../support/effort.js'
-import { emptySchema } from '../support/postgres.js'
-import { expectNobodyLeaks, inMemory } from '../support/suppressed-histories.js'
+import { isLong, tries } from '../../support/effort.js'
+import { emptySchema } from '../../support/postgres.js'
+import { expectNobodyLeaks, inMemory } from '../../support/suppressed-histories.js'
 
 it.each([
   ['SQLite', tries(15, 500), inMemory],

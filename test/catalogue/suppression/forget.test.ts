@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../support/command.js'
-import { perTest } from '../support/each.js'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
 const people = `full_name,email,network_profile_url,company_domain,phone
 Jane Roe,jane@acme.example,https://www.network.example/in/jane-roe,acme.example,+33612345678

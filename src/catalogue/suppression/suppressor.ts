@@ -1,9 +1,9 @@
-import type { Input, Reply } from '../api/calls/caller.js'
-import type { Operation } from '../api/operations/table.js'
-import type { CompanyQuery, Contact, PhoneDetail, Provider, Source, Vendors } from '../api/ports/ports.js'
-import { type Fields, isObject } from '../api/values/objects.js'
-import { firstText } from '../catalogue/normalize/value-kinds.js'
-import type { Driver } from '../storage/driver/connection.js'
+import type { Input, Reply } from '../../api/calls/caller.js'
+import type { Operation } from '../../api/operations/table.js'
+import type { CompanyQuery, Contact, PhoneDetail, Provider, Source, Vendors } from '../../api/ports/ports.js'
+import { type Fields, isObject } from '../../api/values/objects.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import { firstText } from '../normalize/value-kinds.js'
 import { keysOf } from './identifiers.js'
 import {
   deliveryWithout,

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { asRecord, keysOf, suppressiblesIn, toSuppressible } from '../../src/suppression/identifiers.js'
-import { withoutRecords } from '../../src/suppression/rewrite.js'
+import {
+  asRecord,
+  keysOf,
+  suppressiblesIn,
+  toSuppressible,
+} from '../../../src/catalogue/suppression/identifiers.js'
+import { withoutRecords } from '../../../src/catalogue/suppression/rewrite.js'
 
 const url = 'https://www.network.example'
 

@@ -5,12 +5,12 @@ import {
   isOk,
   type Layer,
   type Reply,
-} from '../api/calls/caller.js'
+} from '../../api/calls/caller.js'
 
-import { ApiError, toRefusal } from '../api/calls/errors.js'
-import { areaOf, type Operation, type OperationId, operation } from '../api/operations/table.js'
-import { parseExact, toJson } from '../api/values/json.js'
-import { type Fields, isObject, resultOr } from '../api/values/objects.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { areaOf, type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
 import { isInline, keysOf } from './identifiers.js'
 
 export type FindSuppressed = (keys: Iterable<string>) => Promise<ReadonlySet<string>>

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Connection, Driver } from '../storage/driver/connection.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { Suppressible, SuppressionKind } from './identifiers.js'
 
 /** An entry. Of one that was forgotten, value and reason are null. */

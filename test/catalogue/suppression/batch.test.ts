@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { csvOf, machines } from '../cli/runs/paying.js'
-import { perFile, perTest } from '../support/each.js'
+import { csvOf, machines } from '../../cli/runs/paying.js'
+import { perFile, perTest } from '../../support/each.js'
 
 const filled = perFile(() => machines(6, 1_000))
 
