@@ -44,6 +44,7 @@ export const errors = {
   unsupported_media_type: { status: 415, text: 'Content-Type must be application/json', exit: 7, hint: 'Send JSON.' },
   unsupported_encoding: { status: 415, text: 'Compressed request bodies are not accepted', exit: 7, hint: 'Send the body without Content-Encoding.' },
   invalid: { status: 422, text: '{reason}', exit: 7, own: true, hint: 'Correct the field.' },
+  unknown_place: { status: 422, text: "Unknown place in {field}: '{id}'", exit: 7, own: true, hint: 'POST /locations finds places and their ids.' },
   plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset: daily at 00:00 UTC, monthly on the 1st.' },
   network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or send live: false.' },
   consent_required: { status: 422, text: 'Personal email enrichment requires consent', exit: 7, own: true, stops: true, hint: 'Record the consent of the member, or leave personal_email out.' },

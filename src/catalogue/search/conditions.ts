@@ -268,9 +268,7 @@ export function inPlaces(field: string, ids: readonly string[]): Condition {
 function requirePlace(field: string, id: string): Place {
   const place = findPlace(id)
   if (place) return place
-  throw new ApiError('invalid', {
-    reason: `${field}: '${shorten(id)}' is not a known place; locations.find returns the ids of places`,
-  })
+  throw new ApiError('unknown_place', { field, id: shorten(id) })
 }
 
 /**

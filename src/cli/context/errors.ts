@@ -58,6 +58,7 @@ const hints: Partial<Record<ErrorCode, string>> = {
   plan_limit_reached:
     'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.',
   network_session_required: 'Reconnect the session, or add --no-live.',
+  unknown_place: 'Find its name or id with: prospect locations find NAME',
   consent_required:
     'Record the consent of the member (on the local engine: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
   rate_limited: 'Wait for the time in Retry-After, or raise --max-wait.',
