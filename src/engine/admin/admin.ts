@@ -3,7 +3,7 @@ import { type CountedWindow, planOf, windowsOn } from '../../api/operations/plan
 import { areaOf, operations } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { countedAt, engineTime, readEngineTime, settleCounters } from '../clock.js'
+import { countedAt, engineTime, settleCounters } from '../clock.js'
 import {
   addMovement,
   forgetSpending,
@@ -56,6 +56,7 @@ import {
   revokeKey,
   revokeKeysOf,
   updateMember,
+  type Workspace,
 } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
 import { faultAdmin } from './faults.js'
@@ -64,8 +65,8 @@ import {
   type AdminPorts,
   addKey,
   checkWhole,
+  inCurrent,
   memberOf,
-  readCurrent,
   webhookSecretAdmin,
   workspaceAdmin,
 } from './workspaces.js'
@@ -104,11 +105,12 @@ function creditAdmin(ports: AdminPorts) {
 }
 
 async function adjust(
-  { store, clock }: AdminPorts,
+  ports: AdminPorts,
   kind: 'top_up' | 'adjustment',
   difference: (credits: number) => number,
 ): Promise<{ credits: number }> {
-  const { workspace, now } = await store.read((tx) => readCurrent(tx, clock))
+  const { store } = ports
+  const { workspace, now } = await inCurrent(ports).reading((_, workspace, now) => ({ workspace, now }))
   await grantDue(store, workspace, now)
   return await store.transaction(async (tx) => {
     const balance = await lockPosition(tx, workspace.id)
@@ -123,34 +125,28 @@ async function adjust(
 
 /** Lists and retries accepted work and its deliveries. */
 function jobAdmin(ports: AdminPorts) {
-  const { store, clock } = ports
-  const reading = <T>(work: (tx: Connection, workspaceId: string) => T | Promise<T>) =>
-    store.read(async (tx) => work(tx, (await readCurrent(tx, clock)).workspace.id))
-  const writing = <T>(work: (tx: Connection, workspaceId: string, now: number) => T | Promise<T>) =>
-    store.transaction(async (tx) => {
-      const { workspace, now } = await readCurrent(tx, clock)
-      return work(tx, workspace.id, now)
-    })
+  const { store } = ports
+  const { reading, writing } = inCurrent(ports)
   return {
     /** Jobs of the workspace in use, newest first. */
     jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
-      reading((tx, id) => listJobs(tx, id, state ? { state } : {}, { skip: 0, limit })),
+      reading((tx, { id }) => listJobs(tx, id, state ? { state } : {}, { skip: 0, limit })),
     /** Returns the ids of jobs that begin so, the newest first. */
     jobsStartingWith: (
       prefix: string,
       limit: number,
       filter: Pick<JobFilter, 'kind' | 'isSearch'> = {},
     ): Promise<readonly string[]> =>
-      reading(async (tx, id) => idsOf(await listJobs(tx, id, { ...filter, prefix }, { skip: 0, limit }))),
+      reading(async (tx, { id }) => idsOf(await listJobs(tx, id, { ...filter, prefix }, { skip: 0, limit }))),
     /** Returns the ids of all personas, the newest first. */
     personaIds: (): Promise<readonly string[]> =>
-      reading(async (tx, id) =>
+      reading(async (tx, { id }) =>
         idsOf(await personaTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at DESC, id DESC', id)),
       ),
-    job: (id: string): Promise<AsyncJob> => reading((tx, workspaceId) => readJob(tx, workspaceId, id)),
+    job: (id: string): Promise<AsyncJob> => reading((tx, workspace) => readJob(tx, workspace.id, id)),
     /** Records of a job after an ordinal, without whom the workspace suppresses. */
     jobRecords: async (id: string, after: number, limit: number): Promise<readonly JobRecord[]> => {
-      const { workspaceId } = await reading((tx, workspace) => readJob(tx, workspace, id))
+      const { workspaceId } = await reading((tx, workspace) => readJob(tx, workspace.id, id))
       const suppressor = await openSuppressor(store, workspaceId)
       const found: JobRecord[] = []
       for (let last = after; ; ) {
@@ -165,29 +161,29 @@ function jobAdmin(ports: AdminPorts) {
     },
     /** Companies of a list after an ordinal, with the accounts they were matched to. */
     listed: (id: string, after: number, limit: number): Promise<readonly ListedCompany[]> =>
-      reading(async (tx, workspaceId) => {
-        await readJob(tx, workspaceId, id)
+      reading(async (tx, workspace) => {
+        await readJob(tx, workspace.id, id)
         return listCompanies(tx, id, after, limit)
       }),
     /** How many lead searches the workspace has, and how many of them have a lead with contact data. */
     countSearches: (): Promise<{ readonly all: number; readonly enriched: number }> =>
-      reading(async (tx, id) => ({
+      reading(async (tx, { id }) => ({
         all: await countJobs(tx, id, { kind: 'lead_search' }),
         enriched: await countJobs(tx, id, { kind: 'lead_search', enriched: true }),
       })),
     /** Queues the work of a failed job again. Returns the new job. */
     retryJob: (id: string): Promise<AsyncJob> =>
-      writing((tx, workspaceId, now) => retry(ports, tx, workspaceId, id, now)),
+      writing((tx, workspace, now) => retry(ports, tx, workspace, id, now)),
     /** Deliveries of the workspace in use, newest first. */
     deliveries: (filter: DeliveryFilter, limit: number): Promise<readonly Delivery[]> =>
-      reading((tx, workspaceId) => listDeliveries(tx, workspaceId, filter, limit)),
+      reading((tx, { id }) => listDeliveries(tx, id, filter, limit)),
     /** Returns the ids of deliveries that begin so, the newest first. */
     deliveriesStartingWith: (prefix: string, limit: number): Promise<readonly string[]> =>
-      reading(async (tx, id) => idsOf(await listDeliveries(tx, id, { prefix }, limit))),
+      reading(async (tx, { id }) => idsOf(await listDeliveries(tx, id, { prefix }, limit))),
     /** A delivery with its body, as it would be sent now: null where nothing is left of it. */
     delivery: async (id: string): Promise<Delivery & { readonly body: unknown }> => {
-      const [delivery, body] = await reading(async (tx, workspaceId) => {
-        const found = await findDelivery(tx, workspaceId, id)
+      const [delivery, body] = await reading(async (tx, workspace) => {
+        const found = await findDelivery(tx, workspace.id, id)
         if (!found) throw new Refusal('engine.no_delivery', { id })
         return [found, await buildBody(tx, found)]
       })
@@ -199,7 +195,7 @@ function jobAdmin(ports: AdminPorts) {
     },
     /** Makes ended deliveries due again, starting with their first attempt. Returns how many. */
     retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
-      writing((tx, workspaceId, now) => replayDeliveries(tx, workspaceId, deliveryIds, now)),
+      writing((tx, { id }, now) => replayDeliveries(tx, id, deliveryIds, now)),
   }
 }
 
@@ -214,18 +210,17 @@ async function readJob(tx: Connection, workspaceId: string, id: string): Promise
 async function retry(
   { ids }: AdminPorts,
   tx: Connection,
-  workspaceId: string,
+  workspace: Workspace,
   id: string,
   now: number,
 ): Promise<AsyncJob> {
-  const failed = await readJob(tx, workspaceId, id)
+  const failed = await readJob(tx, workspace.id, id)
   if (failed.state !== 'failed') throw new Refusal('engine.job_not_failed', { id, state: failed.state })
   if (failed.plan.does === 'list') throw new Refusal('engine.list_retry')
-  const workspace = await findWorkspace(tx, workspaceId)
-  const member = (await listMembers(tx, workspaceId)).find((one) => one.id === failed.memberId)
-  if (!workspace || !member) throw new Refusal('engine.requester_gone')
+  const member = (await listMembers(tx, workspace.id)).find((one) => one.id === failed.memberId)
+  if (!member) throw new Refusal('engine.requester_gone')
   // The hold of the first time.
-  const held = (await readFirstHold(tx, workspaceId, failed.id)) ?? 0
+  const held = (await readFirstHold(tx, workspace.id, failed.id)) ?? 0
   const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
   const job: AsyncJob = {
     ...failed,
@@ -266,14 +261,14 @@ async function setMember(tx: Connection, member: Member, change: Parameters<type
 /** Members of the workspace in use. */
 function memberAdmin(ports: AdminPorts) {
   const { store, clock, ids } = ports
+  const { reading, writing } = inCurrent(ports)
   return {
     addMember: (input: {
       email: string
       weeklyLimit?: number
       consentPersonalEmail?: boolean
     }): Promise<Member> =>
-      store.transaction(async (tx) => {
-        const { workspace, now } = await readCurrent(tx, clock)
+      writing(async (tx, workspace, now) => {
         if (!/^[^\s@]+@[^\s@]+$/.test(input.email) || input.email.length > 254)
           throw new Refusal('engine.not_email', { text: input.email })
         const email = input.email.toLowerCase()
@@ -296,16 +291,14 @@ function memberAdmin(ports: AdminPorts) {
       email: string,
       change: { weeklyLimit?: number | null; consentPersonalEmail?: boolean },
     ): Promise<Member> =>
-      store.transaction(async (tx) => {
-        const { workspace } = await readCurrent(tx, clock)
+      writing(async (tx, workspace) => {
         const member = await memberOf(tx, workspace, email)
         if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'weekly_limit')
         return setMember(tx, member, change)
       }),
     /** Removes a member and revokes their keys; what they spent stays. Returns how many keys were valid. */
     removeMember: (email: string): Promise<{ readonly keysRevoked: number }> =>
-      store.transaction(async (tx) => {
-        const { workspace, now } = await readCurrent(tx, clock)
+      writing(async (tx, workspace, now) => {
         const member = await memberOf(tx, workspace, email)
         if ((await listMembers(tx, workspace.id)).length === 1)
           throw new Refusal('engine.last_member', { email: member.email })
@@ -320,8 +313,7 @@ function memberAdmin(ports: AdminPorts) {
       findPrincipal(store, hashKey(apiKey)).then((found) => found?.workspace.id),
     /** Returns the members, with the credits that each has spent this week, here and at servers. */
     members: (readSpent = readSpentThisWeek) =>
-      store.read(async (tx) => {
-        const { workspace, now } = await readCurrent(tx, clock)
+      reading(async (tx, workspace, now) => {
         const members = []
         for (const member of await listMembers(tx, workspace.id))
           members.push({
@@ -336,11 +328,10 @@ function memberAdmin(ports: AdminPorts) {
 
 /** API keys of the members of the workspace in use. */
 function keyAdmin(ports: AdminPorts) {
-  const { store, clock } = ports
+  const { reading, writing } = inCurrent(ports)
   return {
     createKey: (input: { member: string; scopes?: readonly string[]; expiresAt?: number; name?: string }) =>
-      store.transaction(async (tx) => {
-        const { workspace, now } = await readCurrent(tx, clock)
+      writing(async (tx, workspace, now) => {
         const member = await memberOf(tx, workspace, input.member)
         if (input.expiresAt !== undefined && !(input.expiresAt > now))
           throw new Refusal('engine.expiry_past', { now: new Date(now).toISOString() })
@@ -351,8 +342,7 @@ function keyAdmin(ports: AdminPorts) {
         return { ...(await addKey(tx, ports, member, limits, now)), member: member.email }
       }),
     keys: () =>
-      store.read(async (tx) => {
-        const { workspace } = await readCurrent(tx, clock)
+      reading(async (tx, workspace) => {
         const emails = new Map((await listAllMembers(tx, workspace.id)).map(({ id, email }) => [id, email]))
         return (await listKeys(tx, workspace.id)).map((key) => ({
           ...key,
@@ -360,13 +350,12 @@ function keyAdmin(ports: AdminPorts) {
         }))
       }),
     revokeKey: (id: string): Promise<void> =>
-      store.transaction(async (tx) => {
-        const { workspace } = await readCurrent(tx, clock)
+      writing(async (tx, workspace, now) => {
         const known = (await listKeys(tx, workspace.id)).some(
           (key) => key.id === id && key.revokedAt === null,
         )
         if (!known) throw new Refusal('engine.no_key', { id })
-        await revokeKey(tx, id, await readEngineTime(tx, clock))
+        await revokeKey(tx, id, now)
       }),
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../tables/faults.js'
 import { listAllMembers, type Workspace } from '../tables/members.js'
 import { maxPauseMs } from '../worker/attempt-delivery.js'
-import { type AdminPorts, memberOf, readCurrent } from './workspaces.js'
+import { type AdminPorts, inCurrent, memberOf } from './workspaces.js'
 
 export interface WantedFault {
   /** An operation, a group of operations, `all` or `deliveries`. */
@@ -33,35 +33,33 @@ const ofCalls = ['status', 'delay', 'timeout', 'drop', 'truncate', 'garble', 'in
 const ofStatus = ['code', 'retryAfter', 'network'] as const
 
 /** Faults on demand of the workspace in use. */
-export function faultAdmin({ store, clock }: AdminPorts) {
-  const add = async (tx: Connection, { where, member, rules, seed = 0 }: WantedFault) => {
-    const { workspace, now } = await readCurrent(tx, clock)
+export function faultAdmin(ports: AdminPorts) {
+  const { reading, writing } = inCurrent(ports)
+  const add = async (tx: Connection, workspace: Workspace, now: number, wanted: WantedFault) => {
+    const { where, member, rules, seed = 0 } = wanted
     checkFault(where, rules)
     const memberId = member === undefined ? null : (await memberOf(tx, workspace, member)).id
     const fault = { workspaceId: workspace.id, place: where, memberId, rules, seed, createdAt: now }
     return toListed(await insertFault(tx, fault), await emailsOf(tx, workspace))
   }
-  const clear = async (tx: Connection) => deleteFaults(tx, (await readCurrent(tx, clock)).workspace.id)
   return {
     faults: (): Promise<ListedFault[]> =>
-      store.read(async (tx) => {
-        const { workspace } = await readCurrent(tx, clock)
+      reading(async (tx, workspace) => {
         const emails = await emailsOf(tx, workspace)
         return (await listFaults(tx, workspace.id)).map((fault) => toListed(fault, emails))
       }),
-    addFault: (fault: WantedFault): Promise<ListedFault> => store.transaction((tx) => add(tx, fault)),
+    addFault: (fault: WantedFault): Promise<ListedFault> =>
+      writing((tx, workspace, now) => add(tx, workspace, now, fault)),
     removeFault: (number: number): Promise<boolean> =>
-      store.transaction(
-        async (tx) => (await deleteFaults(tx, (await readCurrent(tx, clock)).workspace.id, number)) > 0,
-      ),
+      writing(async (tx, { id }) => (await deleteFaults(tx, id, number)) > 0),
     /** Returns how many faults there were. */
-    clearFaults: (): Promise<number> => store.transaction(clear),
+    clearFaults: (): Promise<number> => writing((tx, { id }) => deleteFaults(tx, id)),
     /** Puts faults in place of those that there are. */
     applyFaults: (faults: readonly WantedFault[]): Promise<ListedFault[]> =>
-      store.transaction(async (tx) => {
-        await clear(tx)
+      writing(async (tx, workspace, now) => {
+        await deleteFaults(tx, workspace.id)
         const added: ListedFault[] = []
-        for (const fault of faults) added.push(await add(tx, fault))
+        for (const fault of faults) added.push(await add(tx, workspace, now, fault))
         return added
       }),
   }

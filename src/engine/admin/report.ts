@@ -21,7 +21,7 @@ import { countFaults } from '../tables/faults.js'
 import { countUnfinishedJobs } from '../tables/jobs.js'
 import { listAllMembers, listKeys, listMembers, listWorkspaces } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
-import { type AdminPorts, readCurrent } from './workspaces.js'
+import { type AdminPorts, inCurrent } from './workspaces.js'
 
 /** Selects movements. Times are those of the engine in milliseconds, `from` inclusive and `to` exclusive. */
 export interface MovementRange {
@@ -74,19 +74,20 @@ function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
 
 /** Reports status, ledger and consumption. */
 export function reportAdmin(ports: AdminPorts) {
-  const { store, clock } = ports
-  const used = () => store.read((tx) => readCurrent(tx, clock))
+  const { store } = ports
+  const { reading } = inCurrent(ports)
+  const used = () => reading((_, workspace) => workspace)
   return {
     status: () => readStatus(ports),
     /** The balances of the workspace in use after its last movement, whose number is `seq`. */
-    position: () => store.read(async (tx) => readBalances(tx, (await readCurrent(tx, clock)).workspace.id)),
+    position: () => reading((tx, { id }) => readBalances(tx, id)),
     /** Yields the movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
       to = Number.MAX_SAFE_INTEGER,
       member: email,
     }: MovementRange = {}): AsyncGenerator<MovementRecord> {
-      const { workspace } = await used()
+      const workspace = await used()
       const member = await store.read((tx) => readMemberId(tx, workspace.id, email))
       const nameOf = await store.read((tx) => readMemberNames(tx, workspace.id))
       for (let seq = 0; ; ) {
@@ -104,8 +105,7 @@ export function reportAdmin(ports: AdminPorts) {
     },
     /** Returns at most `limit` movements before a number, newest first. Their numbers have no gaps. */
     movementsBefore: (before: number | undefined, limit: number): Promise<readonly MovementRecord[]> =>
-      store.read(async (tx) => {
-        const { workspace } = await readCurrent(tx, clock)
+      reading(async (tx, workspace) => {
         const last = (await readBalances(tx, workspace.id)).seq
         const end = Math.min(before ?? last + 1, last + 1)
         const start = Math.max(0, end - 1 - limit)
@@ -118,7 +118,7 @@ export function reportAdmin(ports: AdminPorts) {
       by: readonly Grouping[],
       movements?: { readonly after: number; readonly last: number },
     ): Promise<readonly Consumption[]> => {
-      const { workspace } = await used()
+      const workspace = await used()
       return await store.read(async (tx) => {
         const member = await readMemberId(tx, workspace.id, range.member)
         return readConsumption(tx, workspace.id, { ...range, member }, by, movements)
@@ -126,7 +126,7 @@ export function reportAdmin(ports: AdminPorts) {
     },
     /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
     resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>
-      store.read(async (tx) => searchOf(tx, (await readCurrent(tx, clock)).workspace.id, search)),
+      reading((tx, { id }) => searchOf(tx, id, search)),
     /** Recomputes the ledger of every workspace. */
     verify: async () => {
       const problems: string[] = []
@@ -142,13 +142,13 @@ export function reportAdmin(ports: AdminPorts) {
 }
 
 async function readStatus(ports: AdminPorts) {
-  const { store, clock } = ports
-  const found = await store.read((tx) => readCurrent(tx, clock))
-  await grantDue(store, found.workspace, found.now)
-  await settleCounters(store, found.now)
+  const { store } = ports
+  const { reading } = inCurrent(ports)
+  const [found, foundAt] = await reading((_, workspace, now) => [workspace, now] as const)
+  await grantDue(store, found, foundAt)
+  await settleCounters(store, foundAt)
   const time = await clockAdmin(ports).clock()
-  return await store.read(async (tx) => {
-    const { workspace, now } = await readCurrent(tx, clock)
+  return await reading(async (tx, workspace, now) => {
     const { credits, held } = await readBalances(tx, workspace.id)
     return {
       workspace: { id: workspace.id, name: workspace.name },

@@ -35,11 +35,20 @@ export interface AdminPorts {
   readonly ids: Ids
 }
 
-/** Returns the workspace in use and engine time, read at the same moment. */
-export async function readCurrent(tx: Connection, clock: Clock) {
-  const workspace = await findWorkspace(tx)
-  if (!workspace) throw new Refusal('engine.no_workspace_yet')
-  return { workspace, now: await readEngineTime(tx, clock) }
+/** Work on the workspace in use, which is read with engine time in the same transaction. */
+export function inCurrent({ store, clock }: Pick<AdminPorts, 'store' | 'clock'>) {
+  type Work<T> = (tx: Connection, workspace: Workspace, now: number) => T | Promise<T>
+  const started =
+    <T>(work: Work<T>) =>
+    async (tx: Connection) => {
+      const workspace = await findWorkspace(tx)
+      if (!workspace) throw new Refusal('engine.no_workspace_yet')
+      return work(tx, workspace, await readEngineTime(tx, clock))
+    }
+  return {
+    reading: <T>(work: Work<T>) => store.read(started(work)),
+    writing: <T>(work: Work<T>) => store.transaction(started(work)),
+  }
 }
 
 /** Returns the member with an email address; throws when there is none. */
@@ -69,9 +78,9 @@ export interface Initialised {
 /** Workspaces, their plan, quotas and sessions. */
 export function workspaceAdmin(ports: AdminPorts) {
   const { store, clock } = ports
+  const { reading, writing } = inCurrent(ports)
   const change = (fields: Partial<Omit<Workspace, 'id' | 'createdAt'>>) =>
-    store.transaction(async (tx) => {
-      const { workspace } = await readCurrent(tx, clock)
+    writing(async (tx, workspace) => {
       await updateWorkspace(tx, workspace.id, fields)
       return { ...workspace, ...fields }
     })
@@ -87,10 +96,7 @@ export function workspaceAdmin(ports: AdminPorts) {
     setQuotas: async (ceilings: Ceilings): Promise<QuotaReport> => {
       for (const value of Object.values(ceilings)) checkWhole(value, 'quota')
       await change(ceilings)
-      return await store.read(async (tx) => {
-        const { workspace, now } = await readCurrent(tx, clock)
-        return await readQuotas(tx, workspace, now)
-      })
+      return await reading((tx, workspace, now) => readQuotas(tx, workspace, now))
     },
     setSession: async (sessions: { network?: boolean; premium?: boolean }) => {
       const { networkSession, premiumSession } = await change({
@@ -200,19 +206,19 @@ export async function addKey(
 }
 
 /** Reads and rotates the secrets that sign deliveries. */
-export const webhookSecretAdmin = ({ store, clock, ids }: AdminPorts) => ({
-  /** Returns the current signing secret; after a rotation the previous one stays valid for a day. */
-  webhookSecret: (rotate: boolean): Promise<string> =>
-    store.transaction(async (tx) => {
-      const { workspace, now } = await readCurrent(tx, clock)
-      if (rotate) return rotateSecret(tx, ids, workspace.id, now)
-      const [secret = ''] = await findOrCreateSecrets(tx, ids, workspace.id, now)
-      return secret
-    }),
-  /** Returns all secrets that sign now, newest first; none before the first use. */
-  webhookSecrets: (): Promise<readonly string[]> =>
-    store.read(async (tx) => {
-      const { workspace, now } = await readCurrent(tx, clock)
-      return readValidSecrets(tx, workspace.id, now)
-    }),
-})
+export function webhookSecretAdmin(ports: AdminPorts) {
+  const { reading, writing } = inCurrent(ports)
+  const { ids } = ports
+  return {
+    /** Returns the current signing secret; after a rotation the previous one stays valid for a day. */
+    webhookSecret: (rotate: boolean): Promise<string> =>
+      writing(async (tx, workspace, now) => {
+        if (rotate) return rotateSecret(tx, ids, workspace.id, now)
+        const [secret = ''] = await findOrCreateSecrets(tx, ids, workspace.id, now)
+        return secret
+      }),
+    /** Returns all secrets that sign now, newest first; none before the first use. */
+    webhookSecrets: (): Promise<readonly string[]> =>
+      reading((tx, workspace, now) => readValidSecrets(tx, workspace.id, now)),
+  }
+}

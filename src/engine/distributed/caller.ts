@@ -34,6 +34,7 @@ import {
   endsRun,
   isAnswer,
   isHeldBack,
+  isInDoubt,
   readResults,
   toReply,
   writeCalls,
@@ -322,8 +323,6 @@ function decideRow(
     ? { kind: 'unknown', error: new ApiError('outcome_unknown', { reply: result }) }
     : resend(result)
 }
-
-const isInDoubt = (result: CallResult): boolean => result !== null && 'doubted' in result
 
 /** Returns a row that may have been sent: it is no longer fresh, and a priced one is in doubt. */
 const toMaybeSent = (row: PendingRow, isPriced: boolean): PendingRow => ({

@@ -27,6 +27,8 @@ export type CallResult = Omit<Reply, 'text'> | LostCall | { readonly doubted: tr
 /** A call that began and has no known end; it may be repeated when it has one effect. */
 export const inDoubt: CallResult = { doubted: true }
 
+export const isInDoubt = (result: CallResult): boolean => result !== null && 'doubted' in result
+
 export const isAnswer = (results: CallResult | undefined): results is Omit<Reply, 'text'> =>
   results !== null && results !== undefined && 'status' in results
 

@@ -26,6 +26,7 @@ import {
   type ChunkCall,
   inDoubt,
   isHeldBack,
+  isInDoubt,
   readCalls,
   toLostCall,
   writeResults,
@@ -134,7 +135,8 @@ async function callAll(context: ChunkContext, chunk: TakenChunk, lost: AbortSign
       const at = open.shift() as number
       const one = await limit(() => call(calls[at] as ChunkCall))
       results[at] = one
-      isOver ||= isOwnTrouble(one) || isHeldBack(one) || performance.now() > until
+      // After trouble of our own, the remaining calls are left to others.
+      isOver ||= one === null || isInDoubt(one) || isHeldBack(one) || performance.now() > until
     }
   }
   // When only a few calls are admitted at a time, most of many would be refused.
@@ -192,9 +194,6 @@ function createCall(
     }
   }
 }
-
-/** Returns whether the trouble is ours: the remaining calls are left to others. */
-const isOwnTrouble = (result: CallResult): boolean => result === null || 'doubted' in result
 
 /** The result of a call that failed because of a bug. */
 const failed: Omit<Reply, 'text'> = {

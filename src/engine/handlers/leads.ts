@@ -150,9 +150,9 @@ async function readPersonFilters({
   if (!persona) throw new ApiError('invalid', { reason: 'persona_id: there is no such persona' })
   return {
     ...given,
-    job_titles: [...persona.job_titles],
-    excluded_job_titles: [...persona.excluded_job_titles],
-    functions: given.functions ?? [...persona.functions],
-    seniority_levels: given.seniority_levels ?? [...persona.seniority_levels],
+    job_titles: persona.job_titles,
+    excluded_job_titles: persona.excluded_job_titles,
+    functions: given.functions ?? persona.functions,
+    seniority_levels: given.seniority_levels ?? persona.seniority_levels,
   }
 }

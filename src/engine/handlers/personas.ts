@@ -5,19 +5,9 @@ import { json, plain, RecordTable } from '../tables/record-table.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
-/** A saved description of the people a workspace looks for. */
-export interface Persona {
-  readonly id: string
-  readonly workspace_id: string
-  readonly name: string
-  readonly job_titles: readonly string[]
-  readonly excluded_job_titles: readonly string[]
-  readonly functions: readonly string[]
-  readonly seniority_levels: readonly string[]
-  /** Engine time. */
-  readonly created_at: number
-  readonly updated_at: number
-}
+/** A saved description of the people a workspace looks for. Times are engine time. */
+export type Persona = Omit<OutputOf<'personas.get'>, 'uuid' | 'created_at' | 'updated_at'> &
+  Readonly<{ workspace_id: string; created_at: number; updated_at: number }>
 
 export const personaTable = new RecordTable<Persona>(
   'personas',
@@ -72,14 +62,10 @@ export const personas: HandlersOf<'personas'> = {
 export const findPersona = (tx: Connection, workspaceId: string, id: string): Promise<Persona | undefined> =>
   personaTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
-const toOutput = (persona: Persona): OutputOf<'personas.get'> => ({
-  id: persona.id,
-  uuid: persona.id,
-  name: persona.name,
-  job_titles: [...persona.job_titles],
-  excluded_job_titles: [...persona.excluded_job_titles],
-  functions: [...persona.functions],
-  seniority_levels: [...persona.seniority_levels],
-  created_at: new Date(persona.created_at).toISOString(),
-  updated_at: new Date(persona.updated_at).toISOString(),
+const toOutput = ({ id, workspace_id: _, created_at, updated_at, ...found }: Persona) => ({
+  id,
+  uuid: id,
+  ...found,
+  created_at: new Date(created_at).toISOString(),
+  updated_at: new Date(updated_at).toISOString(),
 })
