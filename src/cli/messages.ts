@@ -348,7 +348,6 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.faults_upstream': { text: '--faults is for a server of the local engine.', hint: 'Start that with --faults, and this one with --upstream.' },
   'usage.folder_read_only': { text: '{option} {file}: the folder {folder} cannot be written.', hint: 'Name a file elsewhere.' },
   'usage.format_of_rows': { text: 'The format {format} is not for the rows of a file.', hint: 'Use --format csv, tsv, ndjson or json.' },
-  'usage.import_webhook': { text: '{command} needs --webhook-url at a server, which sends its results there, too.', hint: 'Give an address of yours, or use leads search, which needs none.' },
   'usage.install_place': { text: '--install does not know where {shell} looks for completions.', hint: 'Write it there yourself: prospect completion {shell}' },
   'usage.jq_of_rows': { text: '--jq cannot be used with {command}, which prints rows.', hint: 'Use --format ndjson, and pipe the rows to jq.' },
   'usage.key_argument': { text: 'API keys are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.' },

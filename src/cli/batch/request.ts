@@ -10,7 +10,7 @@ import {
   operation,
 } from '../../api/operations/table.js'
 import { kindOf } from '../../api/validation/coerce.js'
-import { wantsWebhook, withOwnWebhook } from '../../api/validation/own-webhook.js'
+import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { parseExact } from '../../api/values/json.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { eventOf } from '../../api/webhooks/events.js'
@@ -162,8 +162,6 @@ async function toRowImport(context: Context, request: OperationRequest): Promise
   if (options.distribute === true)
     throw new UsageError(`--distribute is not for ${operation.command}, which waits for its results here.`)
   if (input.limit === undefined) throw new Refusal('usage.no_limit')
-  if (!context.isLocal() && wantsWebhook(request.shape) && input.webhook_url === undefined)
-    throw new Refusal('usage.import_webhook', { command: operation.command })
   const shared = withOwnWebhook(operation.id, request.shape, input)
   const [field = ''] = operation.batch?.fields ?? []
   checkTyped(request, { [field]: field.endsWith('s') ? ['acme.example'] : 'acme.example', ...shared })

@@ -1,5 +1,5 @@
 import { type Input, isOk } from '../../../api/calls/caller.js'
-import { wantsWebhook, withOwnWebhook } from '../../../api/validation/own-webhook.js'
+import { withOwnWebhook } from '../../../api/validation/own-webhook.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { Poster } from '../../../client/exchange.js'
 import { commandCaller } from '../../../flows/command.js'
@@ -13,7 +13,7 @@ import { checkEngineFilters } from '../../call/build.js'
 import { resolveFilterNames } from '../../call/filter-names.js'
 import { jobIdOf } from '../../call/poll.js'
 import type { Context } from '../../context/context.js'
-import { reportOfAnswer, Stop, UsageError } from '../../context/errors.js'
+import { reportOfAnswer, Stop } from '../../context/errors.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
 export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 'custom' | 'send'> {
@@ -57,20 +57,12 @@ async function createList(
   if (id !== undefined && context.isLocal()) await finishHere(context, key)(id, new AbortController().signal)
 }
 
-/**
- * Returns the request of an import, with ids for names. Throws UsageError where a server needs an address for the
- * results, or does not know a filter.
- */
+/** Returns the request of an import, with ids for names. Throws where a server does not know a filter. */
 export async function importInput(
   context: Context,
   { operation, shape, constants }: Pick<LookupStep, 'operation' | 'shape' | 'constants'>,
 ): Promise<Input> {
   checkEngineFilters(context, constants)
-  if (!context.isLocal() && wantsWebhook(shape) && constants.webhook_url === undefined)
-    throw new UsageError(
-      `${operation.id} needs webhook_url at a server, which sends its results there, too.`,
-      'Give an address of yours beside its filters.',
-    )
   return withOwnWebhook(operation.id, shape, await resolveFilterNames(context, constants))
 }
 
