@@ -178,7 +178,10 @@ export class Tally {
     this.#counts[row.status]++
     if (row.source !== null) this.#counts[countOf[row.source]]++
     if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
-    for (const { provider, reason } of row.source === 'live' ? notAskedIn(row.body) : []) {
+    const { body, source } = row
+    // Hardly any has it, and every row comes by.
+    const hasVendors = source === 'live' && typeof body === 'object' && body !== null && 'not_asked' in body
+    for (const { provider, reason } of hasVendors ? notAskedIn(body) : []) {
       const key = `${provider} ${reason}`
       this.#notAsked.set(key, { provider, reason, rows: (this.#notAsked.get(key)?.rows ?? 0) + 1 })
     }
