@@ -1,14 +1,24 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The files that take longest, the longest first. */
+/** The files that take longest with `--long`, then those that do without, the longest first. */
 const longest = [
+  'providers/killed',
   'flows/killed',
-  'reference/shell-examples',
+  'cli/runs/twice',
+  'mcp/tools',
+  'runs/input/generated-tables',
+  'cli/runs/every-target',
   'cli/killed-batch',
-  'engine/processes-postgres',
-  'providers/vendors',
+  'catalogue/suppression/histories',
+  'catalogue/suppression/exits',
+  'spec/compatibility/replies',
+  'reference/shell-examples',
+  'reference/tools',
+  'engine/jobs-processes',
+  'cli/control-characters',
   'scenarios/scenarios',
+  'engine/processes-postgres',
   'cli/examples',
   'flows/examples',
   'dashboard/work',
@@ -17,7 +27,7 @@ const longest = [
   'cli/runs/workbooks',
   'cli/runs/elsewhere',
   'engine/distributed-faults',
-  'catalogue/suppression/exits',
+  'storage/driver/postgres/driver',
   'catalogue/postgres',
 ]
 
