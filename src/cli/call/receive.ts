@@ -77,6 +77,7 @@ export async function prepareToReceive(context: Context, request: OperationReque
     report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
   })
   const again = `Run the same command again with --idempotency-key ${key}: a server that supports idempotency keys starts the job once.`
+  const listenCommand = `prospect listen --public-url ${address.origin}${address.prefix} --port ${port} --path ${token}`
   return {
     request: asked,
     /** Listens for the deliveries of this command. Each is stored before it is acknowledged. */
@@ -104,7 +105,7 @@ export async function prepareToReceive(context: Context, request: OperationReque
         throw new Stop(reportOfReply(reply).error, exitCodes.unreachable, again, 'outcome_unknown')
       return reply
     },
-    work: (polled: PolledWork): Work => receivedWork(context, polled, events, token, port),
+    work: (polled: PolledWork): Work => receivedWork(context, polled, events, token, listenCommand),
   }
 }
 
@@ -127,7 +128,7 @@ function receivedWork(
   polled: PolledWork,
   events: Events,
   token: string,
-  port: number,
+  listenCommand: string,
 ): Work {
   const { accepted, next } = polled
   const target = targetIn(context)
@@ -189,7 +190,7 @@ function receivedWork(
       ? {
           ...next,
           see: `prospect events list --search ${accepted.id}`,
-          toContinue: `The server continues the job; receive the rest with: prospect listen --port ${port} --path ${token}`,
+          toContinue: `The server continues the job; receive the rest with: ${listenCommand}`,
         }
       : next,
   }

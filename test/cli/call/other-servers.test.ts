@@ -267,7 +267,7 @@ describe('servers that never call a webhook', () => {
     const { code, stderr } = await run([...companies, '--wait', '20'], await receiving())
     expect([code, stderr]).toEqual([
       14,
-      expect.stringMatching(/prospect listen --port \d+ --path [\w-]{16,}/),
+      expect.stringMatching(/prospect listen --public-url http:\S+ --port \d+ --path [\w-]{16,}/),
     ])
   })
 })
