@@ -337,14 +337,20 @@ interface Baseline {
   close(): void
 }
 
+/** What is compared of the requests of two runs. */
+interface Compared {
+  readonly constants: Input
+  readonly choices: { readonly rows?: number | undefined; readonly skipKnown?: readonly string[] | undefined }
+}
+
 type Since = { readonly run: string } | { readonly ms: number }
 
 /**
- * Returns the last finished run of the same operation, target, input path and options of the request, or the one that `since`
- * says; `undefined` where there is none. Throws a Refusal for an id of no such run.
+ * Returns the last finished run of the same operation, target, input path and options of the request that left out no rows,
+ * or the one that `since` says; `undefined` where there is none. Throws a Refusal for an id of no such run.
  */
 export async function findBaseline(
-  { constants }: { readonly constants: Input },
+  { constants, choices }: Compared,
   { operation, target, file }: RunIdentity,
   runs: Runs,
   since: Since | undefined,
@@ -352,8 +358,13 @@ export async function findBaseline(
 ): Promise<Run | undefined> {
   const wanted = toCanonicalJson(constants)
   const isAlike = (run: Run) => {
-    const { constants: theirs } = parseJson(run.request) as { readonly constants: Input }
+    const { constants: theirs } = parseJson(run.request) as Compared
     return run.operation === operation && run.target === target && toCanonicalJson(theirs) === wanted
+  }
+  // The rows that it left out would be new.
+  const isWhole = ({ identityKey, request }: Run) => {
+    const { rows, skipKnown } = (parseJson(request) as Compared).choices
+    return !identityKey.includes(sampleMark) && rows === undefined && !(skipKnown && !choices.skipKnown)
   }
   if (since && 'run' in since) {
     const found = (await runs.find(since.run)).find(({ status }) => status === 'finished')
@@ -362,10 +373,7 @@ export async function findBaseline(
   }
   const before = since ? now - since.ms : Number.POSITIVE_INFINITY
   const finished = await runs.list({ status: 'finished' })
-  return finished.find(
-    (run) =>
-      run.file === file && run.startedAt <= before && !run.identityKey.includes(sampleMark) && isAlike(run),
-  )
+  return finished.find((run) => run.file === file && run.startedAt <= before && isAlike(run) && isWhole(run))
 }
 
 /** Reads the answers of a run into a temporary file; without a run, every row is new. */

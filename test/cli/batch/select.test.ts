@@ -190,6 +190,21 @@ describe('--only new and changed', () => {
     expect(rows().length).toBe(8)
   })
 
+  it('compares with no run that left rows of the file out', async () => {
+    await enrich()
+    const whole = await last()
+    write('companies.csv', [read('companies.csv').trimEnd(), '5,hooli.example'])
+    write('known.csv', ['domain', 'globex.example'])
+    const other = 'accounts enrich --csv companies.csv --yes -o'.split(' ')
+    await here.run([...other, 'look.csv', '--rows', '5'])
+    await here.run([...other, 'unknown.csv', '--skip-known', 'known.csv'])
+    const { stderr } = await compare('--only', 'new')
+    expect([stderr.includes(`Compared with run ${whole.slice(0, 8)}`), rows()]).toEqual([
+      true,
+      ['Record ID', '5'],
+    ])
+  })
+
   it('keeps the run that it is compared with where it is resumed', async () => {
     await enrich()
     await addRows()
