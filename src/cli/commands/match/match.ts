@@ -84,7 +84,12 @@ async function match(
     const path = fileOf(context.globals)
     const target = path === undefined ? undefined : resolve(context.streams.cwd, path)
     const suppressor = await context.suppressor()
-    const lists = suppressor ? opened.map((one) => withoutSuppressedCells(one, suppressor)) : opened
+    const isSuppressed = new Set<string>()
+    const lists = suppressor
+      ? opened.map((one) =>
+          withoutSuppressedCells(one, suppressor, (line) => isSuppressed.add(placeOf(one.name, line))),
+        )
+      : opened
     const known = await openKnown(ports, kind, lists, take, (rows) => {
       checkSignal()
       onRows(rows)
@@ -108,7 +113,9 @@ async function match(
         const suppressed = await suppressor?.areAbout(rows.map(({ fields }) => fields))
         await writer.write(
           rows.map(({ fields, ...row }, at) => {
-            const found = suppressed?.[at] ? suppressedMatch : fields && known.find(fields)
+            const match = fields && known.find(fields)
+            const isHidden = match?.verdict === 'yes' && isSuppressed.has(placeOf(match.list, match.line))
+            const found = suppressed?.[at] || isHidden ? suppressedMatch : match
             tally.add(row, found)
             return { ...row, found }
           }),
@@ -149,12 +156,19 @@ async function match(
   return exit
 }
 
+const placeOf = (list: string, line: number | null): string => `${line} ${list}`
+
 /** Returns a list of which no cell is copied from rows about people and companies that are suppressed. */
-const withoutSuppressedCells = (list: KnownList, { areAbout }: Suppressor): KnownList => ({
+const withoutSuppressedCells = (
+  list: KnownList,
+  { areAbout }: Suppressor,
+  onSuppressed: (line: number) => void,
+): KnownList => ({
   ...list,
   async *rows() {
     for await (const batch of list.rows()) {
       const suppressed = await areAbout(batch.map(({ fields }) => fields))
+      for (const [at, { line }] of batch.entries()) if (suppressed[at] && line !== null) onSuppressed(line)
       yield batch.map((row, at) => (suppressed[at] ? { ...row, cell: () => '' } : row))
     }
   },

@@ -139,7 +139,7 @@ describe('prospect match', () => {
     ])
   })
 
-  it('says that a row is suppressed, and copies nothing of a suppressed row of the other list', async () => {
+  it('says that a row is suppressed, also where only its row in the other list says who it is, and copies nothing', async () => {
     write('people.csv', [
       'First name,Last name,Company,Email',
       'Ada,Love,Acme,',
@@ -158,8 +158,8 @@ describe('prospect match', () => {
         .split('\n')
         .slice(1, 3)
         .map((line) => line.split('\t').slice(4).join(' ').trim()),
-    ).toEqual(['yes name crm-people.csv 2', 'suppressed'])
-    expect(stderr).toContain('1 yes · 0 maybe · 0 no · 1 suppressed')
+    ).toEqual(['suppressed', 'suppressed'])
+    expect(stderr).toContain('0 yes · 0 maybe · 0 no · 2 suppressed')
   })
 
   it('does not compare a row with too few cells, keeps it, and ends with 11', async () => {
