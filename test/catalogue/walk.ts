@@ -1,10 +1,9 @@
-import type { RecordOf, Search, SearchKind } from '../../src/api/ports/ports.js'
-import type { Catalogue } from '../../src/catalogue/catalogue.js'
+import type { RecordOf, Search, SearchKind, Source } from '../../src/api/ports/ports.js'
 import { stillClock } from './open.js'
 
 /** All records of a search, by spans of the limits given in turns. Fails where a span is longer, or empty before the end. */
 export async function walked<K extends SearchKind>(
-  catalogue: Catalogue,
+  catalogue: Pick<Source, 'find'>,
   search: Search<K>,
   limits: readonly number[] = [25],
 ): Promise<RecordOf<K>[]> {

@@ -113,6 +113,8 @@ export type CompanyFilters = Omit<InputOf<'accounts.search'>, Imported>
 export interface PeopleFilters extends Omit<InputOf<'leads.advanced_search'>, Imported | Lists> {
   readonly included_accounts?: readonly string[]
   readonly excluded_accounts?: readonly string[]
+  /** Keys of people who are not meant. */
+  readonly except?: readonly number[]
   /** The one company they must work at now. */
   readonly company?: CompanyQuery
 }
@@ -193,6 +195,8 @@ export interface ResultPage<T> {
   readonly next?: string
   /** The result of `count`, when the first page had to visit all matches anyway. */
   readonly total?: number
+  /** Of people, what the filter `except` takes: a key for each record. */
+  readonly keys?: readonly number[]
 }
 
 /** A person to find addresses and numbers of. */

@@ -80,7 +80,11 @@ export const peopleSearch: Searcher<'people'> = {
       (row) => toLead(row, now),
     )
     const total = rows[0]?.total ?? 0
-    return isCounted && total <= exactUpTo ? { ...page, total } : page
+    return {
+      ...page,
+      keys: rows.slice(0, limit).map(({ key }) => key),
+      ...(isCounted && total <= exactUpTo ? { total } : {}),
+    }
   },
 }
 
@@ -225,6 +229,7 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
   ...ifAny(filters.years_in_current_position, ofRanges(lasting('months_in_position', now))),
   ...nameIs('first_name', filters.first_name),
   ...nameIs('last_name', filters.last_name),
+  ...ifAny(filters.except, (keys) => not(isOneOf('people.key', keys))),
 ]
 
 const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>

@@ -1,6 +1,16 @@
 import type { Input, Reply } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import type { CompanyQuery, Contact, PhoneDetail, Provider, Source, Vendors } from '../../api/ports/ports.js'
+import type {
+  CompanyQuery,
+  Contact,
+  PhoneDetail,
+  Provider,
+  RecordOf,
+  ResultPage,
+  Search,
+  Source,
+  Vendors,
+} from '../../api/ports/ports.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { firstText } from '../normalize/value-kinds.js'
@@ -69,15 +79,41 @@ export function createSuppressor(
   }
 }
 
+/** Records of a search that are read at once to find out who is suppressed. */
+const scanned = 1_000
+
 /**
  * Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is.
  */
-function suppressing(source: Source, find: FindSuppressed): Source {
+export function suppressing(source: Source, find: FindSuppressed): Source {
   const { isSuppressed, isContact } = checksOf(source, find)
   const unless = async <T extends object>(record: T | undefined) =>
     record && !(await isSuppressed(record)) ? record : undefined
   const isCompany = async (query: CompanyQuery) =>
     !(await isSuppressed(toFields(query), await source.company(query)))
+  const replaced = new Map<string, Promise<readonly number[]>>()
+  /** Has others take the places of people who are suppressed, where a search has so many of each company. */
+  const replacing = async <S extends Search>(search: S, now: number): Promise<S> => {
+    if (search.kind !== 'people' || search.filters.max_per_company === undefined) return search
+    const { max_per_company: _, ...filters } = search.filters
+    const name = JSON.stringify(filters)
+    const known = replaced.get(name) ?? suppressedKeys({ kind: 'people', filters }, now)
+    replaced.set(name, known)
+    return { ...search, filters: { ...search.filters, except: await known } }
+  }
+  /** Reads all that a search finds: only their records say who is suppressed. */
+  const suppressedKeys = async (search: Search<'people'>, now: number): Promise<readonly number[]> => {
+    const keys: number[] = []
+    for (let after: string | undefined, isLast = false; !isLast; ) {
+      const found: ResultPage<RecordOf<'people'>> = await source.find(search, { limit: scanned, after, now })
+      const left = new Set<unknown>(await withoutSuppressed(found.records, find))
+      for (const [at, record] of found.records.entries())
+        if (!left.has(record)) keys.push(...(found.keys?.slice(at, at + 1) ?? []))
+      after = found.next
+      isLast = after === undefined
+    }
+    return keys
+  }
   return {
     company: async (query) =>
       (await isSuppressed(toFields(query))) ? undefined : unless(await source.company(query)),
@@ -98,13 +134,13 @@ function suppressing(source: Source, find: FindSuppressed): Source {
       (await isCompany(query)) ? source.countProfiles(query, filters) : undefined,
     jobs: async (query, ...rest) => ((await isCompany(query)) ? source.jobs(query, ...rest) : undefined),
     find: async (search, page) => {
-      const found = await source.find(search, page)
+      const found = await source.find(await replacing(search, page.now), page)
       return { ...found, records: await withoutSuppressed(found.records, find) }
     },
     providers: async () =>
       (await source.providers()).map((provider) => guarded(provider, isContact, unless, find)),
     technologies: (...given) => source.technologies(...given),
-    count: (...given) => source.count(...given),
+    count: async (search, now) => source.count(await replacing(search, now), now),
     unknownCompanies: (...given) => source.unknownCompanies(...given),
     searchAt: (...given) => source.searchAt(...given),
     urlOf: (...given) => source.urlOf(...given),

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { toSuppressible } from '../../../src/catalogue/suppression/identifiers.js'
+import { suppressing } from '../../../src/catalogue/suppression/suppressor.js'
 import { tries } from '../../support/effort.js'
 import { firstPerCompany, personMatches } from '../naive.js'
 import { openEmpty, stillClock } from '../open.js'
@@ -82,6 +84,25 @@ describe('a search for people', () => {
       expect(found.map(({ lead }) => lead.network_profile_url)).toEqual(expected)
       expect(await catalogue.count(asked, now)).toBe(expected.length)
     }
+    await catalogue.close()
+  })
+
+  it('has others take the places of people who are suppressed', async () => {
+    const catalogue = await openEmpty()
+    const people = Array.from({ length: 12 }, (_, at) => ({
+      network_profile_url: `https://www.network.example/in/p${at}`,
+      company_name: at % 2 === 0 ? 'Even' : 'Odd',
+    }))
+    await catalogue.importRecords('people', people)
+    const urls = people.map((person) => person.network_profile_url)
+    const keyOf = (url: string) => toSuppressible(url)?.key
+    const suppressed = new Set([0, 3, 4, 7].map((at) => keyOf(urls[at] ?? '')))
+    const find = async (keys: Iterable<string>) => new Set([...keys].filter((key) => suppressed.has(key)))
+    const asked = search({ max_per_company: 2 })
+    const source = suppressing(catalogue, find)
+    const found = await walked(source, asked, [3, 1])
+    expect(found.map(({ lead }) => lead.network_profile_url)).toEqual([1, 2, 5, 6].map((at) => urls[at]))
+    expect(await source.count(asked, now)).toBe(4)
     await catalogue.close()
   })
 

@@ -214,6 +214,17 @@ describe('leads advanced-search --max-per-company', () => {
     expect(await profilesUsed()).toBe(profiles)
   })
 
+  it('has others take the places of people who are suppressed', async () => {
+    const url = 'https://www.network.example/in/first'
+    const head = 'first_name,last_name,title,company_domain,network_profile_url\n'
+    const stdin = `${head}${['first', 'second', 'third'].map((name) => `Bob,${name},CTO,six.example,https://www.network.example/in/${name}\n`).join('')}`
+    await here.run(['data', 'import', 'people', '-'], { stdin })
+    await here.run(['suppress', 'add', url])
+    const { stdout } = await here.run([...many, '--format', 'csv', '--wait'])
+    expect(lastNames(stdout)).toEqual([...wanted, 'second', 'third'])
+    expect(await here.json(...many, '--preview')).toMatchObject({ total_count: profiles + 2 })
+  })
+
   it('holds over all steps of a job, also for the people of a search URL', async () => {
     const rows = Array.from(
       { length: 700 },
