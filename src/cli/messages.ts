@@ -324,7 +324,7 @@ const messages: Readonly<Record<string, Message>> = {
   'run.known_changed_since': { text: 'A list of --skip-known has changed, so that no row is left out as known.' },
   'run.lock_name': { text: '--lock takes a name of letters, digits, dots, - and _.', hint: 'For example: --lock nightly' },
   'run.locked': { text: ({ of, name, holder }) => `${locked[String(of)]?.(name)} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`, hint: ({ freedAfterMs: ms }) => `Wait until it ends, or stop it.${ms === undefined ? '' : ` One that was killed frees it after ${Number(ms) / 1_000} seconds.`}`, exit: exitCodes.locked, code: 'locked' },
-  'run.no_baseline': { text: '--since: {run} is no finished run of this operation with the same options.', hint: 'See: prospect runs list' },
+  'run.no_baseline': { text: '--since: {run} is no finished run of this operation with the same options.', hint: 'Give the id of one (prospect runs list), or how long ago it was, such as 7d.' },
   'run.other_content': { text: ({ file = 'The input from stdin', read, run }) => `${file} has other content than ${read}, as run ${run} read it.`, hint: 'Give the same file with --csv, or start a new run with this one.' },
   'run.other_target': { text: 'Run {run} is for another target: {target}.', hint: 'Choose that target with --profile, --base-url or --local.' },
   'run.request_too_large': { text: ({ file, bytes, max, rows }) => `${file} makes a list of ${formatSize(bytes)}; a list holds ${formatSize(max)}, which is ${count(rows)} rows of this file.`, hint: 'Split the file.' },

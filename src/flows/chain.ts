@@ -50,6 +50,8 @@ export interface StepCount {
   /** Credits that earlier parts of the run paid. */
   credits_before: number
   invalid: number
+  /** Rows about people and companies that are suppressed. */
+  suppressed?: number
   failed: number
   /** Data vendors that could not be asked about rows of this part of its run; absent where there are none. */
   not_asked?: readonly SkippedRows[]
@@ -409,6 +411,7 @@ export class Chain {
           if (row.fields && row.status === 'found') count.found++
           if (row.source === 'duplicate') count.duplicates++
           if (row.status === 'invalid') count.invalid++
+          if (row.status === 'suppressed') count.suppressed = (count.suppressed ?? 0) + 1
           if (row.status === 'failed') count.failed++
           const going = rowsAfter(stage.step, row)
           for (const { fields } of going) if (fields) count.out++

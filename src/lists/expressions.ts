@@ -226,7 +226,7 @@ class Rewriter {
       if (step.name === undefined) return
       name = name === '' ? step.name : `${name}.${step.name}`
       known = Object.hasOwn(known, step.name) ? known[step.name] : undefined
-      if (known === undefined) this.#refuseName(name, step.name, step.at)
+      if (known === undefined) this.#refuseName(name, step.name, step.at, path.at(-1)?.name)
     }
   }
 
@@ -277,7 +277,8 @@ class Rewriter {
 
   #textOf = ({ start, end }: ASTNode): string => this.text.slice(start, end)
 
-  #refuseName(whole: string, last: string, at: number): never {
+  /** `end` is the last name of the path, which may be a field by itself. */
+  #refuseName(whole: string, last: string, at: number, end = last): never {
     const ending = this.#names
       .filter((name) => /[._]/.test(name.at(-last.length - 1) ?? '') && name.endsWith(last))
       .slice(0, 3)
@@ -291,7 +292,12 @@ class Rewriter {
     const column = Object.keys(this.scope.input ?? {}).find(
       (name) => name.toLowerCase() === whole.toLowerCase(),
     )
-    const said = column === undefined ? meant : `input[${JSON.stringify(column)}]`
+    const said =
+      column !== undefined
+        ? `input[${JSON.stringify(column)}]`
+        : end !== whole && Object.hasOwn(this.scope, end)
+          ? end
+          : meant
     return this.refuse('no_field', at, { field: whole, meant: said, names: this.#names })
   }
 

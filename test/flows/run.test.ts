@@ -439,7 +439,7 @@ describe('prospect flow run', () => {
       'steps: [{ keep: domain != null }, { command: [node, listen.js], fields: [score] }]',
       'output: { csv: out.csv, columns: [domain] }',
     ])
-    await run()
+    expect((await run()).stderr).toContain('1 suppressed')
     expect(read('asked')).toContain('company-30.example')
     expect(read('asked')).not.toContain('company-31.example')
     expect(read('out.csv')).not.toContain('company-31.example')

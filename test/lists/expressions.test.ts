@@ -85,6 +85,8 @@ describe('an expression', () => {
       'Did you mean name?',
     ],
     ['company.nme == "x"', 'company.nme (character 9)', 'Did you mean company.name?'],
+    ['company.is_public', 'company.is_public (character 9)', 'Did you mean is_public?'],
+    ['account.headcount > 5', 'there is no field account (character 1)', 'Did you mean headcount?'],
     ['industry == "x"', 'industry', 'Did you mean company.industry?'],
     ['Country == "FR"', 'Country', 'Did you mean input["Country"]?'],
     ['input["Record"] == "1"', '(character 7)', 'Did you mean input["Record ID"]?'],

@@ -240,7 +240,7 @@ async function showReport(
 ): Promise<void> {
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
-    const { credits, credits_before: before, invalid, failed } = step
+    const { credits, credits_before: before, invalid, failed, suppressed = 0 } = step
     const parts = [
       `${formatNumber(step.in)} in`,
       `${formatNumber(step.found)} ${step.run === null ? 'kept' : 'found'}`,
@@ -249,6 +249,7 @@ async function showReport(
         : []),
       ...(step.run !== null && step.out !== step.found ? [`${formatNumber(step.out)} go on`] : []),
       ...(invalid > 0 ? [`${formatNumber(invalid)} invalid`] : []),
+      ...(suppressed > 0 ? [`${formatNumber(suppressed)} suppressed`] : []),
       ...(failed > 0 ? [`${formatNumber(failed)} failed`] : []),
       ...(credits > 0
         ? [formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')]
