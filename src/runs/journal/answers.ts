@@ -411,9 +411,10 @@ export function openSeenNumbers() {
   }
 }
 
-/** What the answers of a run state, in a temporary file that is made for the first identity. */
+/** What the answers of a run state: the newest in memory, all others in a temporary file. */
 export class StatedInRun implements StatedIdentities {
   #open: ReturnType<typeof openStated> | undefined
+  readonly #recent = new Map<number, number>()
 
   constructor(
     private readonly driver: Driver,
@@ -421,12 +422,17 @@ export class StatedInRun implements StatedIdentities {
   ) {}
 
   add(hash: number, ordinal: number): void {
+    this.#recent.set(hash, ordinal)
+    if (this.#recent.size < recentStated) return
     this.#open ??= openStated()
-    this.#open.insert.run(hash, ordinal)
+    // In their order, neighbours are on the same page.
+    for (const entry of [...this.#recent].sort(([one], [other]) => one - other))
+      this.#open.insert.run(...entry)
+    this.#recent.clear()
   }
 
   find(hash: number): number | undefined {
-    return this.#open?.select.get(hash)?.ordinal
+    return this.#recent.get(hash) ?? this.#open?.select.get(hash)?.ordinal
   }
 
   async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, StatedAnswer>> {
@@ -435,10 +441,13 @@ export class StatedInRun implements StatedIdentities {
   }
 
   close(): void {
+    this.#recent.clear()
     this.#open?.close()
     this.#open = undefined
   }
 }
+
+const recentStated = 16_384
 
 function openStated() {
   const database = openTemporary(
