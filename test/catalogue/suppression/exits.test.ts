@@ -270,7 +270,7 @@ const senders: Readonly<Record<string, string>> = {
   'providers/vendors.ts': 'contacts waterfall: vendors',
 }
 
-const src = join(import.meta.dirname, '../../src')
+const src = join(import.meta.dirname, '../../../src')
 const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
 const having = (pattern: RegExp) =>
   sources
