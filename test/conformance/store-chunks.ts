@@ -176,9 +176,9 @@ export function describeChunks(name: string, open: () => Promise<Driver>): void 
     })
 
     it('find the principal by the id of a key', async () => {
-      const found = await findPrincipalOfKey(store, key.id)
+      const found = await store.read((tx) => findPrincipalOfKey(tx, key.id))
       expect([found?.member.id, found?.workspace.id]).toEqual([member.id, workspace.id])
-      expect(await findPrincipalOfKey(store, 'nobody')).toBeUndefined()
+      expect(await store.read((tx) => findPrincipalOfKey(tx, 'nobody'))).toBeUndefined()
     })
   })
 }

@@ -80,7 +80,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
     afterEach(() => store.close())
 
     it('returns records as they were stored', async () => {
-      const principal = await findPrincipal(store, key.hash)
+      const principal = await store.read((tx) => findPrincipal(tx, key.hash))
       const clock = { offsetMs: 0, frozenAt: null }
       expect(principal).toEqual({ key, member, workspace, clock, suppresses: false, faults: 0 })
       expect(await store.read((tx) => listWorkspaces(tx))).toEqual([workspace])
@@ -89,8 +89,8 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
     })
 
     it('returns nothing for an unknown id', async () => {
-      expect(await findPrincipal(store, 'b'.repeat(64))).toBeUndefined()
       await store.read(async (tx) => {
+        expect(await findPrincipal(tx, 'b'.repeat(64))).toBeUndefined()
         expect(await findWorkspace(tx, 'w2')).toBeUndefined()
         expect(await listMembers(tx, 'w2')).toEqual([])
         expect(await readCounter(tx, 'nobody', 'nothing')).toBeUndefined()
@@ -108,7 +108,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         expect(await revokeKey(tx, 'k1', 3)).toBe(true)
         expect(await revokeKey(tx, 'k1', 4)).toBe(false)
       })
-      expect(await findPrincipal(store, key.hash)).toEqual({
+      expect(await store.read((tx) => findPrincipal(tx, key.hash))).toEqual({
         key: { ...key, revokedAt: 3 },
         member: { ...member, weeklyLimit: null },
         workspace: { ...workspace, plan: 'Free', networkSession: false, dailyCompanies: null },

@@ -113,8 +113,8 @@ const toClock = (row: StoredRow): StoredClock => ({
   frozenAt: row.frozen_at === null ? null : Number(row.frozen_at),
 })
 
-async function findBy(connection: Connection, sql: string, value: string) {
-  const row = await connection.get<StoredRow>(sql, value)
+async function findBy(store: Pick<Driver | Connection, 'get'>, sql: string, value: string) {
+  const row = await store.get<StoredRow>(sql, value)
   return (
     row && {
       key: keyTable.toRecord(row, 'k'),
@@ -127,13 +127,12 @@ async function findBy(connection: Connection, sql: string, value: string) {
   )
 }
 
-/** Calls that come together read it once. */
-export const findPrincipal = (store: Driver, keyHash: string) =>
-  store.readShared(`principal ${keyHash}`, (connection) => findBy(connection, principalSql, keyHash))
+export const findPrincipal = (store: Pick<Driver | Connection, 'get'>, keyHash: string) =>
+  findBy(store, principalSql, keyHash)
 
 /** Finds the principal by the id of a key, which is not secret. */
-export const findPrincipalOfKey = (store: Driver, keyId: string) =>
-  store.readShared(`principal of key ${keyId}`, (connection) => findBy(connection, principalOfKeySql, keyId))
+export const findPrincipalOfKey = (store: Pick<Driver | Connection, 'get'>, keyId: string) =>
+  findBy(store, principalOfKeySql, keyId)
 
 export const readClock = async (tx: Connection): Promise<StoredClock> =>
   toClock((await tx.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {})
@@ -224,7 +223,7 @@ export async function openSuppressors(
 ): Promise<Suppressor[]> {
   const opened: Suppressor[] = []
   for (const { driver, owner } of owners) {
-    if (!(await driver.read((connection) => connection.get(suppressesSql, owner)))) continue
+    if (!(await driver.get(suppressesSql, owner))) continue
     const { createSuppressor } = await import('../../catalogue/suppression/suppressor.js')
     const findContact = (id: string) =>
       driver.read(async (tx) => {

@@ -92,6 +92,7 @@ export function openReadOnly(path: string) {
   const driver: Driver = {
     dialect: sqliteDialect,
     read: async (work) => work(connection),
+    get: async (sql, ...values) => connection.get(sql, ...values),
     readShared: async (_, work) => work(connection),
     transaction: async () => {
       throw new Error('a database that was opened read-only is not changed')

@@ -242,6 +242,8 @@ export const addRow = (connection: Connection, insert: RowInsert, ...values: Val
 export interface Driver {
   readonly dialect: Dialect
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
+  /** Reads one row. Equal reads that wait at the same time run once and share the result. */
+  get<T>(sql: string, ...values: Value[]): Promise<T | undefined>
   /** Like `read`, but tasks of the same name that wait at the same time run once and share the result. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   /**

@@ -115,8 +115,8 @@ describe('a server that forwards a request whose key was checked before', () => 
     let isAway = true
     const store: typeof front.store = {
       ...front.store,
-      readShared: (name, work) =>
-        isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.readShared(name, work),
+      get: (sql, ...values) =>
+        isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.get(sql, ...values),
     }
     const upstream = { call: async () => ({ status: 200, body: {}, headers: {}, credits: 1 }) }
     const caller = guardCallerFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
