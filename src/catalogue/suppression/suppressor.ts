@@ -104,14 +104,14 @@ export function suppressing(source: Source, find: FindSuppressed): Source {
   /** Reads all that a search finds: only their records say who is suppressed. */
   const suppressedKeys = async (search: Search<'people'>, now: number): Promise<readonly number[]> => {
     const keys: number[] = []
-    for (let after: string | undefined, isLast = false; !isLast; ) {
+    let after: string | undefined
+    do {
       const found: ResultPage<RecordOf<'people'>> = await source.find(search, { limit: scanned, after, now })
       const left = new Set<unknown>(await withoutSuppressed(found.records, find))
       for (const [at, record] of found.records.entries())
         if (!left.has(record)) keys.push(...(found.keys?.slice(at, at + 1) ?? []))
       after = found.next
-      isLast = after === undefined
-    }
+    } while (after !== undefined)
     return keys
   }
   return {
