@@ -48,7 +48,7 @@ output: { csv: flow.csv }
       ...(quick ? {} : { atLeast: 1 / 2 }),
     },
     {
-      what: 'the same, peak memory',
+      what: 'peak memory of that `flow run`',
       measured: `${(peak / 1e6).toFixed(0)} MB`,
       baseline: '300 MB',
       ratio: peak / 300e6,

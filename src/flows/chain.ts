@@ -101,7 +101,7 @@ export interface KnownRows {
 }
 
 /** Lookups of a step at the same time: there are several steps. */
-const lookupsAtOnce = 256
+const lookupsAtOnce = 192
 /** Imports that are awaited at the same time. */
 const importsAtOnce = 16
 
