@@ -9,6 +9,7 @@ import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
 import type { ExecutedBatch } from '../../runs/run-batch.js'
 import type { Context, StreamsContext } from '../context/context.js'
+import { withoutStop } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
 import { fileOf, openFile } from '../output/output.js'
@@ -27,7 +28,6 @@ import {
   formatToFix,
   lookOn,
   oneLine,
-  withoutStop,
 } from '../output/text.js'
 import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
 import type { BatchCommand } from './request.js'

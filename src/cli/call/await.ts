@@ -3,7 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
+import { UsageError, withoutStop } from '../context/errors.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/io.js'
 import { type Wait, waitOf } from '../options/webhooks.js'
 import { reportError } from '../output/print.js'
@@ -238,7 +238,7 @@ async function reportDeliveries(context: Context, { id, webhookUrl }: AsyncJob):
   const { host } = new URL(webhookUrl)
   if (!open) return context.notify(`Delivered to ${host}.`)
   const later = open.state === 'pending' ? ` It is tried again by ${serversText}` : ''
-  const reason = (open.error ?? 'not attempted yet').replace(/\.$/, '')
+  const reason = withoutStop(open.error ?? 'not attempted yet')
   context.notify(
     `Not delivered to ${host}: ${reason}.${later} See: prospect engine deliveries list --job ${id}`,
   )

@@ -11,7 +11,7 @@ import {
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Context } from '../context/context.js'
-import { type Report, report } from '../context/errors.js'
+import { type Report, report, withoutStop } from '../context/errors.js'
 import { fileOf, isDevice, openSink } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
 import type { Step } from '../output/progress.js'
@@ -101,7 +101,7 @@ export function reportOfWork(
   if (state === 'finished') return truncated ? reportOfTruncation(work, progress) : undefined
   if (state === 'failed')
     return report(
-      `The job failed: ${(error ?? 'Internal error').replace(/\.$/, '')}`,
+      `The job failed: ${withoutStop(error ?? 'Internal error')}`,
       'job_failed',
       null,
       exitCodes.unreachable,

@@ -72,6 +72,9 @@ const hints: Partial<Record<ErrorCode, string>> = {
 export const hintOf = (code: ErrorCode | undefined): string =>
   code === undefined ? '' : (hints[code] ?? errors[code].hint)
 
+/** Returns a sentence without the full stop at its end. */
+export const withoutStop = (text: string): string => text.replace(/\.$/, '')
+
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
 export function reportOfReply({ status, body, unknown, headers }: Reply): Report {
   const answer = reportOfAnswer(status, body)
@@ -81,7 +84,7 @@ export function reportOfReply({ status, body, unknown, headers }: Reply): Report
       ? answer
       : { ...answer, hint: `This is the fault ${fault} of the engine. ${answer.hint}` }
   if (!unknown) return known
-  const error = `${known.error.replace(/\.$/, '')}. ${openQuestion}`
+  const error = `${withoutStop(known.error)}. ${openQuestion}`
   return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }
 }
 

@@ -78,9 +78,6 @@ const inAscii: Readonly<Record<string, string>> = {
 export const drawable = (text: string, { isAscii }: Pick<Look, 'isAscii'>): string =>
   isAscii ? text.replace(/[…·–—→’“”█░]/g, (sign) => inAscii[sign] ?? sign) : text
 
-/** Returns a sentence without the full stop at its end. */
-export const withoutStop = (text: string): string => text.replace(/\.$/, '')
-
 export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
 
 /** Returns the width of a text in columns: two for wide scripts and emoji, none for combining marks. */

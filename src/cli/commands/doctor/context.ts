@@ -10,6 +10,7 @@ import {
 } from '../../../storage/database/migrate.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, Home } from '../../context/context.js'
+import { withoutStop } from '../../context/errors.js'
 import { statsOf } from '../../context/home.js'
 import { reasonOf as describeReason, reportOf } from '../../messages.js'
 import { type Target, targetIn } from '../../target/resolve-target.js'
@@ -106,7 +107,7 @@ export function refusedBy(check: () => unknown): readonly Verdict[] {
 export function reasonOf(error: unknown): string {
   const { reason } = error instanceof Refusal ? error.details : {}
   const [line = ''] = (typeof reason === 'string' ? reason : describeReason(error)).split('\n')
-  return line.trim().replace(/\.$/, '')
+  return withoutStop(line.trim())
 }
 
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const

@@ -7,7 +7,7 @@ import { isObject, resultOr } from '../../../api/values/objects.js'
 import { addressOf } from '../../../client/connection.js'
 import { deliveriesPort } from '../../call/receive.js'
 import type { Context, Settings } from '../../context/context.js'
-import { reportOfReply, UsageError } from '../../context/errors.js'
+import { reportOfReply, UsageError, withoutStop } from '../../context/errors.js'
 import { checkFile, checkFolder, foldersOf, quoteForShell, statsOf } from '../../context/home.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber } from '../../output/text.js'
@@ -358,7 +358,7 @@ async function key(context: Context, target: RemoteTarget): Promise<readonly Ver
   const credits = await ask('credits.show')
   if (!isOk(credits)) {
     const { error, hint } = reportOfReply(credits)
-    return [problem(`GET /credits is refused with ${credits.status}: ${error.replace(/\.$/, '')}.`, hint)]
+    return [problem(`GET /credits is refused with ${credits.status}: ${withoutStop(error)}.`, hint)]
   }
   const balance = numberAt(credits.body, 'credits.enrichment')
   const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''

@@ -12,7 +12,7 @@ import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts, toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
+import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
 import { interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
@@ -38,7 +38,6 @@ import {
   formatPath,
   lookOn,
   oneLine,
-  withoutStop,
 } from '../../output/text.js'
 import { describeMissing, nameSource } from '../../target/local-target.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'

@@ -15,7 +15,7 @@ import {
   storedKeyOf,
   storeKey,
 } from '../../context/credentials.js'
-import { reportOfReply, Stop } from '../../context/errors.js'
+import { reportOfReply, Stop, withoutStop } from '../../context/errors.js'
 import { profileInUse } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
@@ -132,7 +132,7 @@ async function tryKey(context: Context, apiKey: string): Promise<TriedKey> {
     )
   if (!isOk(reply)) {
     const { error, code, exit_code } = reportOfReply(reply)
-    throw new Stop(`${error.replace(/\.$/, '')}.`, exit_code, 'The key was not stored.', code)
+    throw new Stop(`${withoutStop(error)}.`, exit_code, 'The key was not stored.', code)
   }
   // Some servers refuse this to a key of few scopes; the owner is only named.
   const account = await caller.call('account.show', {}, call).catch(() => undefined)
