@@ -3,10 +3,9 @@ import type { buildConnector, Client, Dispatcher } from 'undici'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError, Refusal } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
-import { engineFilters, hasBody, queryOf, splitPath } from '../api/operations/facts.js'
+import { engineFilterIn, hasBody, queryOf, splitPath } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
-import { isBlank } from '../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import { hostOf } from './ssrf-guard.js'
@@ -337,7 +336,7 @@ export interface WireRequest {
  */
 export function wireRequest(operation: Operation, input: Input, names?: WireNames): WireRequest {
   const { method } = operation
-  const unknown = engineFilters.find((name) => !isBlank(input[name] ?? null))
+  const unknown = engineFilterIn(input)
   if (unknown !== undefined)
     throw new ApiError('invalid', { reason: `${unknown} works only with the engine, not at a server` })
   const { path, rest } = splitPath(operation, input, segment)

@@ -1,4 +1,4 @@
-import type { Fields } from '../values/objects.js'
+import { type Fields, isBlank } from '../values/objects.js'
 
 /** The facts of one operation, as plain data. A row has no functions, so it can be printed and tested. */
 
@@ -167,3 +167,7 @@ export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).leng
 
 /** Filters that only the engine applies: no server of this API knows them. */
 export const engineFilters = ['max_per_company'] as const
+
+/** Returns the first such filter that an input has. */
+export const engineFilterIn = (input: Fields): string | undefined =>
+  engineFilters.find((name) => !isBlank(input[name] ?? null))

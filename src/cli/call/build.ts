@@ -1,12 +1,12 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { engineFilters, pathParameters } from '../../api/operations/facts.js'
+import { engineFilterIn, pathParameters } from '../../api/operations/facts.js'
 import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { describeValue, validate } from '../../api/validation/validate.js'
-import { isBlank, nameFields } from '../../api/values/objects.js'
+import { nameFields } from '../../api/values/objects.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
@@ -52,7 +52,7 @@ export async function collectInput(
 
 /** Throws UsageError for a filter that only the engine applies, where a server is asked. */
 export function checkEngineFilters(context: Pick<Context, 'isLocal'>, input: Input): void {
-  const field = engineFilters.find((name) => !isBlank(input[name] ?? null))
+  const field = engineFilterIn(input)
   if (field !== undefined && !context.isLocal())
     throw new UsageError(
       `--${flagOf(field)} works only with the engine of this machine, not at a server.`,
