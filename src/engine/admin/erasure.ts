@@ -18,6 +18,7 @@ import {
   type AsyncJob,
   type Dropped,
   dropEndedJobs,
+  type Enrichment,
   enrichmentTable,
   type JobPlan,
   jobTable,
@@ -92,11 +93,19 @@ const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
   },
 })
 
-/**
- * Returns the contacts of a waterfall that mention the person, each with its result. One that is not their own only mentions
- * them in its custom attributes.
- */
-async function contactsOf(connection: Connection, subject: SubjectMatcher, { id, plan }: AsyncJob) {
+/** A contact of a waterfall with its result, that mentions the person. */
+interface MentioningContact {
+  readonly enrichment: Enrichment
+  readonly record: string | undefined
+  /** Whether it is about the person; otherwise only its custom attributes mention them. */
+  readonly isOwn: boolean
+}
+
+async function contactsOf(
+  connection: Connection,
+  subject: SubjectMatcher,
+  { id, plan }: AsyncJob,
+): Promise<MentioningContact[]> {
   if (plan.does !== 'waterfall') return []
   const sql = `SELECT ${enrichmentTable.list('enrichments')}, record
     FROM enrichments LEFT JOIN records USING (job_id, ordinal) WHERE job_id = ? ORDER BY ordinal`
@@ -123,20 +132,21 @@ const toFields = ({ url, firstName, lastName, companyName, domain }: Contact) =>
 async function eraseContact(
   connection: Connection,
   subject: SubjectMatcher,
-  {
-    enrichment: { id, jobId, ordinal, custom },
-    record,
-    isOwn,
-  }: Awaited<ReturnType<typeof contactsOf>>[number],
+  { enrichment: { id, jobId, ordinal, custom }, record, isOwn }: MentioningContact,
 ): Promise<void> {
   const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
   await enrichmentTable.update(connection, rest, 'id = ?', id)
   if (record === undefined) return
   const at = 'WHERE job_id = ? AND ordinal = ?'
-  const result = parseExact(record) as { custom?: unknown }
-  const withoutMentions = toJson({ ...result, custom: subject.redact(result.custom) })
   if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
-  else await connection.run(`UPDATE records SET record = ? ${at}`, withoutMentions, jobId, ordinal)
+  else
+    await connection.run(`UPDATE records SET record = ? ${at}`, redactResult(subject, record), jobId, ordinal)
+}
+
+/** Returns the result of another contact, without mentions in its custom attributes. */
+function redactResult(subject: SubjectMatcher, record: string): string {
+  const result = parseExact(record) as { custom?: unknown }
+  return toJson({ ...result, custom: subject.redact(result.custom) })
 }
 
 /** Returns the columns of a job that change, given the ordinals of the person's contacts; `undefined` when none does. */
