@@ -113,7 +113,7 @@ export type CompanyFilters = Omit<InputOf<'accounts.search'>, Imported>
 export interface PeopleFilters extends Omit<InputOf<'leads.advanced_search'>, Imported | Lists> {
   readonly included_accounts?: readonly string[]
   readonly excluded_accounts?: readonly string[]
-  /** Keys of people who are not meant. */
+  /** Keys of people to leave out. */
   readonly except?: readonly number[]
   /** The one company they must work at now. */
   readonly company?: CompanyQuery

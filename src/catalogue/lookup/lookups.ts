@@ -162,6 +162,7 @@ const lines = 'SELECT number, messenger FROM phones WHERE number IN (SELECT valu
 
 /** Returns the E.164 numbers that a messaging app reaches, as far as the catalogue knows. */
 export async function findReachable(connection: Connection, numbers: readonly string[]) {
+  // `messenger` is null when unknown; then a mobile number counts as reachable.
   const known = await connection.all<{ number: string; messenger: number | null }>(
     lines,
     JSON.stringify(numbers),

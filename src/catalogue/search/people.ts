@@ -127,7 +127,7 @@ function matchesOf(connection: Connection, query: PeopleQuery) {
   return { key: 'ranked.key', from: [`(${ranked}) AS ranked`, ...values] as Condition, conditions: [isFirst] }
 }
 
-/** What is the same for the people of a company: an unknown one is known by name, and who names none is alone. */
+/** What the people of a company share: its key, or the name of an unknown one. Someone who names none shares nothing. */
 const employerColumns = `company, CASE WHEN company IS NULL THEN employer END,
   CASE WHEN company IS NULL AND employer IS NULL THEN people.key END`
 
@@ -157,7 +157,7 @@ interface PeopleQuery {
   readonly conditions: readonly Condition[]
   /** The employers, when these are few companies. */
   readonly staff: EstimatedCondition | undefined
-  /** Most people of each company. */
+  /** Maximum number of people at each company. */
   readonly perCompany?: number | undefined
 }
 

@@ -91,15 +91,15 @@ export function suppressing(source: Source, find: FindSuppressed): Source {
     record && !(await isSuppressed(record)) ? record : undefined
   const isCompany = async (query: CompanyQuery) =>
     !(await isSuppressed(toFields(query), await source.company(query)))
-  const replaced = new Map<string, Promise<readonly number[]>>()
-  /** Has others take the places of people who are suppressed, where a search has so many of each company. */
+  const keysOfSearches = new Map<string, Promise<readonly number[]>>()
+  /** Where a search is limited to so many people at each company, has others take the places of suppressed ones. */
   const replacing = async <S extends Search>(search: S, now: number): Promise<S> => {
     if (search.kind !== 'people' || search.filters.max_per_company === undefined) return search
     const { max_per_company: _, ...filters } = search.filters
     const name = JSON.stringify(filters)
-    const known = replaced.get(name) ?? suppressedKeys({ kind: 'people', filters }, now)
-    replaced.set(name, known)
-    return { ...search, filters: { ...search.filters, except: await known } }
+    const keys = keysOfSearches.get(name) ?? suppressedKeys({ kind: 'people', filters }, now)
+    keysOfSearches.set(name, keys)
+    return { ...search, filters: { ...search.filters, except: await keys } }
   }
   /** Reads all that a search finds: only their records say who is suppressed. */
   const suppressedKeys = async (search: Search<'people'>, now: number): Promise<readonly number[]> => {

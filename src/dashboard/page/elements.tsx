@@ -191,8 +191,8 @@ export const Select = (props: {
   </label>
 )
 
-/** The link to the list that something is shown from. */
-export const Back = ({ path, children }: { readonly path: string; readonly children?: Html }) => (
+/** A link on a line of its own. */
+export const LinkLine = ({ path, children }: { readonly path: string; readonly children?: Html }) => (
   <p>
     <a href={path}>{children}</a>
   </p>

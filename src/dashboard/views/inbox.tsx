@@ -2,12 +2,12 @@ import { parseBody, toPrintableJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
 import {
-  Back,
   count,
   Empty,
   Facts,
   formatNumber,
   Input,
+  LinkLine,
   pathOf,
   Section,
   State,
@@ -79,7 +79,7 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
           />
         )}
         {page.length > perPage && (
-          <Back path={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</Back>
+          <LinkLine path={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</LinkLine>
         )}
       </Section>
       {!isReadOnly && rows.length > 0 && (
@@ -106,7 +106,7 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
   if (!event) return <Empty command="events list">There is no such event, or it was purged: </Empty>
   return (
     <>
-      <Back path={pathOf('inbox')}>All events</Back>
+      <LinkLine path={pathOf('inbox')}>All events</LinkLine>
       <Section title={`Event ${event.id}`}>
         <Facts
           facts={{

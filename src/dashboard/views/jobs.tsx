@@ -5,12 +5,12 @@ import type { Delivery } from '../../engine/tables/deliveries.js'
 import type { AsyncJob, JobState } from '../../engine/tables/jobs.js'
 import {
   ActionButton,
-  Back,
   Bar,
   count,
   Empty,
   Facts,
   formatNumber,
+  LinkLine,
   pathOf,
   Section,
   Select,
@@ -142,7 +142,7 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
   ])
   return (
     <>
-      <Back path={pathOf('jobs')}>All jobs</Back>
+      <LinkLine path={pathOf('jobs')}>All jobs</LinkLine>
       <Section title={`Job ${job.id}`}>
         <Bar label="Progress" value={job.done} max={job.expected} />
         <Facts
@@ -193,7 +193,7 @@ async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Ht
   const { body, ...delivery } = await ports.admin.delivery(id)
   return (
     <>
-      <Back path={pathOf('jobs', { id: delivery.jobId })}>Its job</Back>
+      <LinkLine path={pathOf('jobs', { id: delivery.jobId })}>Its job</LinkLine>
       <Section title={`Delivery ${id}`}>
         <Facts
           facts={{

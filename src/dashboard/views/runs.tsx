@@ -1,13 +1,13 @@
 import { commandOf } from '../../api/operations/table.js'
 import {
   ActionButton,
-  Back,
   Bar,
   count,
   Empty,
   Facts,
   formatNumber,
   formatSeconds,
+  LinkLine,
   pathOf,
   Section,
   State,
@@ -41,9 +41,9 @@ export const runs: View = {
           runTable(page.slice(0, perPage), isShared)
         )}
         {page.length > perPage && (
-          <Back path={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
+          <LinkLine path={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
             Older runs
-          </Back>
+          </LinkLine>
         )}
       </Section>
     )
@@ -134,7 +134,7 @@ function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
   const fields = fieldsOf(run.id, isShared)
   return (
     <>
-      <Back path={pathOf('runs', { place: placeOf(isShared) })}>All runs</Back>
+      <LinkLine path={pathOf('runs', { place: placeOf(isShared) })}>All runs</LinkLine>
       <Section title={`Run ${run.id}`}>
         <Bar label="Progress" value={run.done} max={run.rows} />
         <Facts facts={factsOf(run)} />
