@@ -142,15 +142,34 @@ class VendorDesk implements Vendors {
       const { headcount = null, industry = null, country = null } = (await company?.()) ?? {}
       return { country, ...subject, headcount, industry }
     }
+    const questions: Question[] = []
     for (const name of await orderFor(orders, kind, names, once(valuesOf))) {
       const loaded = providers.get(name)
       const compiled = loaded?.compiled.kinds[kind]
       const fields = compiled?.fieldsOf(subject)
       // It cannot be asked about this row.
       if (!loaded || !compiled || !fields) continue
-      const reply = { name, ...(await this.#askOnce(loaded, compiled, kind, fields, asking)) }
+      const key = { workspaceId: asking.workspaceId, provider: name, kind, identity: identityOf(fields) }
+      questions.push({ loaded, kind: compiled, key, fields, asking })
+    }
+    for (const question of await this.#recordedFirst(questions)) {
+      const reply = { name: question.key.provider, ...(await this.#askOnce(question)) }
       yield reply.is === 'found' ? await this.#checked(kind, subject, reply, asking) : reply
     }
+  }
+
+  /** Puts those first that were asked before: their answers cost nothing more, or have been paid for. */
+  async #recordedFirst(questions: readonly Question[]): Promise<readonly Question[]> {
+    if (questions.length < 2) return questions
+    const now = this.ports.clock.now()
+    return this.ports.store.read(async (tx) => {
+      const first: Question[] = []
+      for (const question of questions) {
+        const call = await findCall(tx, question.key)
+        if (call && isOpen(call, now, question.loaded)) first.push(question)
+      }
+      return [...first, ...questions.filter((question) => !first.includes(question))]
+    })
   }
 
   /** Returns what was found in our form: an address with the status that other providers say it has. */
@@ -202,19 +221,12 @@ class VendorDesk implements Vendors {
   }
 
   /** Asks, or takes the answer of the call that is under way in this process. */
-  #askOnce(
-    loaded: Loaded,
-    kind: CompiledKind,
-    of: VendorKind,
-    fields: Subject,
-    asking: Asking,
-  ): Promise<Ended> {
-    const { workspaceId, name: provider } = loaded.stored
-    const key = { workspaceId, provider, kind: of, identity: identityOf(fields) }
-    const place = `${workspaceId} ${provider} ${placeOf(key)}`
+  #askOnce(question: Question): Promise<Ended> {
+    const { workspaceId, provider } = question.key
+    const place = `${workspaceId} ${provider} ${placeOf(question.key)}`
     const known = this.#asking.get(place)
     if (known) return known
-    const ended = this.#find({ loaded, kind, key, fields, asking }).finally(() => this.#asking.delete(place))
+    const ended = this.#find(question).finally(() => this.#asking.delete(place))
     this.#asking.set(place, ended)
     return ended
   }

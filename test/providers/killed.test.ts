@@ -203,6 +203,9 @@ async function expectExact(
     const rest = [...vendor.charges.keys()].filter((row) => !own.some((call) => rowOf(call) === row))
     expect([rest, note]).toEqual([[], note])
   }
+  // What was asked was answered or given up.
+  const open = calls.filter(({ state }) => state === 'asked' || state === 'submitted')
+  expect([open, note]).toEqual([[], note])
   const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: url }
   const ledger = JSON.parse((await command(['ledger', '--by', 'provider', '--json'], { env })).stdout) as {
     provider: string

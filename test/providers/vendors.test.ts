@@ -103,7 +103,7 @@ describe('a waterfall over vendors', () => {
         async () => {
           expect(await find(name)).toMatchObject({ email_source: source })
           expect(await find(name)).toMatchObject({ email_source: source })
-          const times = { Limited: 2, Faulty: 1, Moved: 2 }[name] ?? 1
+          const times = { Limited: 2 }[name] ?? 1
           expect([one.asked.get(name), one.charged()]).toEqual([times, charged])
         },
         (file) => (name === 'Slow' ? file.replace('timeout: 60s', 'timeout: 2s') : file),
@@ -142,6 +142,17 @@ describe('a waterfall over vendors', () => {
       expect(not_asked).toEqual([{ provider: 'vendor1', reason: 'out_of_credits' }])
       await run('providers', 'enable', 'vendor1')
       expect(await find('King')).toMatchObject({ email_source: 'vendor1' })
+    })
+  })
+
+  it('pays nobody for what another vendor was paid for', async () => {
+    const [one, two] = [await fakeVendor(), await fakeVendor()]
+    await withVendors([one, two], async () => {
+      await run('providers', 'disable', 'vendor1')
+      await find('King')
+      await run('providers', 'enable', 'vendor1')
+      expect(await find('King')).toMatchObject({ email_source: 'vendor2' })
+      expect([one.charged(), two.charged()]).toEqual([0, 1])
     })
   })
 
