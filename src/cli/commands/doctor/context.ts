@@ -69,8 +69,11 @@ export interface Verdict {
   readonly hint: string | null
 }
 
+/** A result; false where there is nothing to say. */
+export type Found = Verdict | false | undefined
+
 /** What a check found: one result, several, or none when it does not apply. */
-export type Findings = Verdict | readonly Verdict[]
+export type Findings = Found | readonly Found[]
 
 const verdict =
   (status: Status) =>
@@ -83,8 +86,8 @@ export const warning = verdict('warning')
 export const problem = verdict('problem')
 
 /** Returns the troubles, or `fine` as the only result when there are none. */
-export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>
-  troubles.length > 0 ? troubles : [ok(fine)]
+export const orElse = (troubles: readonly Found[], fine: string): readonly Found[] =>
+  troubles.some(Boolean) ? troubles : [ok(fine)]
 
 /** Returns what a command would say where it throws this error. */
 export function problemOf(error: unknown): Verdict {
@@ -94,12 +97,12 @@ export function problemOf(error: unknown): Verdict {
 }
 
 /** Returns what commands refuse, as they say it. */
-export function refusedBy(check: () => unknown): readonly Verdict[] {
+export function refusedBy(check: () => unknown): Verdict | undefined {
   try {
     check()
-    return []
+    return undefined
   } catch (error) {
-    return [problemOf(error)]
+    return problemOf(error)
   }
 }
 

@@ -5,32 +5,8 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import { print } from '../../output/print.js'
 import { countOf, type Look, oneLine, widthOf } from '../../output/text.js'
 import { type Check, createDoctor, type Doctor, problemOf, type Verdict } from './context.js'
-import {
-  clocks,
-  database,
-  deliveries,
-  jobs,
-  ledger,
-  leftovers,
-  localData,
-  localKey,
-  sessions,
-  signingSecret,
-  workspace,
-} from './engine.js'
-import {
-  environment,
-  fileSystem,
-  folders,
-  freeSpace,
-  nodeVersion,
-  privateFiles,
-  server,
-  settingsFile,
-  sqliteVersion,
-  target,
-  webhooks,
-} from './machine.js'
+import * as engine from './engine.js'
+import * as machine from './machine.js'
 
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
@@ -40,36 +16,36 @@ export const doctorCommand: CommandFactory = ({ command }) =>
 async function examine(context: Context, { options }: Invocation): Promise<number> {
   const examination = await runChecks(checks, context, createDoctor(context, options.thorough === true))
   await print(context, examination, { layout: doctorView, columns: ['name', 'status', 'text', 'hint'] })
-  const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
-  if (names.size === 0) return exitCodes.ok
-  throw new Refusal('doctor.problems', { names: [...names] })
+  if (examination.ok) return exitCodes.ok
+  const problems = examination.checks.filter(({ status }) => status === 'problem')
+  throw new Refusal('doctor.problems', { names: [...new Set(problems.map(({ name }) => name))] })
 }
 
 export const checks: readonly Check[] = [
-  { name: 'node', run: nodeVersion },
-  { name: 'sqlite', run: sqliteVersion },
-  { name: 'environment', run: environment },
-  { name: 'folders', run: folders },
-  { name: 'files', run: privateFiles },
-  { name: 'disk', run: freeSpace },
-  { name: 'file system', run: fileSystem },
-  { name: 'settings', run: settingsFile },
-  { name: 'target', run: target },
-  { name: 'engine database', run: (...of) => database(...of, 'engine') },
-  { name: 'catalogue database', run: (...of) => database(...of, 'catalogue') },
-  { name: 'state database', run: (...of) => database(...of, 'state') },
-  { name: 'clock', run: clocks },
-  { name: 'workspace', run: workspace },
-  { name: 'key', run: localKey },
-  { name: 'sessions', run: sessions },
-  { name: 'ledger', run: ledger },
-  { name: 'jobs', run: jobs },
-  { name: 'deliveries', run: deliveries },
-  { name: 'signing secret', run: signingSecret },
-  { name: 'runs', run: leftovers },
-  { name: 'catalogue', run: localData },
-  { name: 'server', run: server },
-  { name: 'webhooks', run: webhooks },
+  { name: 'node', run: machine.nodeVersion },
+  { name: 'sqlite', run: machine.sqliteVersion },
+  { name: 'environment', run: machine.environment },
+  { name: 'folders', run: machine.folders },
+  { name: 'files', run: machine.privateFiles },
+  { name: 'disk', run: machine.freeSpace },
+  { name: 'file system', run: machine.fileSystem },
+  { name: 'settings', run: machine.settingsFile },
+  { name: 'target', run: machine.target },
+  { name: 'engine database', run: (...of) => engine.database(...of, 'engine') },
+  { name: 'catalogue database', run: (...of) => engine.database(...of, 'catalogue') },
+  { name: 'state database', run: (...of) => engine.database(...of, 'state') },
+  { name: 'clock', run: engine.clocks },
+  { name: 'workspace', run: engine.workspace },
+  { name: 'key', run: engine.localKey },
+  { name: 'sessions', run: engine.sessions },
+  { name: 'ledger', run: engine.ledger },
+  { name: 'jobs', run: engine.jobs },
+  { name: 'deliveries', run: engine.deliveries },
+  { name: 'signing secret', run: engine.signingSecret },
+  { name: 'runs', run: engine.leftovers },
+  { name: 'catalogue', run: engine.localData },
+  { name: 'server', run: machine.server },
+  { name: 'webhooks', run: machine.webhooks },
 ]
 
 /** A result with the name of its check. A check may have several results. */
@@ -92,7 +68,7 @@ export async function runChecks(
   const findings: Finding[] = []
   for (const { name, run } of checks) {
     const found = await (async () => run(context, doctor))().catch(problemOf)
-    for (const { status, text, hint } of [found].flat())
+    for (const { status, text, hint } of [found].flat().filter((one) => !!one))
       findings.push({ name, status, text: context.redact(text), hint: hint && context.redact(hint) })
   }
   return { ok: findings.every(({ status }) => status !== 'problem'), checks: findings }

@@ -36,6 +36,7 @@ import {
   chosenTarget,
   type Doctor,
   type Findings,
+  type Found,
   formatSize,
   type Name,
   ok,
@@ -72,50 +73,42 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
     case 'served': {
       const about = "The engine's database is on a server, and"
       // A standby permits no writes.
-      const readOnly = await found.driver.requireWritable?.().then(
-        () => [],
-        (error) => [problemOf(error)],
-      )
-      const troubles = [...(readOnly ?? []), ...schemaTroubles(about, found.schema)]
+      const readOnly = await found.driver.requireWritable?.().then(() => undefined, problemOf)
+      const troubles = [readOnly, schemaTrouble(about, found.schema)]
       return orElse(troubles, `${about} has schema version ${found.schema.version}.`)
     }
     default:
-      return [...schemaTroubles(path, found.schema), ...soundness(path, doctor, name, found)]
+      return [schemaTrouble(path, found.schema), soundness(path, doctor, name, found)]
   }
 }
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
-function schemaTroubles(about: string, state: SchemaState): readonly Verdict[] {
+function schemaTrouble(about: string, state: SchemaState): Found {
   const { is, version, newest } = state
   const has = `${about} has schema version ${version}`
-  if (is === 'empty') return [warning(`${about} has no tables yet; its next use creates them.`)]
+  if (is === 'empty') return warning(`${about} has no tables yet; its next use creates them.`)
   if (is === 'older' || is === 'unreleased') {
     const then = version < newest ? `upgrades that to ${newest}` : 'marks it with that'
-    return [warning(`${has}; its next use ${then}.`, keepCopy)]
+    return warning(`${has}; its next use ${then}.`, keepCopy)
   }
   const refused = refusalOf(() => requireUsable(state))
-  return refused ? [problem(`${about} cannot be used: ${reasonOf(refused)}.`)] : []
+  return refused && problem(`${about} cannot be used: ${reasonOf(refused)}.`)
 }
 
 const keepCopy =
   'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
 
-function soundness(
-  path: string,
-  { thorough }: Doctor,
-  name: Name,
-  { look, size, schema }: Readable,
-): readonly Verdict[] {
+function soundness(path: string, { thorough }: Doctor, name: Name, { look, size, schema }: Readable): Found {
   const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
   if (size > large && !thorough)
-    return [ok(`${about}; not checked in full.`, 'To check it: prospect doctor --thorough')]
+    return ok(`${about}; not checked in full.`, 'To check it: prospect doctor --thorough')
   try {
     const [first, ...more] = look.faults()
-    if (first === undefined) return schema.is === 'current' ? [ok(`${about}, sound.`)] : []
+    if (first === undefined) return schema.is === 'current' && ok(`${about}, sound.`)
     const others = more.length === 0 ? '' : `, and ${more.length} more`
-    return [problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])]
+    return problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])
   } catch (error) {
-    return [problem(`${path} cannot be read to the end: ${reasonOf(error)}.`, repairs[name])]
+    return problem(`${path} cannot be read to the end: ${reasonOf(error)}.`, repairs[name])
   }
 }
 
@@ -129,16 +122,18 @@ export async function localData(context: Context, doctor: Doctor): Promise<Findi
   if ((await databases.find('catalogue')).is === 'missing')
     return ok('There is no local data yet: local lookups find nothing.', filling)
   const driver = await databases.current('catalogue')
-  if (!driver) return []
+  if (!driver) return undefined
   const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
   const { isEmpty, isUnbuilt } = await driver.read(readCatalogueState)
-  const unbuilt = warning(
-    'The first import of a kind is under way, or was killed: searches wait for its indexes.',
-    'Where none is under way, prospect data stats builds them; then run the same import again.',
-  )
-  const empty = warning('The catalogue is empty: local lookups find nothing.', filling)
-  const held = `The catalogue contains data: ${await describeHeld(driver, context)}.`
-  return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], held)
+  const troubles = [
+    isEmpty && warning('The catalogue is empty: local lookups find nothing.', filling),
+    isUnbuilt &&
+      warning(
+        'The first import of a kind is under way, or was killed: searches wait for its indexes.',
+        'Where none is under way, prospect data stats builds them; then run the same import again.',
+      ),
+  ]
+  return orElse(troubles, `The catalogue contains data: ${await describeHeld(driver, context)}.`)
 }
 
 async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: Context): Promise<string> {
@@ -148,7 +143,7 @@ async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: Conte
 
 async function checkSharedData(context: Context, { databases }: Doctor): Promise<Findings> {
   // The check of the engine's database reports that already.
-  if ((await databases.find('engine')).is === 'unusable') return []
+  if ((await databases.find('engine')).is === 'unusable') return undefined
   const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
   const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
   /** The catalogue does not move to a server with the engine. */
@@ -164,9 +159,10 @@ async function checkSharedData(context: Context, { databases }: Doctor): Promise
   }
   const check = async (connection: Connection): Promise<Verdict> => {
     const schema = toSchemaState(await readStoredNumber(connection), catalogueSchema)
-    const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
+    const isNew = schema.is === 'empty'
+    const trouble = !isNew && schemaTrouble(about, schema)
     if (trouble) return trouble
-    if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty) return reportEmpty()
+    if (isNew || (await readCatalogueState(connection)).isEmpty) return reportEmpty()
     const held = await describeHeld({ read: async (work) => work(connection) }, context)
     return ok(`${about} contains data: ${held}.`, 'See what it contains: prospect data stats')
   }
@@ -183,18 +179,18 @@ const leftMs = 86_400_000
 const maxNamed = 3
 
 /** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
-export async function leftovers(context: Context, { databases }: Doctor): Promise<readonly Verdict[]> {
+export async function leftovers(context: Context, { databases }: Doctor): Promise<Findings> {
   const driver = await databases.current('state')
   const { runsOver } = await import('../../../runs/journal/runs.js')
   const runs = driver && (await runsOver(driver).list())
   const troubles = [
-    ...(runs ? [...(await partialOutputs(context, runs)), ...unknownFolders(context, runs)] : []),
+    ...(runs ? [...(await partialOutputs(context, runs)), unknownFolders(context, runs)] : []),
     ...partialFiles(context),
   ]
   return orElse(troubles, 'Nothing is left over from commands that were stopped.')
 }
 
-async function partialOutputs(context: Context, runs: readonly Run[]): Promise<readonly Verdict[]> {
+async function partialOutputs(context: Context, runs: readonly Run[]): Promise<readonly Found[]> {
   const stopped: Run[] = []
   for (const run of runs) {
     const isOpen = run.status !== 'finished' && run.output !== null
@@ -209,24 +205,20 @@ async function partialOutputs(context: Context, runs: readonly Run[]): Promise<r
     )
   })
   const more = stopped.length - named.length
-  return more > 0
-    ? [...named, warning(`${formatNumber(more)} more runs were stopped.`, 'prospect runs list')]
-    : named
+  return [
+    ...named,
+    more > 0 && warning(`${formatNumber(more)} more runs were stopped.`, 'prospect runs list'),
+  ]
 }
 
-function unknownFolders({ clock, home }: Context, runs: readonly Run[]): readonly Verdict[] {
+function unknownFolders({ clock, home }: Context, runs: readonly Run[]): Found {
   const folder = join(dirname(home.state), 'runs')
   const known = new Set(runs.map(({ id }) => id))
   const left = namesIn(folder)
     .filter((name) => !known.has(name) && isOld(join(folder, name), clock.now()))
     .filter((name) => !namesIn(join(folder, name)).includes(elsewhere))
-  if (left.length === 0) return []
-  return [
-    warning(
-      `${countOf(left.length, 'folder')} of no run in ${folder}.`,
-      'Nothing to do: the next batch removes them.',
-    ),
-  ]
+  const text = `${countOf(left.length, 'folder')} of no run in ${folder}.`
+  return left.length > 0 && warning(text, 'Nothing to do: the next batch removes them.')
 }
 
 /** Finds temporary files whose command was killed before it renamed them. */
@@ -267,12 +259,12 @@ const ofEngine =
   (check: (tx: Connection, state: EngineState, context: Context) => Promise<Findings>) =>
   async (context: Context, doctor: Doctor): Promise<Findings> => {
     const state = await engineState(context, doctor)
-    return state ? state.store.read((tx) => check(tx, state, context)) : []
+    return state?.store.read((tx) => check(tx, state, context))
   }
 
 export async function workspace(context: Context, doctor: Doctor): Promise<Findings> {
   const isThere = (await doctor.databases.find('engine')).is !== 'missing'
-  if (isThere && !(await doctor.databases.current('engine'))) return []
+  if (isThere && !(await doctor.databases.current('engine'))) return undefined
   const state = await engineState(context, doctor)
   if (!state) return ok('There is no workspace yet; the first local command creates one.')
   const { name, plan, id } = state.workspace
@@ -281,9 +273,7 @@ export async function workspace(context: Context, doctor: Doctor): Promise<Findi
   const faults = await state.store.read((tx) => listFaults(tx, id))
   return [
     isListedPlan(plan) ? ok(`${sentence}.`) : warning(unlisted, 'prospect engine plan set NAME'),
-    ...(faults.length === 0
-      ? []
-      : [warning(describeFaults(faults), 'To remove them: prospect engine faults clear')]),
+    faults.length > 0 && warning(describeFaults(faults), 'To remove them: prospect engine faults clear'),
   ]
 }
 
@@ -310,36 +300,31 @@ export const localKey = ofEngine(async (_, { store, workspace, now }, context) =
 })
 
 export const sessions = ofEngine(async (_, { workspace }) =>
-  sessionVerdicts(
-    workspace.networkSession,
-    workspace.premiumSession,
-    (name) => `prospect engine session set --${name} true, or add --no-live`,
+  orElse(
+    sessionTroubles(
+      workspace.networkSession,
+      workspace.premiumSession,
+      (name) => `prospect engine session set --${name} true, or add --no-live`,
+    ),
+    'The sessions on the network and on its premium tool are valid.',
   ),
 )
 
 /** Returns the consequences of sessions that are not valid. */
-export const sessionVerdicts = (
+export const sessionTroubles = (
   network: boolean,
   premium: boolean,
   hint: (name: string) => string,
-): readonly Verdict[] =>
-  orElse(
-    [
-      ...(network
-        ? []
-        : [warning('The network session is not valid: live calls are refused.', hint('network'))]),
-      ...(premium
-        ? []
-        : [warning('The premium session is not valid: its searches are refused.', hint('premium'))]),
-    ],
-    'The sessions on the network and on its premium tool are valid.',
-  )
+): readonly Found[] => [
+  !network && warning('The network session is not valid: live calls are refused.', hint('network')),
+  !premium && warning('The premium session is not valid: its searches are refused.', hint('premium')),
+]
 
 /** Maximum difference of two clocks; deliveries are accepted within it, too. */
 export const toleratedMs = 300_000
 
 /** Checks that engine time equals real time and that no clock went back. */
-export async function clocks(context: Context, doctor: Doctor): Promise<readonly Verdict[]> {
+export async function clocks(context: Context, doctor: Doctor): Promise<Findings> {
   const troubles = [await engineClock(context, doctor), await machineClock(context, doctor)].flat()
   return orElse(troubles, 'The engine clock matches real time.')
 }
@@ -351,7 +336,7 @@ const engineClock = ofEngine(async (tx, { workspace, now }, { clock }) => {
   if (offsetMs !== 0) return warning(`The engine clock was changed: it shows ${isoTime(now)}.`, hint)
   const { seq } = await readBalances(tx, workspace.id)
   const [newest] = await listMovements(tx, workspace.id, seq - 1, 1)
-  if (!newest || newest.created_at <= clock.now() + toleratedMs) return []
+  if (!newest || newest.created_at <= clock.now() + toleratedMs) return undefined
   return warning(
     `The newest ledger entry is dated ${isoTime(newest.created_at)}, which is in the future: a clock was set back.`,
     'Check the time of this machine. Until it is right, rate limits and quotas do not reset.',
@@ -361,13 +346,13 @@ const engineClock = ofEngine(async (tx, { workspace, now }, { clock }) => {
 /** The state of this machine has real timestamps, whatever the engine's clock. */
 async function machineClock({ clock }: Context, { databases }: Doctor): Promise<Findings> {
   const driver = await databases.current('state')
-  if (!driver) return []
+  if (!driver) return undefined
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const { runsOver } = await import('../../../runs/journal/runs.js')
   const [event] = await eventsOver(driver).list({}, 'newest', 1)
   const [run] = await runsOver(driver).list()
   const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)
-  if (newest <= clock.now() + toleratedMs) return []
+  if (newest <= clock.now() + toleratedMs) return undefined
   return warning(
     `A record of this machine is dated ${isoTime(newest)}, which is in the future: its clock was set back.`,
     'Set the time of this machine; signatures are refused where it is more than 5 minutes off.',
@@ -380,7 +365,7 @@ const recent = 10_000
 /** Checks the sums of the newest ledger movements. */
 export async function ledger(context: Context, doctor: Doctor): Promise<Findings> {
   const state = await engineState(context, doctor)
-  if (!state) return []
+  if (!state) return undefined
   const { store, workspace } = state
   const [from] = await store.read(async (tx) => {
     const { seq } = await readBalances(tx, workspace.id)
@@ -412,9 +397,9 @@ export const jobs = ofEngine(async (tx, { workspace: { id }, now }, { clock }) =
   const run = 'Run them: prospect engine jobs run'
   const stuck = `at attempt ${manyAttempts} or later, without progress`
   const troubles = [
-    ...countTroubles(alone, 'running without a worker', run),
-    ...countTroubles(waiting, 'waiting for longer than 10 minutes', run),
-    ...countTroubles(failing, stuck, 'prospect engine jobs show ID shows details.'),
+    countTrouble(alone, 'running without a worker', run),
+    countTrouble(waiting, 'waiting for longer than 10 minutes', run),
+    countTrouble(failing, stuck, 'prospect engine jobs show ID shows details.'),
   ]
   return orElse(troubles, open === 0 ? 'No jobs are open.' : `${countOf(open, 'job')} open, none stuck.`)
 })
@@ -426,7 +411,7 @@ export const deliveries = ofEngine(async (tx, { workspace: { id }, now }) => {
   const overdue = pending.filter(({ dueAt }) => dueAt !== null && dueAt <= now - unattendedMs)
   const sending = 'Send what is due with prospect engine jobs run, or continuously with prospect worker.'
   const troubles = [
-    ...countTroubles(overdue, 'due for longer than 10 minutes', sending),
+    countTrouble(overdue, 'due for longer than 10 minutes', sending),
     ...failed.map((newest) => failedDelivery(newest, counts.failed)),
   ]
   const open = `${countOf(counts.pending, 'delivery', 'deliveries')} open, none overdue.`
@@ -443,17 +428,13 @@ function failedDelivery({ url, error, status }: Delivery, count: number): Verdic
   )
 }
 
-function countTroubles(
-  found: readonly (AsyncJob | Delivery)[],
-  what: string,
-  hint: string,
-): readonly Verdict[] {
+function countTrouble(found: readonly (AsyncJob | Delivery)[], what: string, hint: string): Found {
   const [first] = found
-  if (!first) return []
+  if (!first) return undefined
   const count =
     'url' in first ? countOf(found.length, 'delivery', 'deliveries') : countOf(found.length, 'job')
   const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
-  return [warning(`${count} ${which} ${what}.`, hint)]
+  return warning(`${count} ${which} ${what}.`, hint)
 }
 
 const yearMs = 365 * 86_400_000

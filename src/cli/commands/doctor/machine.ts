@@ -7,7 +7,7 @@ import { isObject, resultOr } from '../../../api/values/objects.js'
 import { addressOf } from '../../../client/connection.js'
 import { deliveriesPort } from '../../call/receive.js'
 import type { Context, Settings } from '../../context/context.js'
-import { reportOfReply, UsageError, withoutStop } from '../../context/errors.js'
+import { reportOfReply, withoutStop } from '../../context/errors.js'
 import { checkFile, checkFolder, foldersOf, quoteForShell, statsOf } from '../../context/home.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber } from '../../output/text.js'
@@ -18,6 +18,7 @@ import {
   chosenTarget,
   type Doctor,
   type Findings,
+  type Found,
   formatSize,
   isFile,
   ok,
@@ -29,7 +30,7 @@ import {
   type Verdict,
   warning,
 } from './context.js'
-import { sessionVerdicts, toleratedMs } from './engine.js'
+import { sessionTroubles, toleratedMs } from './engine.js'
 
 /** The program does not start on a Node that is too old. */
 export const nodeVersion = (): Findings => ok(`Node ${process.versions.node} is new enough.`)
@@ -65,7 +66,7 @@ const others: readonly string[] = [
   'no_proxy',
 ]
 
-export function environment({ streams: { env } }: Context): readonly Verdict[] {
+export function environment({ streams: { env } }: Context): Findings {
   const known = [...plain, ...secret]
   const told = [...known, ...proxies, ...others]
     .filter((name) => env[name])
@@ -76,20 +77,15 @@ export function environment({ streams: { env } }: Context): readonly Verdict[] {
   const some = unknown.length === 1 ? 'A variable is' : 'Variables are'
   return [
     ok(told.length === 0 ? 'No environment variable changes what commands do.' : `Set: ${told.join(', ')}.`),
-    ...(unknown.length === 0
-      ? []
-      : [warning(`${some} not known: ${unknown.join(', ')}.`, `Known: ${known.join(', ')}.`)]),
+    unknown.length > 0 && warning(`${some} not known: ${unknown.join(', ')}.`, `Known: ${known.join(', ')}.`),
     ...proxies
       .filter((name) => env[name] && !addressOf(env[name]))
       .map((name) => warning(`${name} is not the address of a proxy.`, 'Such as http://proxy.example:3128')),
-    ...(env.NODE_TLS_REJECT_UNAUTHORIZED === '0'
-      ? [
-          warning(
-            'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates anyway.',
-            'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
-          ),
-        ]
-      : []),
+    env.NODE_TLS_REJECT_UNAUTHORIZED === '0' &&
+      warning(
+        'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates anyway.',
+        'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
+      ),
   ]
 }
 
@@ -102,20 +98,20 @@ function described(name: string, env: Context['streams']['env']): string {
   return `${name} (${url ? `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` : 'not an address'})`
 }
 
-export function folders({ home }: Context, { disk }: Doctor): readonly Verdict[] {
+export function folders({ home }: Context, { disk }: Doctor): Findings {
   const all = foldersOf(home)
   const there = all.filter(statsOf)
-  const troubles = there.flatMap((folder) => {
-    const refused = refusedBy(() => checkFolder(folder))
-    return refused.length > 0 || disk.isWritable(folder)
-      ? refused
-      : problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)
-  })
+  const troubles = there.map(
+    (folder) =>
+      refusedBy(() => checkFolder(folder)) ??
+      (!disk.isWritable(folder) &&
+        problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)),
+  )
   const fine = there.length === 0 ? 'is created by the first command' : 'is private'
   return orElse(troubles, `${all.join(', ')} ${fine}.`)
 }
 
-export function privateFiles({ home }: Context): readonly Verdict[] {
+export function privateFiles({ home }: Context): Findings {
   const { config, credentials, engine, catalogue, state } = home
   const main = [config, credentials, engine, catalogue, state].filter(isFile)
   const beside = main.slice(2).flatMap((file) => [`${file}-wal`, `${file}-shm`])
@@ -123,10 +119,11 @@ export function privateFiles({ home }: Context): readonly Verdict[] {
   const others = [...beside, ...below]
   const count = [...main, ...others].filter((file) => statsOf(file)).length
   const troubles = [
-    ...main.flatMap((file) => refusedBy(() => checkFile(file))),
-    ...others.flatMap((file) =>
-      refusedBy(() => checkFile(file)).map(({ text, hint }) => warning(text, hint)),
-    ),
+    ...main.map((file) => refusedBy(() => checkFile(file))),
+    ...others.map((file) => {
+      const refused = refusedBy(() => checkFile(file))
+      return refused && warning(refused.text, refused.hint)
+    }),
   ]
   const some = count === 1 ? '1 file is' : `${count} files are`
   return orElse(troubles, count === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
@@ -145,7 +142,7 @@ const mebibyte = 1_048_576
 const tooLittle = 64 * mebibyte
 const little = 1_024 * mebibyte
 
-export function freeSpace(context: Context, { disk }: Doctor): readonly Verdict[] {
+export function freeSpace(context: Context, { disk }: Doctor): Findings {
   const spaces = databaseFolders(context).map((folder) => ({ folder, free: disk.space(folder).free }))
   const troubles = spaces
     .filter(({ free }) => free < little)
@@ -173,12 +170,12 @@ const overNetwork: ReadonlyMap<number, string> = new Map([
 const fuse = 0x65735546
 
 /** Checks that the databases are on a local disk. File locks are unreliable over a network. */
-export function fileSystem(context: Context, { disk }: Doctor): readonly Verdict[] {
-  if (process.platform !== 'linux') return []
-  const troubles = databaseFolders(context).flatMap((folder) => {
+export function fileSystem(context: Context, { disk }: Doctor): Findings {
+  if (process.platform !== 'linux') return undefined
+  const troubles = databaseFolders(context).map((folder) => {
     const { type } = disk.space(folder)
     const name = overNetwork.get(type)
-    if (name === undefined && type !== fuse) return []
+    if (name === undefined && type !== fuse) return undefined
     const text = name
       ? `${folder} is on a network file system (${name}), where databases can be damaged.`
       : `${folder} is on a FUSE file system, which may be one over a network.`
@@ -208,11 +205,11 @@ export function settingsFile(context: Context): Findings {
   if (!isObject(profiles)) return problem(`"profiles" in ${config} is not an object.`, `Correct ${config}`)
   const names = Object.keys(profiles)
   const troubles = [
-    ...unknownKeys(Object.keys(unknown), ''),
+    unknownKeys(Object.keys(unknown), ''),
     ...names.flatMap((name) => profileTroubles(name, profiles[name])),
-    ...(used === undefined || builtIn.includes(used) || names.includes(used)
-      ? []
-      : [problem(`The profile in use, ${used}, does not exist.`, 'prospect profiles use default')]),
+    used !== undefined &&
+      ![...builtIn, ...names].includes(used) &&
+      problem(`The profile in use, ${used}, does not exist.`, 'prospect profiles use default'),
   ]
   return orElse(troubles, `config.json is in order: ${countOf(names.length, 'profile')} of your own.`)
 }
@@ -224,23 +221,23 @@ function profileTroubles(name: string, profile: unknown): Findings {
   const keys = Object.keys(profile)
   const unknown = keys.filter((key) => !isKnown(key))
   return [
-    ...unknownKeys(unknown, ` in the profile ${name}`),
-    ...keys.filter(isKnown).flatMap((key) => valueTroubles(name, key, profile[key])),
+    unknownKeys(unknown, ` in the profile ${name}`),
+    ...keys.filter(isKnown).map((key) => valueTrouble(name, key, profile[key])),
   ]
 }
 
-function unknownKeys(keys: readonly string[], where: string): readonly Verdict[] {
-  if (keys.length === 0) return []
+function unknownKeys(keys: readonly string[], where: string): Found {
   const some = keys.length === 1 ? 'A setting is' : 'Settings are'
-  return [warning(`${some} not known${where}: ${keys.join(', ')}.`, `Settings of a profile: ${keyNames}.`)]
+  const text = `${some} not known${where}: ${keys.join(', ')}.`
+  return keys.length > 0 && warning(text, `Settings of a profile: ${keyNames}.`)
 }
 
-function valueTroubles(name: string, key: keyof typeof profileKeys, value: unknown): Findings {
+function valueTrouble(name: string, key: keyof typeof profileKeys, value: unknown): Found {
   const { parse, description } = profileKeys[key]
   const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} resets it.`
   try {
-    if (parse(String(value)) !== undefined) return []
-    return problem(`${key} of the profile ${name} has an invalid value.`, hint)
+    const isValid = parse(String(value)) !== undefined
+    return !isValid && problem(`${key} of the profile ${name} has an invalid value.`, hint)
   } catch (error) {
     // An address may hold a password, so the error leaves the value out.
     return problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)
@@ -249,21 +246,16 @@ function valueTroubles(name: string, key: keyof typeof profileKeys, value: unkno
 
 export function target(context: Context): Findings {
   // What is wrong with the settings has a check of its own.
-  if (!resultOr(undefined, context.settings)) return []
+  if (!resultOr(undefined, context.settings)) return undefined
   const found = targetIn(context)
   if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
   const how = found.direct ? ', directly' : ''
-  return [ok(`Requests go to ${found.baseUrl}${how}.`), ...plainHttp(found.baseUrl)]
-}
-
-/** Warns about an address that `--insecure-http` permits. */
-function plainHttp(baseUrl: string): readonly Verdict[] {
-  try {
-    baseUrlOf(baseUrl, 'The base url')
-    return []
-  } catch (error) {
-    return error instanceof UsageError ? [warning(error.message, 'Use its https address.')] : []
-  }
+  // What `--insecure-http` permits.
+  const plain = refusedBy(() => baseUrlOf(found.baseUrl, 'The base url'))
+  return [
+    ok(`Requests go to ${found.baseUrl}${how}.`),
+    plain && warning(plain.text, 'Use its https address.'),
+  ]
 }
 
 function remoteTarget(context: Context): RemoteTarget | undefined {
@@ -272,9 +264,9 @@ function remoteTarget(context: Context): RemoteTarget | undefined {
 }
 
 /** Checks that the server can be reached, what it reports about itself, and that it accepts the key. */
-export async function server(context: Context): Promise<readonly Verdict[]> {
+export async function server(context: Context): Promise<Findings> {
   const target = remoteTarget(context)
-  if (!target) return []
+  if (!target) return undefined
   const { origin, baseUrl } = target
   const at = new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)
   const answer = await fetchOnce(context, at).catch((error: unknown) =>
@@ -283,10 +275,10 @@ export async function server(context: Context): Promise<readonly Verdict[]> {
       'Check the address, the network and the proxy settings; --local asks the engine of this machine.',
     ),
   )
-  if ('hint' in answer) return [answer]
+  if ('hint' in answer) return answer
   return [
     healthVerdict(target, answer),
-    ...clockVerdicts(context, answer),
+    clockTrouble(context, answer),
     ...(await key(context, target).catch((error) => [problemOf(error)])),
   ]
 }
@@ -337,19 +329,16 @@ function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: 
   )
 }
 
-function clockVerdicts({ clock }: Context, { headers }: ServerAnswer): readonly Verdict[] {
-  const theirs = Date.parse(String(headers.date))
-  if (Number.isNaN(theirs) || Math.abs(theirs - clock.now()) <= toleratedMs) return []
-  const minutes = Math.round(Math.abs(theirs - clock.now()) / 60_000)
-  return [
-    warning(
-      `The clocks of this machine and of the server differ by ${formatNumber(minutes)} minutes.`,
-      'Set the time of this machine: signed deliveries are refused beyond 5 minutes.',
-    ),
-  ]
+function clockTrouble({ clock }: Context, { headers }: ServerAnswer): Found {
+  const offMs = Math.abs(Date.parse(String(headers.date)) - clock.now())
+  const text = `The clocks of this machine and of the server differ by ${formatNumber(Math.round(offMs / 60_000))} minutes.`
+  return (
+    offMs > toleratedMs &&
+    warning(text, 'Set the time of this machine: signed deliveries are refused beyond 5 minutes.')
+  )
 }
 
-async function key(context: Context, target: RemoteTarget): Promise<readonly Verdict[]> {
+async function key(context: Context, target: RemoteTarget): Promise<readonly Found[]> {
   // Direct, so that the check leaves no trace in the state of this machine.
   const direct = context.withGlobals({ direct: true })
   const apiKey = await direct.apiKey()
@@ -368,13 +357,13 @@ async function key(context: Context, target: RemoteTarget): Promise<readonly Ver
   const hint = () => 'Renew it where the server is managed.'
   return [
     ok(`The server accepts the key${left}. Answers come from ${text}.`),
-    ...sessionVerdicts(isValid('network'), isValid('premium'), hint).filter(({ status }) => status !== 'ok'),
+    ...sessionTroubles(isValid('network'), isValid('premium'), hint),
   ]
 }
 
 export async function webhooks(context: Context): Promise<Findings> {
   const target = remoteTarget(context)
-  if (!target) return []
+  if (!target) return undefined
   const { publicUrl } = target
   if (publicUrl === undefined) return ok('No public_url is set: commands poll the server for their results.')
   const { origin } = new URL(publicUrl)
