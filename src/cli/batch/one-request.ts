@@ -26,7 +26,7 @@ import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/tex
 import { targetIn } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
-import { type EndedBatch, withSummary } from './report.js'
+import { type EndedBatch, emptyReport, withSummary } from './report.js'
 import { readOverrides } from './request.js'
 import { filePorts, listPorts, toRunHome } from './run-home.js'
 
@@ -89,26 +89,18 @@ function createReport(
     rows_left: items.length,
   }
   return {
+    ...emptyReport,
     rows: items.length + problems.length + known,
     found: isDone ? items.length : 0,
-    not_found: 0,
     invalid: problems.length,
     failed: isDone ? 0 : items.length,
-    skipped: 0,
     known,
-    suppressed: 0,
     invalid_reasons: countReasons({ problems }),
     not_understood: leftOut,
-    not_asked: [],
     live: items.length,
-    stored: 0,
-    duplicates: 0,
-    credits: 0,
-    credits_before: 0,
     seconds: ms / 1_000,
     ...(isDone ? {} : { stopped }),
     output: isDone ? output : null,
-    partial: null,
   }
 }
 

@@ -12,6 +12,7 @@ import type { Context, StreamsContext } from '../context/context.js'
 import { withoutStop } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
+import { isoTime } from '../options/values.js'
 import { fileOf, openFile } from '../output/output.js'
 import { reportError } from '../output/print.js'
 import { columnsOfKind } from '../output/records.js'
@@ -248,7 +249,8 @@ const bugOf = (error: unknown) => ({
 const inputOf = (file: string, { streams }: StreamsContext): string =>
   file === '-' ? file : resolve(streams.cwd, file)
 
-const nothing: RunReport = {
+/** The report of no rows. */
+export const emptyReport: RunReport = {
   invalid_reasons: [],
   not_understood: [],
   not_asked: [],
@@ -280,10 +282,8 @@ function createSummary(
   source: AnswerSource | undefined,
 ) {
   const { budget: _, ...stopped } = stop ?? {}
-  const { report = nothing, run, rejects, selection } = ended ?? {}
-  const { rows, found, not_found, invalid, failed, skipped, known, suppressed, credits, credits_before } =
-    report
-  const { output, partial, invalid_reasons, not_understood, not_asked } = report
+  const { report = emptyReport, run, rejects, selection } = ended ?? {}
+  const { live, stored, oldest_stored: oldest, duplicates, seconds, output, partial, ...counts } = report
   return {
     // null when no run was begun or recorded.
     run: run?.id ?? null,
@@ -298,35 +298,16 @@ function createSummary(
             ? 'stopped'
             : 'finished',
     exit_code,
+    ...counts,
     stopped: stop ? stopped : null,
-    rows,
-    found,
-    not_found,
-    invalid,
-    failed,
-    skipped,
-    known,
-    suppressed,
     // null where all rows were to be written.
     written: selection?.written ?? null,
     ...(selection ? { where_doubtful: selection.doubtful } : {}),
-    invalid_reasons,
-    ...(report.doubted ? { doubted: report.doubted } : {}),
-    not_understood,
-    not_asked,
-    oldest_stored: report.oldest_stored === undefined ? null : new Date(report.oldest_stored).toISOString(),
-    sources: {
-      lookup: report.live,
-      reused: report.stored,
-      duplicate: report.duplicates,
-      // As outputs named them before.
-      live: report.live,
-      store: report.stored,
-    },
+    oldest_stored: oldest === undefined ? null : isoTime(oldest),
+    // `live` and `store` are what outputs named them before.
+    sources: { lookup: live, reused: stored, duplicate: duplicates, live, store: stored },
     // null where it is not known.
     source: source ?? null,
-    credits,
-    credits_before,
     files: {
       input: run?.file ?? inputOf(choices.file, context),
       output,
@@ -335,8 +316,8 @@ function createSummary(
       rejects: rejects?.file ?? null,
       rejects_partial: rejects?.partial ?? null,
     },
-    started_at: new Date(startedAt).toISOString(),
-    finished_at: new Date(context.clock.now()).toISOString(),
-    seconds: report.seconds,
+    started_at: isoTime(startedAt),
+    finished_at: isoTime(context.clock.now()),
+    seconds,
   }
 }
