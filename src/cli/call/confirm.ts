@@ -5,18 +5,17 @@ import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { windowsOf, windowsOn } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
-import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/admin.js'
+import type { LimitsReport } from '../../engine/admin/admin.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
 import type { Remaining, TargetRefusal } from '../../runs/ports.js'
-import type { Context, DataSource, TargetContext } from '../context/context.js'
+import type { Context, DataSource } from '../context/context.js'
 import { hintOf, report } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
-import { isoTime } from '../options/values.js'
 import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
 import { numberAt, valueAt } from '../output/records.js'
@@ -315,34 +314,12 @@ const timeText = ({ seconds }: BatchQuote): string =>
     ? 'no rate limit applies'
     : `at least ${duration(seconds)}, because of rate limits`
 
-export const limitsOf = (context: Context): Promise<Limits | TargetRefusal> =>
-  context.isLocal() ? localLimits(context) : serverLimits(context)
-
-async function localLimits(context: TargetContext): Promise<Limits> {
+/** Returns what is known of limits: of this machine's engine all, of a server what it says. */
+export async function limitsOf(context: Context): Promise<Limits | TargetRefusal> {
+  if (!context.isLocal()) return serverLimits(context)
   const apiKey = await context.apiKey()
-  const admin = await context.admin({ create: false })
-  return toLimits(await admin.limits(apiKey))
+  return (await context.admin({ create: false })).limits(apiKey)
 }
-
-function toLimits({ plan, credits, weekly, quotas, windows }: LimitsReport): Limits {
-  const { enrichment, held, nextAllocation } = credits
-  return {
-    plan,
-    credits: {
-      enrichment,
-      held,
-      next_allocation: { credits: nextAllocation.credits, at: isoTime(nextAllocation.at) },
-    },
-    weekly: weekly && withResetTime(weekly),
-    quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, withResetTime(quota)])),
-    windows: windows.map(withResetTime),
-  }
-}
-
-const withResetTime = <T extends { readonly resetsAt: number | null }>({ resetsAt, ...rest }: T) => ({
-  ...rest,
-  resets_at: isoTime<T['resetsAt']>(resetsAt),
-})
 
 export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found
 
@@ -362,7 +339,7 @@ async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
     credits: {
       enrichment: numberAt(credits.reply.body, 'credits.enrichment') ?? null,
       held: null,
-      next_allocation: null,
+      nextAllocation: null,
     },
     weekly: null,
     quotas: quotasOf(credits.reply),
@@ -390,11 +367,11 @@ const names: readonly QuotaName[] = [
 ]
 
 function quotasOf({ body }: Reply): Limits['quotas'] {
-  const known: Partial<Record<QuotaName, ShownQuota>> = {}
+  const known: Partial<Record<QuotaName, KnownQuota>> = {}
   for (const name of names) {
     const [limit, remaining] = [numberAt(body, `limits.${name}`), numberAt(body, `credits.${name}`)]
     if (limit === undefined || remaining === undefined) continue
-    known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resets_at: null }
+    known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resetsAt: null }
   }
   return known
 }
@@ -423,27 +400,18 @@ async function windowsOfServer(
     if (limit === undefined) return []
     const used = endsAt > now ? count : 0
     const per = window.windowMs === 1_000 ? 'second' : 'minute'
-    const resets_at = used > 0 ? isoTime(endsAt) : null
-    return [{ ...counting, per, limit, used, remaining: Math.max(0, limit - used), resets_at } as const]
+    const resetsAt = used > 0 ? endsAt : null
+    return [{ ...counting, per, limit, used, remaining: Math.max(0, limit - used), resetsAt } as const]
   })
 }
 
-/** A quota in the result; null for what a server does not say. */
-interface ShownQuota extends Omit<QuotaState, 'resetsAt'> {
-  readonly resets_at: string | null
-}
+type KnownQuota = Omit<QuotaState, 'resetsAt'> & { readonly resetsAt: number | null }
 
-/** What `prospect limits` prints, for every target; null for what a server does not say. */
-export interface Limits {
+/** Limits as far as they are known; null for what a server does not say. */
+export interface Limits extends Pick<LimitsReport, 'weekly' | 'windows'> {
   readonly plan: string | null
-  readonly credits: {
-    readonly enrichment: number | null
-    readonly held: number | null
-    readonly next_allocation: { readonly credits: number; readonly at: string } | null
-  }
-  readonly weekly: (Omit<WeeklyState, 'resetsAt'> & { readonly resets_at: string }) | null
-  readonly quotas: Partial<Readonly<Record<QuotaName, ShownQuota>>>
-  readonly windows: readonly (Omit<WindowState, 'resetsAt'> & { readonly resets_at: string | null })[]
+  readonly credits: { readonly [Name in keyof LimitsReport['credits']]: LimitsReport['credits'][Name] | null }
+  readonly quotas: Partial<Readonly<Record<QuotaName, KnownQuota>>>
 }
 
 const nothingKnown: Remaining['spendable'] = { balance: null, allowance: null, quotas: {}, quotaLeft: null }
@@ -502,7 +470,7 @@ function openWindows(
     const limit = state?.limit ?? (isOfPlan && plan === undefined ? undefined : usual)
     if (limit === undefined) return null
     const seconds = windowMs / 1_000
-    const until = state?.resets_at == null ? seconds : (Date.parse(state.resets_at) - now) / 1_000
+    const until = state?.resetsAt == null ? seconds : (state.resetsAt - now) / 1_000
     // The clock of an engine can be set, and no window lasts longer than its length.
     const resetsIn = Math.min(seconds, Math.max(0, until))
     windows.push({ limit, seconds, left: state?.remaining ?? limit, resetsIn })

@@ -97,16 +97,23 @@ function place(
   if (rest.length > 0) place(next as Record<string, unknown>, rest, value)
 }
 
-/** Returns fields of a stored thing as commands print them: in snake case, and the moment in `createdAt` and its like as ISO time. */
+/** Returns fields of a stored thing as commands print them. */
 export const toView = <T extends object>(stored: T, names: readonly (keyof T & string)[]): Row =>
-  Object.fromEntries(
-    names.map((name) => {
-      const value = stored[name]
-      const isMoment = name.endsWith('At') && typeof value === 'number'
-      const printed = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-      return [printed, isMoment ? new Date(value).toISOString() : value]
-    }),
-  )
+  Object.fromEntries(names.map((name) => printedField(name, stored[name])))
+
+/** Returns a field in snake case, and the moment in `createdAt`, `at` and their like as ISO time. */
+function printedField(name: string, value: unknown): [string, unknown] {
+  const isMoment = /(?:^a|A)t$/.test(name) && typeof value === 'number'
+  const printed = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return [printed, isMoment ? new Date(value).toISOString() : value]
+}
+
+/** Returns a whole result with its fields as they are printed. */
+export const toPrinted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(toPrinted)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, held]) => printedField(name, toPrinted(held))))
+}
 
 export function columnsOfKind(kind: EventKind): readonly string[] {
   if (kind === 'lead_search') return ['lead.full_name', 'lead.title', 'company.name']

@@ -7,7 +7,6 @@ import { plans } from '../../../api/operations/plans.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ClockState } from '../../../engine/admin/clock.js'
 import { groupings } from '../../../engine/credits/ledger.js'
-import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import { listWorkspaces, type Workspace } from '../../../engine/tables/members.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { Context, FileUse } from '../../context/context.js'
@@ -29,7 +28,7 @@ import {
 } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { confirmLoss } from '../../output/prompt.js'
-import { type Row, toView, valueAt } from '../../output/records.js'
+import { type Row, toPrinted, toView, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
@@ -96,18 +95,10 @@ const setQuotas: CommandFactory = ({ command }) =>
       async (admin, { options: { dailyProfiles, dailyCompanies, monthlyCompanies } }) => {
         const given = withoutUndefined({ dailyProfiles, dailyCompanies, monthlyCompanies })
         if (Object.keys(given).length === 0) throw new Refusal('usage.no_quota')
-        return toQuotaView(await admin.setQuotas(given))
+        return toPrinted(await admin.setQuotas(given))
       },
       { layout: (body, look) => formatQuotas(body as object, look) },
     )
-
-const toQuotaView = (report: QuotaReport) =>
-  Object.fromEntries(
-    Object.entries(report).map(([name, { limit, used, remaining, resetsAt }]) => [
-      name,
-      { limit, used, remaining, resets_at: isoTime(resetsAt) },
-    ]),
-  )
 
 const sessionCommand: CommandFactory = ({ group }) =>
   group('session', 'Sessions on the network that live calls need', [setSession])

@@ -6,8 +6,9 @@ import { isRefused, type Limits, limitsOf } from '../../call/confirm.js'
 import { reportRefusal } from '../../call/print.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { isoTime } from '../../options/values.js'
 import { print } from '../../output/print.js'
-import { type Row, valueAt } from '../../output/records.js'
+import { type Row, toPrinted, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
 import { countOf, formatNumber, formatTime, type Look } from '../../output/text.js'
 import type { AnswerSource } from '../../target/local-target.js'
@@ -26,9 +27,9 @@ async function showLimits(context: Context, { options }: Invocation): Promise<nu
   if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
   if (!isLocal) context.notify(describeUnknown(found))
   const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
-  const layout = (body: unknown, look: Look) => formatLimits(body, look, options.all === true)
-  const body = { ...found, source: (await context.source()) ?? null }
-  await print(context, body, withoutUndefined({ layout, columns, now }))
+  const source = (await context.source()) ?? null
+  const layout = (_: unknown, look: Look) => formatLimits(found, source, look, options.all === true)
+  await print(context, toPrinted({ ...found, source }), withoutUndefined({ layout, columns, now }))
   return exitCodes.ok
 }
 
@@ -38,17 +39,13 @@ const describeUnknown = ({ windows }: Limits): string =>
     ? 'Only the server knows its rate limits, its weekly limit and when quotas reset.'
     : 'Rate limits count the requests of this machine. Only the server knows its weekly limit and when quotas reset.'
 
-/** Limits, and where answers come from; null where that is not known. */
-type ShownLimits = Limits & { readonly source?: AnswerSource | null }
-
 /** `prospect limits` for a person: the money, then the quotas, then the rate limits in use, or all of them. */
-function formatLimits(body: unknown, look: Look, isWhole = false): string {
-  const { source, ...limits } = body as ShownLimits
+function formatLimits(limits: Limits, source: AnswerSource | null, look: Look, isWhole: boolean): string {
   const from = { 'Answers from': source?.text ?? '' }
   const windows = limits.windows.filter(({ used }) => isWhole || used > 0)
   const parts = [
     record({ ...from, ...listFacts(limits, look) }, look),
-    Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(limits.quotas, look),
+    Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(toPrinted(limits.quotas) as object, look),
     formatWindows(windows, 'plan', look),
     formatWindows(windows, 'own', look),
     describeUnused(limits.windows.length - windows.length, windows.length),
@@ -63,16 +60,16 @@ function describeUnused(unused: number, shown: number): string {
 }
 
 function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Record<string, string>> {
-  const { enrichment, held, next_allocation: next } = credits
+  const { enrichment, held, nextAllocation: next } = credits
   return {
     Plan: plan === null ? '' : formatPlan(plan),
     Credits: `${enrichment === null ? '–' : formatNumber(enrichment)}${held ? `, ${formatNumber(held)} held` : ''}`,
-    'Next grant': next === null ? '' : `${formatNumber(next.credits)}, ${formatTime(next.at, look)}`,
+    'Next grant': next === null ? '' : `${formatNumber(next.credits)}, ${formatTime(isoTime(next.at), look)}`,
     'This week':
       weekly === null
         ? ''
         : `${formatNumber(weekly.left)} left of ${formatNumber(weekly.limit)}: ${formatNumber(weekly.spent)} spent, ` +
-          `${formatNumber(weekly.held)} held; resets ${formatTime(weekly.resets_at, look)}`,
+          `${formatNumber(weekly.held)} held; resets ${formatTime(isoTime(weekly.resetsAt), look)}`,
     ...Object.fromEntries(
       (weekly?.servers ?? []).map(({ server, spent, left }) => [
         `At ${new URL(server).host}`,
@@ -102,7 +99,7 @@ function formatWindows(windows: Limits['windows'], which: 'plan' | 'own', look: 
       Used: window.used,
       Left: window.remaining,
       Of: window.limit,
-      Resets: window.resets_at,
+      Resets: isoTime(window.resetsAt),
     }))
   return rows.length === 0 ? '' : grid(names, rows, look, { optional: ['Resets', 'Used'] })
 }
