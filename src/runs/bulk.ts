@@ -4,7 +4,7 @@ import { isOutcomeUnknown } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-import type { StopReason } from './flow.js'
+import type { StopReason } from './flow-control.js'
 import {
   type Accepted,
   type Bulk,

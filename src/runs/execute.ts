@@ -3,7 +3,7 @@ import { type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
 import { BulkLauncher } from './bulk.js'
-import { InFlightCounter, RateGate, StopReason } from './flow.js'
+import { InFlightCounter, RateGate, StopReason } from './flow-control.js'
 import { turnPollMs } from './journal/answers.js'
 import {
   cutAt,
