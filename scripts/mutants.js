@@ -1,11 +1,15 @@
 /**
- * `npm run mutants [-- --count 200] [-- --seed 1] [-- --from 1] [-- --near] [-- --in src/engine/credits]`: changes one place of
- * the code that decides about money, in a copy, and runs the tests; lists the changes that no test notices. The same seed
- * changes the same places; `--from` goes on with one of them. `--near` leaves out the tests that are not beside the code.
+ * `npm run mutants [-- --count 200] [-- --seed 1] [-- --only 1-40,77] [-- --whole] [-- test/engine test/runs]`: changes one
+ * place of the code that decides about money, in a copy, and runs the tests that reach it; lists the changes that no test
+ * notices. The same seed changes the same places. All changes are in one build, and a file says which of them is on. First
+ * all tests (or those named) run once without any change, which tells which of them reach which place; that is kept until
+ * the code changes. Then the nearest and the quickest of them run, for 90 s at most; with `--whole` all of them.
  */
+import { createHash } from 'node:crypto'
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -16,24 +20,37 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { execa } from 'execa'
+import MagicString from 'magic-string'
 import { parseAst } from 'rolldown/parseAst'
+import { createVitest } from 'vitest/node'
 import { ensure } from './ensure.js'
-import { root } from './run.js'
+import { root, run } from './run.js'
 
-/** What decides about money: what is charged, reserved, recorded, sent again and reused. */
+/**
+ * What decides about money: what is charged, reserved, recorded, refused, sent again and reused, here and in the engine,
+ * and what vendors are asked. Not what reads tables, names columns, or writes what was found.
+ */
 const moneyCode = [
   'src/engine/credits',
   'src/engine/request',
   'src/engine/jobs',
   'src/engine/distributed',
   'src/client/governed.ts',
+  'src/client/kept-keys.ts',
+  'src/client/proxied-work.ts',
   'src/client/reply.ts',
-  'src/runs',
+  'src/client/retry.ts',
+  'src/runs/journal',
+  'src/runs/plan',
+  'src/runs/bulk.ts',
+  'src/runs/execute.ts',
+  'src/runs/run-batch.ts',
+  'src/runs/stored-lookups.ts',
+  'src/providers/vendors.ts',
 ]
 
-/** The tests beside which those of the mirrored folder run first; then all that load the changed file. */
-const near = ['test/conformance', 'test/engine/bank.test.ts', 'test/engine/limits.test.ts']
+/** How long the tests of one change take at most together, by what they took without one. */
+const budgetMs = 90_000
 
 const otherOperator = {
   '>': '>=',
@@ -52,49 +69,55 @@ const otherOperator = {
   '-=': '+=',
 }
 
-/** Returns the changes that one node allows, as [from, to, text]. */
-function changesOf(node, text) {
-  const { type, start, end } = node
+/** Returns the change that one node allows, if any, as [what is replaced, by what, text of the changed node]. */
+function mutationAt(node, text) {
+  const { type } = node
+  const of = ({ start, end }) => text.slice(start, end)
   if (type === 'BinaryExpression' || type === 'LogicalExpression' || type === 'AssignmentExpression') {
-    const other = otherOperator[node.operator]
-    const at = text.indexOf(node.operator, node.left.end)
+    const { left, operator, right } = node
+    const other = otherOperator[operator]
     // A text that is put together is no sum.
-    const isText = [node.left, node.right].some(
+    const isText = [left, right].some(
       ({ type, value }) => type === 'TemplateLiteral' || typeof value === 'string',
     )
-    return other && !(isText && node.operator === '+') ? [[at, at + node.operator.length, other]] : []
+    if (!other || (isText && operator === '+')) return undefined
+    const changed =
+      type === 'AssignmentExpression' ? [of(left), of(right)] : [`(${of(left)})`, `(${of(right)})`]
+    return [operator, other, changed.join(` ${other} `)]
   }
-  if (type === 'UnaryExpression' && node.operator === '!') return [[start, start + 1, '']]
-  if (type === 'Literal' && typeof node.value === 'number')
-    return [[start, end, node.value === 0 ? '1' : '0']]
-  if (type === 'Literal' && typeof node.value === 'boolean') return [[start, end, String(!node.value)]]
-  if (type === 'IfStatement') return [[node.test.start, node.test.end, 'false']]
-  if (type === 'ConditionalExpression') return [[node.test.start, node.test.end, 'true']]
+  if (type === 'UnaryExpression' && node.operator === '!')
+    return [of(node), of(node.argument), of(node.argument)]
+  const literal = (other) => [of(node), other, other]
+  if (type === 'Literal' && typeof node.value === 'number') return literal(node.value === 0 ? '1' : '0')
+  if (type === 'Literal' && typeof node.value === 'boolean') return literal(String(!node.value))
   if (type === 'ExpressionStatement' && /Call|Await|Assignment/.test(node.expression.type))
-    return [[start, end, ';']]
-  return []
+    return [of(node), 'nothing', '']
+  return undefined
 }
 
 /** Returns all changes of a file. Types, imports and texts of SQL stay as they are. */
 function mutantsOf(file) {
   const text = readFileSync(join(root, file), 'utf8')
   const found = []
+  const statements = new Set()
+  const add = ({ start, end }, change, isStatement = false) => {
+    const line = text.slice(0, start).split('\n').length
+    if (change) found.push({ file, line, start, end, change, isStatement })
+  }
   const visit = (node) => {
     if (!node || typeof node !== 'object') return
     if (Array.isArray(node)) return node.forEach(visit)
-    if (typeof node.type === 'string') {
-      if (
-        /^TS|^Import/.test(node.type) &&
-        node.type !== 'TSAsExpression' &&
-        node.type !== 'TSNonNullExpression'
-      )
-        return
-      for (const [from, to, other] of changesOf(node, text)) found.push({ file, text, from, to, other })
-    }
-    for (const [key, value] of Object.entries(node)) if (key !== 'parent') visit(value)
+    if (node.type === 'ExpressionStatement') statements.add(node.start)
+    const { type, test } = node
+    if (/^TS|^Import/.test(type) && type !== 'TSAsExpression' && type !== 'TSNonNullExpression') return
+    add(node, mutationAt(node, text), type === 'ExpressionStatement')
+    const other = { IfStatement: 'false', ConditionalExpression: 'true' }[type]
+    if (other) add(test, [text.slice(test.start, test.end), other, other])
+    for (const [key, value] of Object.entries(node))
+      if (key !== 'parent' && (key !== 'key' || node.computed)) visit(value)
   }
   visit(parseAst(text, { lang: file.endsWith('x') ? 'tsx' : 'ts' }).body)
-  return found
+  return found.map((mutant) => ({ ...mutant, isFirst: statements.has(mutant.start) }))
 }
 
 const filesIn = (path) =>
@@ -123,120 +146,237 @@ function choose(mutants, count, seed) {
   )
 }
 
-/** Copies what the tests need. */
-function copyProject() {
+/** Copies what the tests need, with all mutants in the code, and builds it. */
+async function copyProject(mutants) {
   const copy = mkdtempSync(join(tmpdir(), 'prospect-mutants-'))
   for (const name of readdirSync(root))
     if (!['.git', '.node', 'node_modules'].includes(name))
-      cpSync(join(root, name), join(copy, name), { recursive: true })
+      cpSync(join(root, name), join(copy, name), { recursive: true, preserveTimestamps: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  for (const [file, own] of Map.groupBy(mutants, (mutant) => mutant.file)) {
+    const path = relative(dirname(file), 'src/mutants.js')
+    writeFileSync(join(copy, file), `import{isOn}from'./${path}';${withMutants(file, own)}`)
+  }
+  mkdirSync(join(copy, 'mutants'))
+  for (const name of ['reached', 'running']) mkdirSync(join(copy, 'mutants', name))
+  writeFileSync(join(copy, 'mutants/on'), '0')
+  writeFileSync(join(copy, 'src/mutants.ts'), switchOf(join(copy, 'mutants')))
+  writeFileSync(join(copy, 'mutants/setup.ts'), setupOf(copy))
+  const code = await run(process.execPath, [join(copy, 'scripts/build.js')], { cwd: copy })
+  if (code !== 0) throw new Error('The copy with all changes cannot be built.')
   return copy
 }
 
-/** The mirrored tests of a file: those of its folder, or of the nearest above it that has some. */
-function mirrored(file) {
-  const own = file.replace(/^src/, 'test').replace(/\.tsx?$/, '.test.ts')
-  if (existsSync(join(root, own))) return own
-  let folder = dirname(own)
-  while (!existsSync(join(root, folder))) folder = dirname(folder)
-  return folder
+/** Returns the text of a file with its mutants, the outer ones first where several begin at the same place. */
+function withMutants(file, mutants) {
+  const code = new MagicString(readFileSync(join(root, file), 'utf8'))
+  const sorted = mutants.toSorted((one, other) => one.start - other.start || other.end - one.end)
+  for (const [at, { number, start, end, change, isStatement, isFirst }] of sorted.entries()) {
+    // A parenthesis would continue the line before.
+    if (isFirst && !isStatement && sorted[at - 1]?.start !== start) code.appendRight(start, ';')
+    code.appendRight(start, isStatement ? `{if(!isOn(${number})){` : `(isOn(${number})?(${change[2]}):(`)
+    code.appendLeft(end, isStatement ? '}}' : '))')
+  }
+  return code
 }
 
-const endless = 'a test that does not end'
+/** Says which mutant is on; while none is, notes for each test file which are reached, in processes that it starts, too. */
+const switchOf = (marks) => `
+const { appendFileSync, existsSync, readFileSync } = process.getBuiltinModule('node:fs')
+const on = Number(readFileSync('${marks}/on', 'utf8'))
+const seen = new Set<string>()
+/** A process without the variables of its test is at least the child of its process. */
+function testFile(): string {
+  const noted = '${marks}/running/' + process.ppid
+  return process.env.MUTANTS_TEST ?? (existsSync(noted) ? readFileSync(noted, 'utf8') : 'unknown')
+}
+export function isOn(number: number): boolean {
+  if (on > 0) return on === number
+  const file = testFile()
+  if (!seen.has(file + number)) appendFileSync('${marks}/reached/' + file, number + '\\n')
+  seen.add(file + number)
+  return false
+}
+`
 
-/** Runs some tests in the copy until one fails. Returns the files that failed, or what vitest said where it ran none. */
-async function failingFiles(copy, args) {
-  const report = join(copy, 'report.json')
-  rmSync(report, { force: true })
-  const reporting = ['--bail', '1', '--passWithNoTests', '--reporter=json', `--outputFile.json=${report}`]
-  const argv = [join('node_modules', 'vitest', 'vitest.mjs'), ...args, ...reporting]
-  const options = { cwd: copy, reject: false, stdin: 'ignore', all: true, timeout: 1_200_000 }
-  const { exitCode, timedOut, all } = await execa(process.execPath, argv, options)
-  if (timedOut) return [endless]
-  if (exitCode === 0) return []
-  const { testResults } = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { testResults: [] }
-  const failed = testResults
-    .filter(({ status }) => status === 'failed')
-    .map(({ name }) => relative(copy, name))
-  return failed.length > 0 ? failed : [all.slice(-500)]
+/** Notes which test file a process runs. */
+const setupOf = (copy) => `
+import { writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { expect } from 'vitest'
+process.env.MUTANTS_TEST = encodeURIComponent(relative('${copy}', expect.getState().testPath ?? ''))
+writeFileSync('${copy}/mutants/running/' + process.pid, process.env.MUTANTS_TEST)
+`
+
+/** Starts what runs test files of the copy, in the order given. */
+async function createRunner(copy, options) {
+  class InOrder {
+    sort = (files) => files
+    shard = (files) => files
+  }
+  const vitest = await createVitest({
+    root: copy,
+    watch: false,
+    reporters: [{}],
+    silent: true,
+    setupFiles: [join(copy, 'mutants/setup.ts')],
+    sequence: { sequencer: InOrder },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    ...options,
+  })
+  const running = join(copy, 'mutants/running')
+  /** Runs test files with one mutant, or with none; what takes too long is killed. Returns what vitest says of the files. */
+  const runFiles = async (files, number, limitMs = 3_600_000) => {
+    rmSync(running, { recursive: true })
+    mkdirSync(running)
+    writeFileSync(join(copy, 'mutants/on'), String(number))
+    vitest.state.filesMap.clear()
+    vitest.state.idMap.clear()
+    let isEndless = false
+    const timer = setTimeout(() => {
+      isEndless = true
+      for (const pid of readdirSync(running)) kill(Number(pid))
+    }, limitMs)
+    const { testModules, unhandledErrors } = await vitest.runTestFiles(files.map((file) => join(copy, file)))
+    clearTimeout(timer)
+    // It is what failed tests say of the process.
+    process.exitCode = 0
+    const failed = testModules
+      .filter((module) => !module.ok())
+      .map(({ moduleId }) => relative(copy, moduleId))
+    return { testModules, isEndless, failed, hasErrors: unhandledErrors.length > 0 }
+  }
+  return { vitest, runFiles }
 }
 
-/**
- * Returns what finds out whether a test fails with a change, the tests that are nearest first. A file that fails once, or
- * without any change, proves nothing: on a busy machine some do.
- */
-function judgeIn(copy, isNear) {
-  const sound = new Set()
-  const unsound = new Set()
+function kill(pid) {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Runs the tests once without any change. Returns for each file how long it took and which mutants it reaches, if it passed. */
+async function reachedBy(copy, filters, mutants) {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([filters, mutants]))
+    .digest('hex')
+    .slice(0, 16)
+  const kept = join(root, 'node_modules/.cache', `prospect-mutants-${hash}.json`)
+  if (existsSync(kept)) return JSON.parse(readFileSync(kept, 'utf8'))
+  // What is read when a module is loaded is reached by every file that loads it, so each loads its own.
+  const { vitest, runFiles } = await createRunner(copy, { isolate: true })
+  const files = await vitest.globTestSpecifications(filters)
+  const { testModules } = await runFiles(
+    files.map(({ moduleId }) => relative(copy, moduleId)),
+    0,
+  )
+  await vitest.close()
+  const reached = testModules.flatMap((module) => {
+    const file = relative(copy, module.moduleId)
+    const noted = join(copy, 'mutants/reached', encodeURIComponent(file))
+    if (!existsSync(noted)) return []
+    if (!module.ok()) process.stdout.write(`left out, for it fails without any change: ${file}\n`)
+    const numbers = new Set(readFileSync(noted, 'utf8').trim().split('\n').map(Number))
+    return module.ok() ? [{ file, ms: Math.round(module.diagnostic().duration), numbers: [...numbers] }] : []
+  })
+  mkdirSync(dirname(kept), { recursive: true })
+  writeFileSync(kept, JSON.stringify(reached))
+  return reached
+}
+
+/** How far a test file is from a file of the code: its own, of its folder, of its area, or elsewhere. */
+function distance(test, file) {
+  const own = file.replace(/^src/, 'test').replace(/\.tsx?$/, '')
+  const area = own.split('/').slice(0, 2).join('/')
+  return [`${own}.test.ts`, `${dirname(own)}/`, `${area}/`, ''].findIndex((start) => test.startsWith(start))
+}
+
+/** Returns what finds out which test fails with a mutant. A file that fails without it, or not again, proves nothing. */
+function judgeIn(runFiles) {
+  const sound = new Map()
   const isSound = async (file) => {
-    if (sound.has(file) || unsound.has(file)) return sound.has(file)
-    const isPassed = (await failingFiles(copy, ['run', file])).length === 0
-    if (!isPassed) process.stdout.write(`left out, for it fails without any change: ${file}\n`)
-    ;(isPassed ? sound : unsound).add(file)
-    return isPassed
+    if (!sound.has(file)) sound.set(file, (await runFiles([file], 0)).failed.length === 0)
+    return sound.get(file)
   }
-  return async ({ file, text, from, to, other }) => {
-    const failing = async (args) => {
-      writeFileSync(join(copy, file), text.slice(0, from) + other + text.slice(to))
-      try {
-        return await failingFiles(copy, args)
-      } finally {
-        writeFileSync(join(copy, file), text)
-      }
+  return async (number, tests) => {
+    let left = tests
+    while (left.length > 0) {
+      const limitMs = 120_000 + 3 * left.reduce((sum, { ms }) => sum + ms, 0)
+      const { isEndless, failed, hasErrors } = await runFiles(
+        left.map(({ file }) => file),
+        number,
+        limitMs,
+      )
+      if (isEndless) return 'a test that does not end'
+      if (failed.length === 0) return hasErrors ? 'an error outside the tests' : undefined
+      for (const file of failed)
+        if ((await isSound(file)) && (await runFiles([file], number, limitMs)).failed.length > 0) return file
+      left = left.slice(left.findIndex(({ file }) => file === failed.at(-1)) + 1)
     }
-    const passing = new Set()
-    for (const args of [
-      ['run', mirrored(file)],
-      ['run', ...near],
-      ...(isNear ? [] : [['related', '--run', file]]),
-    ])
-      for (;;) {
-        const excluded = [...unsound, ...passing].flatMap((name) => ['--exclude', name])
-        const [test] = await failing([...args, ...excluded])
-        if (test === undefined) break
-        if (test === endless) return true
-        if (!existsSync(join(copy, test))) throw new Error(test)
-        if (!(await isSound(test))) continue
-        if ((await failing(['run', test])).length > 0) return true
-        passing.add(test)
-      }
-    return false
+    return undefined
   }
 }
 
-const lineOf = ({ text, from }) => text.slice(0, from).split('\n').length
+/** Returns the numbers of `1-40,77`. */
+const numbersOf = (text) =>
+  text.split(',').flatMap((part) => {
+    const [first, last = first] = part.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, at) => first + at)
+  })
 
 async function main() {
   await ensure()
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
     options: {
       count: { type: 'string', default: '200' },
       seed: { type: 'string', default: '1' },
-      from: { type: 'string', default: '1' },
-      near: { type: 'boolean', default: false },
-      in: { type: 'string', multiple: true, default: moneyCode },
+      only: { type: 'string' },
+      whole: { type: 'boolean', default: false },
     },
   })
-  const all = values.in.flatMap(filesIn).flatMap(mutantsOf)
-  const chosen = choose(all, Number(values.count), Number(values.seed))
-  const first = Number(values.from) - 1
-  const copy = copyProject()
-  const isNoticed = judgeIn(copy, values.near)
-  let noticed = 0
+  const all = moneyCode.flatMap(filesIn).flatMap(mutantsOf)
+  const chosen = choose(all, Number(values.count), Number(values.seed)).map((mutant, at) => ({
+    ...mutant,
+    number: at + 1,
+  }))
+  const copy = await copyProject(chosen)
+  process.chdir(copy)
   try {
-    for (const [at, mutant] of [...chosen.entries()].slice(first)) {
-      const { file, text, from, to, other } = mutant
-      const result = await isNoticed(mutant)
-      if (result) noticed += 1
-      const what = `${relative('.', file)}:${lineOf(mutant)}  ${text.slice(from, to).split('\n')[0]} → ${other}`
-      process.stdout.write(`${at + 1}/${chosen.length} ${result ? 'noticed' : 'NOT NOTICED'} ${what}\n`)
+    const reached = await reachedBy(copy, positionals, chosen)
+    const { vitest, runFiles } = await createRunner(copy, { bail: 1, maxWorkers: 1 })
+    const judge = judgeIn(runFiles)
+    const tried = values.only ? numbersOf(values.only).map((number) => chosen[number - 1]) : chosen
+    let noticed = 0
+    for (const { number, file, line, change } of tried) {
+      const reaching = reached
+        .filter(({ numbers }) => numbers.includes(number))
+        .sort((one, other) => distance(one.file, file) - distance(other.file, file) || one.ms - other.ms)
+      let leftMs = values.whole ? Number.POSITIVE_INFINITY : budgetMs
+      const tests = reaching.filter(({ ms }) => {
+        if (ms > leftMs) return false
+        leftMs -= ms
+        return true
+      })
+      const by = await judge(number, tests)
+      if (by) noticed += 1
+      const judgement = by
+        ? `noticed by ${by}`
+        : `NOT NOTICED by ${tests.length} of ${reaching.length} files that reach it`
+      const what = `${file}:${line}  ${change[0].split('\n')[0]} → ${change[1].split('\n')[0]}`
+      process.stdout.write(`${number} ${what}\n    ${judgement}\n`)
     }
+    await vitest.close()
+    process.stdout.write(
+      `\n${noticed} of ${tried.length} changes were noticed (${all.length} are possible).\n`,
+    )
   } finally {
+    process.chdir(root)
     rmSync(copy, { recursive: true, force: true })
   }
-  process.stdout.write(
-    `\n${noticed} of ${chosen.length - first} changes were noticed (${all.length} are possible).\n`,
-  )
 }
 
 try {
