@@ -1,12 +1,16 @@
 import type { ASTNode, Environment } from '@marcbachmann/cel-js'
 import { type Details, Refusal } from '../api/calls/errors.js'
+import { isCountry } from '../api/values/dates.js'
 import { nearest } from '../api/values/nearest.js'
 import { isObject } from '../api/values/objects.js'
+import { toCountryCode } from '../catalogue/normalize/country.js'
 
 /** What the values of a field are, apart from null, and all texts that there are of it where those are few. */
 export interface FieldType {
   readonly is: 'text' | 'number' | 'boolean' | 'list' | 'object'
   readonly values?: readonly string[]
+  /** Whether it is a country, by its code of two letters. */
+  readonly isCountry?: true
 }
 
 /** The names that an expression may use: the fields below each of them, or what it is; `true` where it may be anything. */
@@ -262,10 +266,17 @@ class Rewriter {
     const names = { name: this.#textOf(field), other: this.#textOf(value) }
     const types = left === field ? { is: one.is, of: other.is } : { is: other.is, of: one.is }
     if (one.is !== other.is) this.refuse('other_type', value.start, { ...names, ...types })
-    const { values } = one.values ? one : other
-    if (!values || value.op !== 'value' || values.includes(String(value.args))) return
-    const near = nearest(String(value.args).toLowerCase(), values)
-    this.refuse('no_value', value.start, { ...names, near, values })
+    const { values, isCountry: hasCode } = left === field ? one : other
+    if (value.op !== 'value') return
+    const text = String(value.args)
+    if (hasCode && !isCountry(text))
+      this.refuse('no_value', value.start, {
+        ...names,
+        near: toCountryCode(text),
+        values: ['a country code of two letters'],
+      })
+    if (values && !values.includes(text))
+      this.refuse('no_value', value.start, { ...names, near: nearest(text.toLowerCase(), values), values })
   }
 
   /** Refuses a field that is something else than what is done with it. */

@@ -132,7 +132,8 @@ export function createRegistry({ store, clock }: RegistryPorts) {
           meant: nearest(kind, providerKinds),
           known: providerKinds,
         })
-      if (condition !== '') await parseExpression(condition, orderScope, 'when')
+      const scope = { ...orderScope, country: { is: 'text', isCountry: true } } as const
+      if (condition !== '') await parseExpression(condition, scope, 'when')
       await writing(async (tx, { id: workspaceId }) => {
         const known = await listProviders(tx, workspaceId)
         for (const name of names) {

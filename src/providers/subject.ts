@@ -3,6 +3,7 @@ import type { VendorKind, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { parseNetworkUrl } from '../api/values/url.js'
+import { toCountryCode } from '../catalogue/normalize/country.js'
 import { describePhone, toE164 } from '../catalogue/normalize/phone.js'
 import { toDomain } from '../catalogue/normalize/value-kinds.js'
 import type { Subject } from './compile.js'
@@ -53,6 +54,9 @@ export const toQuery = ({
   country,
 })
 
+const toText = (name: string, value: string): string =>
+  (name === 'country' ? toCountryCode(value) : undefined) ?? value.slice(0, 5_000)
+
 const email = /^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u
 const statuses = ['valid', 'risky', 'invalid']
 
@@ -85,7 +89,7 @@ export function readResult(kind: VendorKind, result: Fields, { country }: Subjec
     Number.isSafeInteger(Number(value)) && value !== undefined ? [[name, Number(value)]] : [],
   )
   const known = Object.entries(texts).flatMap(([name, value]) =>
-    typeof value === 'object' ? [] : [[name, String(value).slice(0, 5_000)]],
+    typeof value === 'object' ? [] : [[name, toText(name, String(value))]],
   )
   const found = address(mail)
   const fields = {

@@ -80,6 +80,11 @@ const wrong: readonly (readonly [why: string, change: readonly [string, string],
     /^8:27 5 \(keep\): keep: email_status is never "vaild" \(character 17\)\./,
   ],
   [
+    'the name of a country',
+    ['in ["DE", "AT"]', '== "Austria"'],
+    /^5:\d+ 2 \(keep\): keep: country is never "Austria" \(character \d+\)\./,
+  ],
+  [
     'a list in place of a text',
     ['headcount >= 50', 'technologies == "b2b"'],
     /^5:27 2 \(keep\): keep: technologies is a list/,

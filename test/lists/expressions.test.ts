@@ -16,7 +16,7 @@ const fields = [
 ] as const
 const scope = {
   ...Object.fromEntries(fields.map((name) => [name, true] as const)),
-  company: { name: true, industry: true },
+  company: { name: true, industry: true, country: { is: 'text', isCountry: true } },
   input: { 'Record ID': true, Country: true },
 } as const
 const nothing = { ...Object.fromEntries(fields.map((name) => [name, null])), input: {} }
@@ -90,6 +90,13 @@ describe('an expression', () => {
     ['industry == "x"', 'industry', 'Did you mean company.industry?'],
     ['Country == "FR"', 'Country', 'Did you mean input["Country"]?'],
     ['input["Record"] == "1"', '(character 7)', 'Did you mean input["Record ID"]?'],
+    [
+      'company.country == "Germany"',
+      'company.country is never "Germany" (character 20)',
+      'Did you mean "DE"?',
+    ],
+    ['company.country in ["DE", "sverige"]', 'is never "sverige"', 'Did you mean "SE"?'],
+    ['"Narnia" != company.country', 'is never "Narnia"', 'It can be: a country code of two letters.'],
     ['name.matches("^(a+)+$")', 'matches is not available', 'Use contains, startsWith or endsWith.'],
     ['matches(name, "a")', 'matches is not available', 'Use contains'],
     [

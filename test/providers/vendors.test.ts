@@ -314,6 +314,8 @@ describe('a vendor', () => {
       writeFileSync(join(here.home, 'companies.csv'), 'name,domain,headcount\nBig,big.example,900\n')
       expect((await run('data', 'import', 'companies', 'companies.csv')).code).toBe(0)
       await here.json('providers', 'order', 'email', 'vendor2', '--when', 'headcount > 500')
+      const named = await run('providers', 'order', 'email', 'vendor1', '--when', 'country == "Sweden"')
+      expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('Did you mean \\"SE\\"?')])
       await here.json(
         'providers',
         'order',

@@ -57,7 +57,11 @@ function collect(node: Node, path: readonly string[], columns: Map<string, Resul
   else if (path.length > 0 || node.def.type === 'record') {
     // A reply whose keys are not known beforehand goes into one cell.
     const name = path.join('.') || 'reply'
-    columns.set(name, { name, path, type: fieldTypeOf(node) })
+    columns.set(name, {
+      name,
+      path,
+      type: isCode(path) ? { is: 'text', isCountry: true } : fieldTypeOf(node),
+    })
   }
 }
 
@@ -70,6 +74,9 @@ const fieldTypes: Readonly<Record<string, FieldType>> = {
 
 const fieldTypeOf = ({ def: { type, entries } }: Node): FieldType | undefined =>
   entries ? { is: 'text', values: Object.values(entries) } : fieldTypes[type]
+
+/** Whether a field of records is the code of a country. */
+const isCode = (path: readonly string[]): boolean => /^country(_code)?$/.test(path.at(-1) ?? '')
 
 const hasFields = (node: Node): boolean =>
   node.shape !== undefined || (node.def.innerType !== undefined && hasFields(node.def.innerType))
