@@ -4,6 +4,7 @@ import { toCountryCode } from '../catalogue/normalize/country.js'
 import { foldName } from '../catalogue/normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
 import { firstText, foldFullName, toCompanyDomain, toEmail } from '../catalogue/normalize/value-kinds.js'
+import { bareName } from '../catalogue/normalize/written-name.js'
 import { hashOf } from '../csv/identity-filter.js'
 
 /** Whether a row is in a list. `maybe` is never counted as yes. */
@@ -141,7 +142,10 @@ class StoredList {
   }
 
   fingerprint(): unknown {
-    const sums = this.#columns.map((name) => `sum(${name} & 4294967295)`)
+    // That of earlier versions, by which a run that was interrupted is found.
+    const sums = this.#columns
+      .filter((name) => !name.endsWith('bare_name'))
+      .map((name) => `sum(${name} & 4294967295)`)
     return this.#database
       .prepare(`SELECT count(*), ${sums.join(', ')} FROM ${this.#table}`)
       .raw()
@@ -216,9 +220,13 @@ interface Lookup {
 }
 
 const keyColumns = {
-  companies: ['domain', 'slug', 'id', 'name', 'country'],
-  people: ['email', 'slug', 'id', 'at_domain', 'at_company', 'domain'],
+  companies: ['domain', 'slug', 'id', 'name', 'country', 'bare_name'],
+  people: ['email', 'slug', 'id', 'at_domain', 'at_company', 'domain', 'at_bare_name'],
 } as const satisfies Record<ListKind, readonly string[]>
+
+const byName = { by: 'name', isName: true } as const
+const elsewhere = { contradicted: ['domain', 'slug', 'id'], within: 'country' } as const
+const others = ['slug', 'id', 'domain'] as const
 
 /** How rows are found, the first way that decides first. */
 const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
@@ -226,14 +234,16 @@ const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
     { by: 'domain', column: 'domain', contradicted: ['slug', 'id'] },
     { by: 'profile', column: 'slug', contradicted: ['id'] },
     { by: 'network_id', column: 'id', contradicted: [] },
-    { by: 'name', column: 'name', contradicted: ['domain', 'slug', 'id'], isName: true, within: 'country' },
+    { ...byName, ...elsewhere, column: 'name' },
+    { ...byName, ...elsewhere, column: 'bare_name' },
   ],
   people: [
     { by: 'email', column: 'email', contradicted: ['slug', 'id'] },
     { by: 'profile', column: 'slug', contradicted: ['id'] },
     { by: 'profile', column: 'id', contradicted: [] },
-    { by: 'name', column: 'at_domain', contradicted: ['slug', 'id'], isName: true },
-    { by: 'name', column: 'at_company', contradicted: ['slug', 'id', 'domain'], isName: true },
+    { ...byName, column: 'at_domain', contradicted: ['slug', 'id'] },
+    { ...byName, column: 'at_company', contradicted: others },
+    { ...byName, column: 'at_bare_name', contradicted: others },
   ],
 }
 
@@ -256,12 +266,14 @@ function companyKeys(fields: Fields, codes: Map<string, string | undefined>): Ro
   const country = firstText(fields.country, fields.country_code)
   if (country !== undefined && !codes.has(country) && codes.size < maxCountries)
     codes.set(country, toCountryCode(country))
+  const folded = name && foldName(name)
   return [
     keyOf(domainIn(fields, name)),
     keyOf(slug),
     keyOf(firstText(fields.company_network_id, fields.network_id) ?? id),
-    keyOf(name && foldName(name)),
+    keyOf(folded),
     keyOf(country && codes.get(country)),
+    keyOf(name && bareName(name, folded)),
   ]
 }
 
@@ -278,6 +290,7 @@ function personKeys(fields: Fields): readonly RowKeys[] {
     name === '' || domain === undefined ? null : keyOf(`${name}\n${domain}`),
     name === '' || folded === '' ? null : keyOf(`${name}\n${folded}`),
     keyOf(domain),
+    name === '' || company === undefined ? null : keyOf(`${name}\n${bareName(company, folded)}`),
   ]
   const email = keyOf(toEmail(firstText(fields.email) ?? ''))
   const personal = keyOf(toEmail(firstText(fields.personal_email) ?? ''))

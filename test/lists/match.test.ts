@@ -226,6 +226,35 @@ describe('a match of lists', () => {
     },
   )
 
+  it.each([
+    ['Gruenwald Logistik', 'Grünwald Logistik GmbH & Co. KG', 'yes'],
+    ['Grünwald Logistik', 'Gruenwald Logistik KG', 'yes'],
+    ['Grunwald Logistik', 'Grünwald Logistik', 'yes'],
+    ['Lumen Conseil SPRL', 'Lumen Conseil SRL', 'yes'],
+    ['Vinted - HQ', 'Vinted, UAB', 'yes'],
+    ['Block (formerly Square)', 'Block Inc.', 'yes'],
+    ['Siemens - Energy', 'Siemens AG', 'no'],
+    ['Blum', 'Bluem', 'no'],
+  ])('reads names as a lookup does: %s is %s: %s', async (written, known, verdict) => {
+    const tableOf = (...cells: string[]) => ({
+      header: ['first_name', 'last_name', 'company_name', 'country'].slice(4 - cells.length),
+      samples: [],
+      notes: [],
+      async *rows() {
+        yield [{ line: 2, start: 0, cells }] as never
+      },
+    })
+    for (const before of [[], ['Ann', 'Lee']]) {
+      const kind = before.length === 0 ? 'companies' : 'people'
+      const [table, other] = [written, known].map((name) => tableOf(...before, name, 'DE')) as [never, never]
+      const matcher = await openMatcher(kind, [tableList('list', other, mapList(other, 'list', kind))])
+      const { mapping } = mapList(table, 'file', kind)
+      const cells = [...before, written, 'DE']
+      expect([kind, matcher.find(rowInput(mapping)(cells)).verdict]).toEqual([kind, verdict])
+      matcher.close()
+    }
+  })
+
   it('has the same fingerprint for the same rows in another order, and another one for other rows', async () => {
     const { table } = generateTable('companies', 50, createRandom(1))
     const other = generateTable('companies', 50, createRandom(2)).table

@@ -73,6 +73,20 @@ export function readWrittenName(name: string, findPlace: FindTaggedPlace, countr
 /** Returns a company's name folded with `ü` as `ue`. */
 export const foldTranscribed = (name: string): string => foldName(transcribe(name))
 
+/** Signs of what a name may have beside it, such as a tag. */
+const marks = /[^\p{L}\p{M}\s.,&'-]|\s-\s/u
+
+/**
+ * Returns what all readings of a company's name have in common: without marks and tags, without the legal forms of any country,
+ * and with `ü` as `ue`. `folded` is the folded name.
+ */
+export function bareName(name: string, folded = foldName(name)): string {
+  const isPlain = /^[\x20-\x7e]*$/.test(name)
+  if (!marks.test(name)) return removeForms(isPlain ? folded : foldTranscribed(name))
+  const [own = name] = splitNames(cleanText(name))
+  return removeForms(foldTranscribed(removeTags(own, () => undefined).at(-1)?.text ?? own))
+}
+
 const transcriptions: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
 
 const transcribe = (text: string): string =>
