@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { z } from 'zod'
 import type { Input, Reply } from '../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
@@ -14,6 +14,7 @@ import {
   spell,
   toPins,
 } from '../../runs/input/mapping.js'
+import type { MappedList } from '../../runs/lists.js'
 import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
@@ -23,7 +24,7 @@ import { describe, reportOf } from '../messages.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { print } from '../output/print.js'
 import { askChoice, canAsk } from '../output/prompt.js'
-import { oneLine, wrapText } from '../output/text.js'
+import { formatPath, oneLine, wrapText } from '../output/text.js'
 
 /** Throws a Refusal where a needed column is not recognised and there is nobody to ask. Saves the mapping with `--save-map`. */
 export async function chooseMapping(
@@ -63,6 +64,15 @@ export function describeMapping(
   const more = unused.length > named.length ? ` and ${unused.length - named.length} more` : ''
   if (named.length > 0) lines.push(`Unmapped columns (${fate}): ${named.join(', ')}${more}`)
   return [...lines, ...mapping.notes.map(describe)]
+}
+
+/** Says on stderr which columns of a list are read. */
+export function showMapping(context: Context, file: string, { kind, mapping }: MappedList): void {
+  const { streams } = context
+  const what = file === '-' ? 'stdin' : formatPath(resolve(streams.cwd, file), streams)
+  context.notify(oneLine(`${what}: ${kind}`))
+  for (const line of describeMapping({ ...mapping, unused: [] }, streams.stderr.columns))
+    context.notify(oneLine(`  ${line}`))
 }
 
 /** Returns a line that ends with a value, cut where it would be too long. */

@@ -351,6 +351,13 @@ export function rowFormat(context: StreamsContext): BatchChoices['format'] {
   throw new Refusal('usage.format_of_rows', { format })
 }
 
+/** Whether rows are shown to a person who chose no format and no file. */
+export const isOnScreen = ({ globals, streams }: StreamsContext): boolean =>
+  streams.stdout.isTTY === true &&
+  globals.format === undefined &&
+  !globals.json &&
+  fileOf(globals) === undefined
+
 /** What providers of the user may cost, and which of their addresses end a waterfall. */
 export const vendorOptions = optionRows({
   maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', costs],

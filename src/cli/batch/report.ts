@@ -13,7 +13,7 @@ import { withoutStop } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
 import { isoTime } from '../options/values.js'
-import { fileOf, openFile } from '../output/output.js'
+import { openFile } from '../output/output.js'
 import { reportError } from '../output/print.js'
 import { columnsOfKind } from '../output/records.js'
 import {
@@ -31,14 +31,13 @@ import {
   oneLine,
 } from '../output/text.js'
 import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
+import { isOnScreen } from './options.js'
 import type { BatchCommand } from './request.js'
 
 /** Returns how rows are shown to a person who chose no format and no file. */
 export function screenOf(context: Context, { operation, choices }: BatchCommand): Pick<RunPorts, 'screen'> {
-  const { globals, streams } = context
-  const isChosen =
-    globals.format !== undefined || globals.json || choices.format !== 'csv' || choices.excel || choices.raw
-  if (streams.stdout.isTTY !== true || isChosen || fileOf(globals) !== undefined) return {}
+  const { streams } = context
+  if (!isOnScreen(context) || choices.format !== 'csv' || choices.excel || choices.raw) return {}
   const tableFormat: NonNullable<RunPorts['screen']>['tableFormat'] = async (layout, { asked, mapped }) => {
     const { tableFormat: createTable } = await import('../output/table.js')
     const kind = eventOf(operation.id)

@@ -1,5 +1,6 @@
 import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isMetered } from '../../api/operations/facts.js'
 import { lostIn, resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/cost.js'
@@ -42,6 +43,7 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
     const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
     const view = {
       columns: operation.columns,
+      isOnce: isMetered(operation),
       ...withoutUndefined({ layout, now, ids: isLocal ? ids : undefined }),
     }
     if (isOk(reply)) await printTo(sink, withKnownFields(context, request, reply.body), reply.body, view)

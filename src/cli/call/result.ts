@@ -48,12 +48,13 @@ export async function printFound(
 ): Promise<readonly string[] | undefined> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
-    await printRecords(context, known?.without(records) ?? records, { columns })
+    await printRecords(context, known?.without(records) ?? records, { columns, isOnce: true })
     known?.report()
     return undefined
   }
   const found = await Array.fromAsync(records())
-  await print(context, single ? found[0] : found, kind === 'list_import' ? {} : { columns })
+  const shown = kind === 'list_import' ? {} : { columns }
+  await print(context, single ? found[0] : found, { isOnce: true, ...shown })
   const sync = operation('contacts.enrich_sync')
   const isFound = kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
   return isFound ? undefined : [...new Set(found.flatMap((one) => lostIn(one)))]

@@ -24,6 +24,8 @@ export interface View {
   readonly optional?: readonly string[]
   /** Whether `--jq` is applied to each record, because there may be too many for memory. */
   readonly isStream?: boolean
+  /** Whether the result was paid for, or cannot be had again: it is printed whole where `--jq` fails on it. */
+  readonly isOnce?: boolean
   readonly total?: Row
   readonly ids?: readonly string[]
   /** Returns the time that relative times count from, where it is not that of this machine. */
@@ -41,8 +43,7 @@ export async function printTo(sink: Sink, context: Context, body: unknown, view:
   try {
     for await (const text of render(context, body, view)) await sink.write(text)
   } catch (error) {
-    if (options.jq === undefined || !(error instanceof UsageError)) throw error
-    // The answer may have been paid for.
+    if (!view.isOnce || options.jq === undefined || !(error instanceof UsageError)) throw error
     await sink.write(`${toPrintableJson(body, 2)}\n`)
     await sink.finish()
     throw error

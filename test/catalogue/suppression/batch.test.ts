@@ -53,6 +53,18 @@ describe('a batch with rows about suppressed companies', () => {
   })
 })
 
+describe('suppress', () => {
+  it('warns of the domain of a mailbox provider, and shows which columns of a file it reads', async () => {
+    const added = await here.run('suppress', 'add', 'gmail.com', 'acme.example')
+    expect([added.code, added.stderr.match(/^.*mailbox provider.*$/gm)]).toEqual([
+      0,
+      [expect.stringMatching(/^gmail\.com .*To undo: prospect suppress remove gmail\.com$/)],
+    ])
+    here.write('list.csv', 'Work Email,Reason\nann@acme.example,asked\n')
+    expect((await here.run('suppress', 'import', 'list.csv')).stderr).toMatch(/email +<- +"Work Email"/)
+  })
+})
+
 describe('a batch with rows about suppressed people', () => {
   it.each([
     ['contacts waterfall', ['--enrichment-type', 'email']],

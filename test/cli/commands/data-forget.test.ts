@@ -108,7 +108,7 @@ describe('data forget', () => {
     expect([code, stdout]).toEqual([
       0,
       `Would delete 1 catalogue entry, 1 reaction to a post, 5 mentions in the catalogue.
-These files may still hold them:
+These files contain their address, number or profile:
   ${join(here.home, 'people.backup')}
 `,
     ])
@@ -284,12 +284,19 @@ These files may still hold them:
     ).toMatchObject({
       code: 0,
     })
-    const { files } = await here.json<{ files: string[] }>('data', 'forget', jane, '--yes')
+    const { files, found_in } = await here.json<{ files: string[]; found_in: string[] }>(
+      'data',
+      'forget',
+      jane,
+      '--yes',
+    )
     const written = ['bad.csv', 'first.csv', 'first.rejects.csv', 'in.csv', 'second.tsv', 'third.ndjson']
     const [piped = ''] = readdirSync(join(here.home, 'runs'))
     expect(files).toEqual(
       [...written, join('runs', piped, 'stdin.csv')].map((name) => join(here.home, name)).sort(),
     )
+    const without = ['bad.csv', 'first.rejects.csv'].map((name) => join(here.home, name))
+    expect(found_in).toEqual(files.filter((file) => !without.includes(file)))
   })
 
   it('names the files that still have the person when it is asked again, a workbook too, and no others', async () => {
@@ -308,6 +315,12 @@ These files may still hold them:
     expect(await names('--dry-run')).toEqual([join(here.home, 'out.xlsx')])
     rmSync(join(here.home, 'out.xlsx'))
     expect(await names('--dry-run')).toEqual([])
+  })
+
+  it('says where nothing is stored about a person, also to a script', async () => {
+    await filled()
+    const { code, stderr } = await here.run(['data', 'forget', 'typo@nowhere.example', '--yes'])
+    expect([code, stderr]).toEqual([0, 'Nothing is stored about this person: check the spelling.\n'])
   })
 
   it('names backups that still contain the person', async () => {
@@ -347,7 +360,7 @@ These files may still hold them:
   })
 
   it('creates no database when there is none', async () => {
-    expect(await here.run(['data', 'forget', jane, '--yes'])).toMatchObject({ code: 0, stderr: '' })
+    expect(await here.run(['data', 'forget', jane, '--yes'])).toMatchObject({ code: 0 })
     expect(
       ['engine.db', 'catalogue.db', 'state.db'].filter((name) => existsSync(join(here.home, name))),
     ).toEqual([])

@@ -48,6 +48,22 @@ describe('--jq', () => {
   })
 
   it.each([
+    ['an answer that is free', ['account'], { name: 'Acme' }],
+    ['a result of this machine', ['config', 'list'], {}],
+  ])('prints nothing where the expression fails on %s', async (_, argv, body) => {
+    const { ended } = await run(body, ...argv, '--jq', 'map(.name.first + 1)')
+    expect([ended.code, ended.stdout]).toEqual([2, ''])
+  })
+
+  it('prints a new key whole where the expression fails on it, because a key is shown once', async () => {
+    const here = machine()
+    const { member } = await here.json<{ member: string }>('init', '--yes')
+    const ended = await here.run(['engine', 'keys', 'create', '--member', member, '--jq', '.key.first'])
+    expect([ended.code, ended.json]).toEqual([2, expect.objectContaining({ key: expect.any(String) })])
+    here.remove()
+  })
+
+  it.each([
     [['--fields', 'name'], '--fields'],
     [['--format', 'csv'], '--format csv'],
     [['--csv', 'x.csv'], '--csv'],

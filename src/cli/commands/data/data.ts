@@ -30,8 +30,10 @@ import { importCommand, kindArgument, parseKind, sampleCommand } from './import.
 import {
   type ExistingDatabases,
   exportPerson,
+  type FoundFiles,
   findFilesWith,
   forgetSuppressions,
+  formatFiles,
   formatPerson,
   openExisting,
   openExistingCatalogue,
@@ -243,8 +245,10 @@ async function forget(
   const { files: runFiles, otherFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
   const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
-  const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
+  const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, ...files }
   await print(context, report, { layout: (body) => formatForgotten(body as ForgetReport) })
+  if (!context.streams.stdout.isTTY && formatCounts(report) === nothingStored)
+    context.notify('Nothing is stored about this person: check the spelling.')
   if (written.remaining.length === 0) return exitCodes.ok
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,
@@ -306,24 +310,23 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 }
 
 /** What was deleted, or would be, and where the person may still be. */
-interface ForgetReport extends Omit<Erased<ErasedRecords, ErasedWork>, 'state'> {
+interface ForgetReport extends Omit<Erased<ErasedRecords, ErasedWork>, 'state'>, FoundFiles {
   readonly dry_run: boolean
   readonly state: Omit<Erased<ErasedRecords, ErasedWork>['state'], 'files' | 'otherFiles'>
   readonly rewritten: readonly string[]
   /** Database files that another process uses, so that deleted bytes may be left in them. */
   readonly remaining: readonly string[]
-  readonly files: readonly string[]
 }
 
 function formatForgotten(report: ForgetReport): string {
   const lines = [
     `${report.dry_run ? 'Would delete' : 'Deleted'} ${formatCounts(report)}.`,
-    ...(report.files.length === 0
-      ? []
-      : ['These files may still hold them:', ...report.files.map((file) => `  ${file}`)]),
+    ...formatFiles(report),
   ]
   return `${lines.join('\n')}\n`
 }
+
+const nothingStored = 'nothing: nothing is stored about this person'
 
 function formatCounts({
   catalogue,
@@ -346,7 +349,7 @@ function formatCounts({
     [state.events, 'received event', 'received events'],
   ]
   const found = counts.filter(([count]) => count > 0)
-  if (found.length === 0) return 'nothing: nothing is stored about this person'
+  if (found.length === 0) return nothingStored
   return found.map(([count, one, many]) => `${formatNumber(count)} ${count === 1 ? one : many}`).join(', ')
 }
 

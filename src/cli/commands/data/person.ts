@@ -36,11 +36,15 @@ interface HeldRow {
 }
 
 /** All that is stored about a person. */
-interface HeldPerson {
+interface HeldPerson extends FoundFiles {
   readonly person: string
   readonly stored: readonly HeldRow[]
-  /** Files that may still have the person. */
+}
+
+/** Files that may still have a person, and those of them that contain an address, a number or a profile. */
+export interface FoundFiles {
   readonly files: readonly string[]
+  readonly found_in: readonly string[]
 }
 
 /** Returns what `data forget` would delete of a person, from the same tables. */
@@ -80,11 +84,8 @@ export async function exportPerson(context: Context, who: string): Promise<HeldP
         },
         database,
       )
-    return {
-      person: who,
-      stored,
-      files: await findFilesWith(context, words, { files: runFiles, otherFiles }),
-    }
+    const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
+    return { person: who, stored, files: files.files, found_in: files.found_in }
   } finally {
     await catalogue?.close()
     await close()
@@ -167,7 +168,7 @@ const toTime = (at: unknown): string | null =>
   at === undefined || at === null ? null : new Date(Number(at)).toISOString()
 
 /** Returns what is stored about a person as text. */
-export function formatPerson({ person, stored, files }: HeldPerson): string {
+export function formatPerson({ person, stored, files, found_in }: HeldPerson): string {
   if (stored.length === 0 && files.length === 0) return `Nothing is stored about ${person}.\n`
   const rows = stored.map(({ place, table, at, run, sent, data }) =>
     [
@@ -178,9 +179,19 @@ export function formatPerson({ person, stored, files }: HeldPerson): string {
       ...data.flatMap((one) => linesOf(one).map((line) => `  ${line}`)),
     ].join('\n'),
   )
-  const named =
-    files.length === 0 ? [] : [['Files that may have them:', ...files.map((file) => `  ${file}`)].join('\n')]
-  return `${[...rows, ...named].join('\n\n')}\n`
+  const named = formatFiles({ files, found_in })
+  return `${[...rows, ...(named.length === 0 ? [] : [named.join('\n')])].join('\n\n')}\n`
+}
+
+/** Returns lines with the files that have a person, then those that may. */
+export function formatFiles({ files, found_in }: FoundFiles): string[] {
+  const others = files.filter((file) => !found_in.includes(file))
+  const list = (head: string, some: readonly string[]) =>
+    some.length === 0 ? [] : [head, ...some.map((file) => `  ${file}`)]
+  return [
+    ...list('These files contain their address, number or profile:', found_in),
+    ...list('These files of the same runs do not, but may have the name:', others),
+  ]
 }
 
 /** Returns the fields of a record, one a line. */
@@ -239,27 +250,28 @@ interface RunFiles {
 
 /**
  * Returns the files that may still hold a person, which are not touched. Those of the runs that mentioned the person count
- * without being read, with what lies beside them under their name. Files of other runs, in the folders of this program and
+ * whatever they contain, with what lies beside them under their name. Files of other runs, in the folders of this program and
  * beside its databases, such as backups, count when they contain one of the words, which are in lower case.
  */
 export async function findFilesWith(
   context: HomeContext,
   words: readonly string[],
   { files, otherFiles }: RunFiles,
-): Promise<string[]> {
+): Promise<FoundFiles> {
   const { home } = context
   const { catalogue, engine, state } = home
   // A catalogue file is not in use where the catalogue is on a server, so it is searched.
   const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
   const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
-  const found = new Set(await filesUnderNames(files))
+  const ofRuns = await filesUnderNames(files)
   const candidates = await Promise.all([
     ...[...foldersOf(home), ...(await runFolders(context))].map(filesIn),
     filesUnderNames([...databases, ...otherFiles]),
   ])
-  for (const file of new Set(candidates.flat()))
-    if (!inUse.has(file) && !found.has(file) && (await containsWord(file, words))) found.add(file)
-  return [...found].sort()
+  const found: string[] = []
+  for (const file of new Set([...ofRuns, ...candidates.flat()]))
+    if (!inUse.has(file) && (await containsWord(file, words))) found.push(file)
+  return { files: [...new Set([...ofRuns, ...found])].sort(), found_in: found.sort() }
 }
 
 /** Returns files and those beside them whose names begin with theirs, such as `out.csv.partial`. Reads each folder once. */

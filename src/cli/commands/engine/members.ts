@@ -115,11 +115,14 @@ const createKey: CommandFactory = ({ command }) =>
       scope: ['<area>', 'an area the key may use (repeatable; default: all)', repeated],
       expires: ['<time>', 'day or time after which it is refused (UTC)', momentMs],
     })
-    .printAdmin(async (admin, { options: { member, name, scope, expires: expiresAt } }) => {
-      const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
-      const email = await memberNamed(admin, String(member))
-      return admin.createKey(withoutUndefined({ member: email, name, scopes, expiresAt }))
-    })
+    .printAdmin(
+      async (admin, { options: { member, name, scope, expires: expiresAt } }) => {
+        const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
+        const email = await memberNamed(admin, String(member))
+        return admin.createKey(withoutUndefined({ member: email, name, scopes, expiresAt }))
+      },
+      { isOnce: true },
+    )
 
 const listKeys: CommandFactory = ({ command }) =>
   command('list', 'List the keys by their first letters; full keys are never stored')

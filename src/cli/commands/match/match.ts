@@ -16,18 +16,19 @@ import {
 } from '../../../runs/lists.js'
 import { type Layout, rowFormats } from '../../../runs/output/columns.js'
 import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
-import { describeMapping } from '../../batch/map-columns.js'
-import { rowFormat } from '../../batch/options.js'
+import { showMapping } from '../../batch/map-columns.js'
+import { isOnScreen, rowFormat } from '../../batch/options.js'
 import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { exitOfSignal, interruptible } from '../../context/io.js'
+import { exitOfSignal, interruptible, styledStream } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { fileOf, openFile } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
-import { countRows, duration, formatNumber, formatPath, oneLine } from '../../output/text.js'
+import { tableFormat } from '../../output/table.js'
+import { countRows, duration, formatNumber, formatPath, lookOn, oneLine } from '../../output/text.js'
 
 export const matchCommand: CommandFactory = ({ command }) =>
   command('match', 'Which rows of a list are in another one, such as your CRM')
@@ -57,20 +58,15 @@ async function match(
   const take = (given.take ?? []).flatMap((names) => names.split(',')).map((name) => name.trim())
   if (take.includes('')) throw new UsageError('--take has an empty name.', 'Write: --take "Record ID"')
   const format = rowFormat(context)
+  const isShown = isOnScreen(context)
   const startedAt = context.clock.now()
   const ports = listPorts(context)
   const table = await openListFile(ports, file, 'FILE', given.sheet)
   const { kind, mapping } = mapList(table, file, given.kind, pairsFor(map, table.header))
   const opened = await openLists(ports, sources, kind, '--with', map)
   checkPairs(map, [table.header, ...opened.map(({ header }) => header)])
-  const show = (name: string, columns: typeof mapping) => {
-    const what = name === '-' ? 'stdin' : formatPath(resolve(context.streams.cwd, name), context.streams)
-    context.notify(oneLine(`${what}: ${kind}`))
-    for (const line of describeMapping({ ...columns, unused: [] }, context.streams.stderr.columns))
-      context.notify(oneLine(`  ${line}`))
-  }
-  show(file, mapping)
-  for (const { name, mapping: own } of opened) if (own) show(name, own)
+  showMapping(context, file, { kind, mapping })
+  for (const { name, mapping: own } of opened) if (own) showMapping(context, name, { kind, mapping: own })
   const stopWatching = capYoungGeneration()
   const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows compared`)
   const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
@@ -100,9 +96,15 @@ async function match(
     const layout = createMatchLayout(table.header, take)
     const sink: Sink =
       target === undefined
-        ? streamSink(context.streams.stdout)
+        ? streamSink(isShown ? styledStream(context.streams.stdout) : context.streams.stdout)
         : await openFile(context, target, '-o', signal)
-    const writer = createWriter(sink, rowFormats[format].create(layout))
+    const compared = new Set(mapping.columns.map(({ at }) => at))
+    const shown = layout.header.filter((_, at) => at >= table.header.length || compared.has(at))
+    const names = ['_match', ...shown, ...matchColumns]
+    const whole = isShown
+      ? tableFormat(layout, [...new Set(names)], lookOn(context, context.streams.stdout), context.notify)
+      : rowFormats[format].create(layout)
+    const writer = createWriter(sink, whole)
     try {
       for await (const batch of table.rows()) {
         checkSignal()

@@ -1,7 +1,6 @@
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Fields } from '../../../api/values/objects.js'
-import { hasKnownSuffix } from '../../../catalogue/normalize/value-kinds.js'
+import { freeMailboxes, hasKnownSuffix } from '../../../catalogue/normalize/value-kinds.js'
 import {
   asRecord,
   keysOf,
@@ -12,7 +11,8 @@ import {
 import { type SuppressionStore, suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
-import { mapList, openListFile } from '../../../runs/lists.js'
+import { type MappedList, mapList, openListFile } from '../../../runs/lists.js'
+import { showMapping } from '../../batch/map-columns.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -50,6 +50,7 @@ const addCommand: CommandFactory = ({ command }) =>
       const added = args.map(readValue)
       const { entries, place } = await openSuppressions(context)
       const count = await entries.add(added, reasonOf(options), context.clock.now())
+      warnOfMailboxes(context, added)
       const shown = added.map(({ kind, value }) => ({ kind, value }))
       await print(
         context,
@@ -65,7 +66,9 @@ const importCommand: CommandFactory = ({ command }) =>
     .withOptions({ ...reasonOption, sheet: ['<name>', 'the sheet of a workbook (default: its first one)'] })
     .run(async (context, { args: [file = ''], options }) => {
       const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
-      const toFields = rowReader(table, file)
+      const list = listIn(table, file)
+      if (list) showMapping(context, file, list)
+      const toFields = list ? rowInput(list.mapping) : (cells: readonly string[]) => ({ ...cells })
       const { entries, place } = await openSuppressions(context)
       const [reason, now] = [reasonOf(options), context.clock.now()]
       let [added, rows] = [0, 0]
@@ -77,6 +80,7 @@ const importCommand: CommandFactory = ({ command }) =>
           return own
         })
         rows += batch.length
+        warnOfMailboxes(context, found.flat())
         added += await entries.add(found.flat(), reason, now)
       }
       const report = { rows, added, not_understood: unread.length }
@@ -143,14 +147,23 @@ function readValue(text: string): Suppressible {
 /** Free text in a file can look like a domain, such as `Node.js`. */
 const isKnown = ({ kind, value }: Suppressible): boolean => kind !== 'domain' || hasKnownSuffix(value)
 
-/** Returns how the cells of a row become fields: by the columns that are recognised, otherwise each cell for itself. */
-function rowReader(table: Table, file: string): (cells: readonly string[]) => Fields {
+/** Returns a table with the columns that are recognised; `undefined` where each cell is read for itself. */
+function listIn(table: Table, file: string): MappedList | undefined {
   try {
-    return rowInput(mapList(table, file).mapping)
+    return mapList(table, file)
   } catch (error) {
     if (!isRefusal(error, 'list.unidentified')) throw error
-    return (cells) => Object.fromEntries(cells.entries())
+    return undefined
   }
+}
+
+/** Warns of domains at which everybody may have a mailbox. */
+function warnOfMailboxes(context: Context, added: readonly Suppressible[]): void {
+  for (const domain of new Set(added.map(({ value }) => value)))
+    if (freeMailboxes.has(domain))
+      context.notify(
+        `${domain} is a mailbox provider: everybody with an address there is suppressed. To undo: prospect suppress remove ${domain}`,
+      )
 }
 
 function describeAdded(count: number, given: number, place: string): string {

@@ -55,6 +55,16 @@ describe('prospect match', () => {
     expect(stderr).toContain('Yes: 1 by domain, 1 by name\nMaybe: 1 by name, 1 by domain\n')
   })
 
+  it('shows a table on a terminal, with the columns that were compared', async () => {
+    const args = ['match', 'companies.csv', '--with', 'crm.csv', '--take', 'Record ID']
+    const { code, stdout } = await here.run(args, { terminal: true })
+    expect([code, stdout.split('\n')[0]?.split(/ {2,}/)]).toEqual([
+      0,
+      ['Match', 'Company', 'Website', 'Country', 'Profile', 'Match by', 'Record ID'],
+    ])
+    expect(stdout).toMatch(/^yes +ACME SAS .* 1$/m)
+  })
+
   it('takes the first list that surely has a row before one that may have it', async () => {
     write('other.csv', ['name,domain,country', 'Umbrella,umbrella.example,GB'])
     const { json } = await match('companies.csv', '--with', 'crm.csv', '--with', 'other.csv', '--json')
