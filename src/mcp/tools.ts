@@ -6,7 +6,7 @@ import { areaOf, type Operation, type OperationId, operations } from '../api/ope
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { validate } from '../api/validation/validate.js'
 import type { Fields } from '../api/values/objects.js'
-import { mostCredits, unitPrice, unitsFor } from '../engine/credits/cost.js'
+import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
 import { resultOf, type Session, type Step, waitFor } from './session.js'
@@ -136,11 +136,8 @@ function startCall(session: Session, row: Operation, shape: Shape, given: Fields
 function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) {
   const input: Fields = validate(row.id, shape, withOwnWebhook(row.id, shape, given))
   const most = mostCredits(row, input)
-  const limit = unitsFor(row, session.budget)
-  const isMany = row.needs === 'records' || row.price.job !== undefined
-  if (isMany && limit > 0 && (most === null || most > session.budget))
-    return { input: { ...input, limit }, held: session.hold(limit * unitPrice(row)) }
-  return { input, held: session.hold(most ?? undefined) }
+  const { credits = most ?? undefined, limit } = affordable(row, most, session.budget) ?? {}
+  return { input: limit === undefined ? input : { ...input, limit }, held: session.hold(credits) }
 }
 
 /** Calls an operation and returns the body of its reply. */

@@ -3,7 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
-import type { RunReport, RunStop, SkippedRows } from '../../runs/output/report.js'
+import { noRows, type RunReport, type RunStop, type SkippedRows } from '../../runs/output/report.js'
 import type { Rejects } from '../../runs/output/writer.js'
 import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
@@ -250,22 +250,10 @@ const inputOf = (file: string, { streams }: StreamsContext): string =>
 
 /** The report of no rows. */
 export const emptyReport: RunReport = {
+  ...noRows,
   invalid_reasons: [],
   not_understood: [],
   not_asked: [],
-  rows: 0,
-  found: 0,
-  not_found: 0,
-  invalid: 0,
-  failed: 0,
-  skipped: 0,
-  known: 0,
-  suppressed: 0,
-  live: 0,
-  stored: 0,
-  duplicates: 0,
-  credits: 0,
-  credits_before: 0,
   seconds: 0,
   output: null,
   partial: null,

@@ -6,7 +6,7 @@ import { windowsOf, windowsOn } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
-import { mostCredits } from '../../engine/credits/cost.js'
+import { mostCreditsOf } from '../../engine/credits/cost.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
@@ -44,9 +44,7 @@ export async function confirmCall(
   if (!canAsk(context)) return
   if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
     return confirmImport(context, operation, input)
-  // Defaults of the schema count: an omitted limit can have a price.
-  const parsed = shape.input.safeParse(input)
-  const most = mostCredits(operation, parsed.success ? parsed.data : input)
+  const most = mostCreditsOf(operation, shape, input)
   if (most === 0) return
   const balance = await readBalance(context)
   if (!isLargePrice(context, most, balance)) return
@@ -128,6 +126,11 @@ async function quoteProviders(
   return registry.quote(kinds, lookups, context.globals.maxCost)
 }
 
+async function withSources(context: Context, asked: Asked, quote: BatchQuote): Promise<ShownQuote> {
+  const providers = await quoteProviders(context, asked, quote)
+  return withoutUndefined({ ...quote, providers, source: await context.source() })
+}
+
 /** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
 export async function showQuote(
   context: Context,
@@ -139,9 +142,7 @@ export async function showQuote(
   const kept = format === 'table' || format === 'json' ? format : undefined
   const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
   if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
-  const providers = await quoteProviders(context, asked, quote)
-  const view = withoutUndefined({ ...quote, providers, source: await context.source() })
-  await print(shown, view, { layout: quoteView })
+  await print(shown, await withSources(context, asked, quote), { layout: quoteView })
   return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
 }
 
@@ -155,8 +156,7 @@ export async function confirmQuote(
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
-  const providers = await quoteProviders(context, asked, quote)
-  const shown = withoutUndefined({ ...quote, providers, source: await context.source() })
+  const shown = await withSources(context, asked, quote)
   showAbove(context, (look) => quoteView(shown, look))
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
   const isLarge = isLargePrice(context, quote.credits.max, quote.balance)

@@ -152,7 +152,7 @@ export function successText(
 /** Returns the text of the progress display: counts, and the credits of priced work. */
 export const stepText =
   ({ kind, operation: row }: WorkKind) =>
-  ({ rows, total, credits }: Step): string =>
+  ({ rows, total, credits = 0 }: Step): string =>
     [
       `${formatNumber(rows)}${total ? ` of ${formatNumber(Math.max(rows, total))}` : ''} ${nounOf(kind, total || rows)}`,
       ...(isPriced(row) ? [formatCredits(credits)] : []),

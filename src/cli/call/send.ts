@@ -15,7 +15,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
-import { mostCredits, unitsFor } from '../../engine/credits/cost.js'
+import { affordable, mostCreditsOf } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -101,7 +101,7 @@ async function waitInSight(context: Context, seconds: number): Promise<void> {
     isDrawn ? context : context.withGlobals({ quiet: true }),
     (_, __, now) => `waiting ${duration((endsAt - now) / 1_000)} for the rate limit`,
   )
-  progress.update({ rows: 0, found: 0, credits: 0, total: undefined })
+  progress.update({ rows: 0 })
   await context.sleep(seconds * 1_000).finally(() => progress.stop())
 }
 
@@ -255,15 +255,7 @@ async function holdWithinBudget(
   const perCommand = number('maxCredits') ?? settings.max_credits
   const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
   if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
-  const parsed = shape.input.safeParse(input)
-  const most = mostCredits(row, parsed.success ? parsed.data : input)
-  /** The part of the request that credits pay for: its limit, where that is lower than the one asked for. */
-  const grantWithin = (left: number): { readonly credits: number; readonly limit?: number } | undefined => {
-    if (most !== null && most <= left) return { credits: most }
-    const isMany = row.needs === 'records' || row.price.job !== undefined
-    const limit = isMany ? unitsFor(row, left) : 0
-    return limit > 0 ? { credits: mostCredits(row, { limit }) ?? left, limit } : undefined
-  }
+  const most = mostCreditsOf(row, shape, input)
   const refuse = (budget: string, setting: string, left: number): never => {
     const price =
       most === null ? 'What this costs depends on what is found' : `This can cost ${formatCredits(most)}`
@@ -274,18 +266,17 @@ async function holdWithinBudget(
       'budget',
     )
   }
-  const ofCommand = grantWithin(perCommand ?? Number.POSITIVE_INFINITY)
-  if (!ofCommand) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
-  let granted = ofCommand
+  let granted = affordable(row, most, perCommand ?? Number.POSITIVE_INFINITY)
+  if (!granted) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
   if (perDay !== undefined) {
     const id = context.ids.uuid()
     const decide = (left: number) => {
-      granted = grantWithin(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
-      return granted.credits < 0 ? undefined : granted.credits
+      granted = affordable(row, most, Math.min(left, perCommand ?? left))
+      return granted?.credits
     }
     const held = { id, profile: profileName(context), perDay }
     const { left } = await (await openSpending(context)).hold(held, decide, context.clock.now())
-    if (granted.credits < 0) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
+    if (!granted) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
     holds.set(context.streams, id)
   }
   const { limit } = granted

@@ -4,7 +4,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { once } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import type { Spending } from '../../runs/journal/spending.js'
+import type { Spender, Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
 import type { Context, HomeContext } from '../context/context.js'
@@ -52,20 +52,32 @@ export async function recordSpent(
   context.log?.spend(credits)
   if (credits === 0 && held === undefined) return
   holds.delete(context.streams)
-  try {
-    const spender = await spenderOf(context, operation, member)
+  const [spent, now] = [{ credits, calls: 1, work }, context.clock.now()]
+  await record(context, { operation, member }, `The ${credits} credits of this call`, async (spender) => {
     const spending = await open()
-    const spent = { credits, calls: 1, work }
-    if (held === undefined) await spending.count(spender, spent, context.clock.now())
-    else await spending.settle(held, spender, spent, context.clock.now())
+    if (held === undefined) await spending.count(spender, spent, now)
+    else await spending.settle(held, spender, spent, now)
+  })
+}
+
+/** Puts something about an answer on record; `what` is said to be missing where that fails. */
+async function record(
+  context: Context,
+  { operation, member }: Answered,
+  what: string,
+  write: (spender: Omit<Spender, 'number'>) => Promise<void>,
+): Promise<void> {
+  try {
+    const [profile, target] = [profileName(context), await targetName(context)]
+    await write({ profile, target, operation, member: member ?? (await memberEmail(context)) })
   } catch (error) {
     const { reasonOf } = await import('../messages.js')
-    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reasonOf(error)}`)
+    context.notify(`${what} are missing in prospect ledger: ${reasonOf(error)}`)
   }
 }
 
-/** Whose answer was doubted: that of a member of a proxy, or of a run. */
-interface Doubtful {
+/** Whose answer something is about: that of a member of a proxy, or of a run. */
+interface Answered {
   readonly operation: OperationId
   readonly member?: string | undefined
 }
@@ -75,40 +87,31 @@ interface Doubtful {
  * unless `inLedger` is false. All that are doubted together are one message.
  */
 export function createDoubtRecorder(context: Context, inLedger = true) {
-  let doubted: Doubtful[] = []
+  let doubted: Answered[] = []
   const record = () => {
     const groups = Map.groupBy(doubted, ({ operation: id, member = '' }) => JSON.stringify([id, member]))
     doubted = []
     for (const group of groups.values()) {
-      const [{ operation: id, member } = {} as Doubtful] = group
+      const [{ operation: id, member } = {} as Answered] = group
       const answers = group.length
       context.log?.write('doubted', { operation: id, member: member ?? null, answers })
       context.notify(formatDoubt(id, answers, member))
-      if (inLedger) void countDoubted(context, id, answers, member)
+      if (inLedger) void countDoubted(context, { operation: id, member }, answers)
     }
   }
-  return (one: Doubtful): void => {
+  return (one: Answered): void => {
     if (doubted.push(one) === 1) setImmediate(record)
   }
 }
 
-async function countDoubted(
-  context: Context,
-  id: OperationId,
-  doubted: number,
-  member?: string,
-): Promise<void> {
-  try {
-    const [spending, spender] = [await openSpending(context), await spenderOf(context, id, member)]
+const countDoubted = (context: Context, one: Answered, doubted: number): Promise<void> =>
+  record(context, one, `Doubted answers of ${one.operation}`, async (spender) => {
+    const spending = await openSpending(context)
     const counted = spending.count(spender, { credits: 0, calls: 0, doubted }, context.clock.now())
     // The command does not end before that.
     context.onClose(() => counted)
     await counted
-  } catch (error) {
-    const { reasonOf } = await import('../messages.js')
-    context.notify(`Doubted answers of ${id} are missing in prospect ledger: ${reasonOf(error)}`)
-  }
-}
+  })
 
 export const doubtLayer = (context: Context, inLedger = true): Layer => {
   const doubt = createDoubtRecorder(context, inLedger)
@@ -121,13 +124,6 @@ export const doubtLayer = (context: Context, inLedger = true): Layer => {
       }),
   })
 }
-
-const spenderOf = async (context: Context, operation: OperationId, member: string | undefined) => ({
-  profile: profileName(context),
-  target: await targetName(context),
-  operation,
-  member: member ?? (await memberEmail(context)),
-})
 
 function formatDoubt(id: OperationId, answers: number, member: string | undefined): string {
   const [subject, others] =

@@ -148,6 +148,13 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     return this.addOptions(toOptions(rows)) as unknown as ProspectCommand<Options & OptionsOf<Rows>>
   }
 
+  /** Adds the argument and the option that name things of a kind: by ids, their beginnings, or `--last`. */
+  addStoredId({ noun, list }: StoredKind, several = false): this {
+    const one = new Argument('[id]', `id, or its beginning, as ${list} shows it`)
+    const many = new Argument('[id...]', `ids, or their beginnings, as ${list} shows them`)
+    return this.addArgument(several ? many : one).addOption(new Option('--last', `the newest ${noun}`))
+  }
+
   /** Adds `--layout`, for a command that can print companies or people. */
   addLayout(): this {
     return this.addOption(layoutOption())
@@ -393,20 +400,6 @@ export const among = (ids: readonly string[]): StoredIds => ({
 
 export const maxCandidates = 6
 
-/** Adds the argument and the option that name things of a kind: by ids, their beginnings, or `--last`. */
-export const addStoredId = <Options>(
-  command: ProspectCommand<Options>,
-  { noun, list }: StoredKind,
-  several = false,
-): ProspectCommand<Options> =>
-  command
-    .addArgument(
-      several
-        ? new Argument('[id...]', `ids, or their beginnings, as ${list} shows them`)
-        : new Argument('[id]', `id, or its beginning, as ${list} shows it`),
-    )
-    .addOption(new Option('--last', `the newest ${noun}`))
-
 /** Throws UsageError for no id or an ambiguous one, and a `Stop` (exit 9) for one that nothing has. */
 export async function resolveIds(
   { args, options }: Pick<Invocation, 'args' | 'options'>,
@@ -425,7 +418,7 @@ export async function resolveIds(
 }
 
 async function resolveId(given: string, kind: StoredKind, ids: StoredIds): Promise<string> {
-  const id = await expandId(given, kind, ids)
+  const id = await expandId(given, kind.noun, ids)
   if (id !== undefined) return id
   const hint = `See what there is: prospect ${kind.list}`
   throw new Stop(`There is no ${kind.noun} ${given}.`, exitCodes.notFound, hint, 'not_found')
@@ -434,7 +427,7 @@ async function resolveId(given: string, kind: StoredKind, ids: StoredIds): Promi
 /** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws UsageError for several. */
 export async function expandId(
   given: string,
-  { noun }: StoredKind,
+  noun: string,
   ids: Pick<StoredIds, 'startingWith'>,
 ): Promise<string | undefined> {
   const found = given === '' ? [] : await ids.startingWith(given)

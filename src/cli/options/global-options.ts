@@ -6,7 +6,7 @@ import { crmNames } from '../../runs/output/crm-layout.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { formatSetting, profileOf } from '../context/home.js'
 import { styledStream } from '../context/io.js'
-import { notNegative, positive, word } from './values.js'
+import { notNegative, type OptionRows, positive, toOptions, word } from './values.js'
 
 export const groups = {
   fields: 'Fields:',
@@ -30,61 +30,45 @@ export function addGlobals<T extends Command>(command: T, { hidden = false } = {
 
 const refused = '--api-key'
 
-export const globals = (): [string, Option[]][] => [
-  [
-    groups.output,
-    [
-      new Option(
-        '--format <format>',
-        `${formats.join(' | ')} (default: table on a terminal, else json)`,
-      ).choices(formats),
-      new Option('--json', 'short for --format json'),
-      new Option('-q, --jq <expression>', 'filter the JSON with this jq expression'),
-      new Option('--fields <a,b>', 'only these fields, in this order; a.b is field b of a'),
-      new Option('-o, --output <file>', 'write the result to this file; its extension sets the format'),
-      new Option('--quiet', 'no progress and no notices'),
-      new Option('--verbose', 'log requests and replies on stderr'),
-      new Option('--no-color', 'no colours'),
-    ],
-  ],
-  [
-    groups.target,
-    [
-      new Option('--profile <name>', 'the profile to use'),
-      new Option('--local', 'use the local engine, whatever the profile says'),
-      new Option('--base-url <url>', 'the address of the server, which ends in /api/v2'),
-      new Option('--direct', 'talk to the server directly: no local ledger, pacing or stored answers'),
-      new Option('--insecure-http', 'allow an http address of another machine'),
-      new Option('--network-name <word>', "the server's word for network in the names of fields").argParser(
-        word,
-      ),
-      new Option('--premium-name <word>', "the server's word for premium in the names of fields").argParser(
-        word,
-      ),
-      new Option('--api-key-file <file>', 'read the API key from a file'),
-      new Option('--api-key-stdin', 'read the API key from stdin'),
-      new Option(`${refused} <key>`, 'refused').argParser(refuseKey),
-    ],
-  ],
-  [
-    groups.other,
-    [
-      notInput(),
-      new Option('-y, --yes', 'answer every question with yes'),
-      new Option('--timeout <seconds>', 'timeout in seconds').argParser(positive),
-      new Option('--max-wait <seconds>', 'seconds to wait for a rate limit (default: 10)').argParser(
-        notNegative,
-      ),
-      new Option('--lock <name>', 'exit 15 while another command has the lock of this name'),
-      new Option('--log <file>', 'append a log to this file: one JSON object per line'),
-    ],
-  ],
-]
+const rows: Readonly<Record<string, OptionRows>> = {
+  [groups.output]: {
+    format: ['<format>', `${formats.join(' | ')} (default: table on a terminal, else json)`, formats],
+    json: ['', 'short for --format json'],
+    jq: ['-q <expression>', 'filter the JSON with this jq expression'],
+    fields: ['<a,b>', 'only these fields, in this order; a.b is field b of a'],
+    output: ['-o <file>', 'write the result to this file; its extension sets the format'],
+    quiet: ['', 'no progress and no notices'],
+    verbose: ['', 'log requests and replies on stderr'],
+    noColor: ['', 'no colours'],
+  },
+  [groups.target]: {
+    profile: ['<name>', 'the profile to use'],
+    local: ['', 'use the local engine, whatever the profile says'],
+    baseUrl: ['<url>', 'the address of the server, which ends in /api/v2'],
+    direct: ['', 'talk to the server directly: no local ledger, pacing or stored answers'],
+    insecureHttp: ['', 'allow an http address of another machine'],
+    networkName: ['<word>', "the server's word for network in the names of fields", word],
+    premiumName: ['<word>', "the server's word for premium in the names of fields", word],
+    apiKeyFile: ['<file>', 'read the API key from a file'],
+    apiKeyStdin: ['', 'read the API key from stdin'],
+    apiKey: ['<key>', 'refused', refuseKey],
+  },
+  [groups.other]: {
+    noInput: ['', 'never ask a question'],
+    yes: ['-y', 'answer every question with yes'],
+    timeout: ['<seconds>', 'timeout in seconds', positive],
+    maxWait: ['<seconds>', 'seconds to wait for a rate limit (default: 10)', notNegative],
+    lock: ['<name>', 'exit 15 while another command has the lock of this name'],
+    log: ['<file>', 'append a log to this file: one JSON object per line'],
+  },
+}
 
-/** Creates `--no-input`. Commander would store it under the same name as `--input FILE`. */
-function notInput(): Option {
-  const option = new Option('--no-input', 'never ask a question')
-  option.negate = false
+export const globals = (): [string, Option[]][] =>
+  Object.entries(rows).map(([group, some]) => [group, toOptions(some).map(withOwnName)])
+
+/** Commander would store `--no-input` under the same name as `--input FILE`. */
+function withOwnName(option: Option): Option {
+  if (option.long === '--no-input') option.negate = false
   return option
 }
 
@@ -147,23 +131,16 @@ export function wordsOf(argv: readonly string[]): string[] {
 
 /** Reads the global options that the report of an error needs, from an argv that may be invalid. */
 export function peekGlobals(argv: readonly string[]): GlobalOptions {
-  const valueAfter = (...flags: string[]): string | undefined => {
-    const at = argv.findLastIndex((word) =>
-      flags.some((flag) => word === flag || word.startsWith(`${flag}=`)),
-    )
-    const word = argv[at]
-    return word?.includes('=') ? word.slice(word.indexOf('=') + 1) : argv[at + 1]
+  const valueAfter = (...flags: readonly string[]): string | undefined => {
+    const at = argv.findLastIndex((word) => flags.includes(word.replace(/=.*/s, '')))
+    const attached = /=(.*)/s.exec(argv[at] ?? '')?.[1]
+    return attached ?? (at < 0 ? undefined : argv[at + 1])
   }
-  const given = (flag: string) => argv.includes(flag)
-  const format = argv.some((word) => /^--format(=|$)/.test(word)) ? valueAfter('--format') : undefined
-  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word))
-    ? valueAfter('--output', '-o')
-    : undefined
-  const log = argv.some((word) => /^--log(=|$)/.test(word)) ? valueAfter('--log') : undefined
+  const [format, output, log] = [valueAfter('--format'), valueAfter('--output', '-o'), valueAfter('--log')]
   return {
-    json: given('--json'),
-    verbose: given('--verbose'),
-    quiet: given('--quiet'),
+    json: argv.includes('--json'),
+    verbose: argv.includes('--verbose'),
+    quiet: argv.includes('--quiet'),
     ...withoutUndefined({ format: formats.find((each) => each === format), output, log }),
   }
 }

@@ -1,3 +1,4 @@
+import type { RunProgress } from '../../runs/output/report.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { drawingStream } from '../context/io.js'
 import {
@@ -14,21 +15,8 @@ import {
   widthOf,
 } from './text.js'
 
-export interface Step {
-  readonly rows: number
-  readonly found: number
-  readonly credits: number
-  /** All rows; `undefined` where they were not counted. */
-  readonly total: number | undefined
-  /** Those of the rows that an earlier part answered, and what they cost. */
-  readonly replayed?: number
-  readonly credits_before?: number
-  /** Those of the rows that took a stored answer, and when the oldest of these was given. */
-  readonly stored?: number
-  readonly oldest_stored?: number | undefined
-  /** When the rate limit permits the next call, in milliseconds since 1970; in the past where nothing waits. */
-  readonly waitsUntil?: number | undefined
-}
+/** How far work has come: how many rows, and what else is counted. */
+export type Step = Pick<RunProgress, 'rows'> & Partial<RunProgress>
 
 export interface Progress {
   update(step: Step): void
@@ -57,7 +45,11 @@ export async function startProgress(
   textOf: TextOf = (step, elapsedMs, now) => progressParts(step, elapsedMs, now),
 ): Promise<Progress> {
   const { log } = context
-  if (log?.progress) return { update: (step) => log.progress?.(step), stop: () => {} }
+  if (log?.progress) {
+    const update = ({ rows, found = 0, credits = 0, total }: Step) =>
+      log.progress?.({ rows, found, credits, total })
+    return { update, stop: () => {} }
+  }
   if (context.globals.quiet) return silent
   const { clock, streams } = context
   const elapsed = stopwatch(clock.now())
@@ -188,7 +180,15 @@ export function progressParts(
   now: number,
   { budget, balance }: Money = {},
 ): readonly ProgressPart[] {
-  const { rows, found, credits, total, replayed = 0, credits_before: before = 0, waitsUntil = 0 } = step
+  const {
+    rows,
+    found = 0,
+    credits = 0,
+    total,
+    replayed = 0,
+    credits_before: before = 0,
+    waitsUntil = 0,
+  } = step
   const { stored = 0, oldest_stored: oldest } = step
   const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
   const waitMs = waitsUntil - now

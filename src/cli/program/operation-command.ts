@@ -22,7 +22,6 @@ import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import {
-  addStoredId,
   among,
   expandId,
   maxCandidates,
@@ -223,7 +222,7 @@ const kindOf = (row: Operation): LocalKind | undefined =>
 
 function addLocalId(command: ProspectCommand, row: Operation): void {
   const kind = kindOf(row)
-  if (kind) addStoredId(command, kind)
+  if (kind) command.addStoredId(kind)
 }
 
 /** Ids of a server are passed as they are. Throws UsageError for none, an ambiguous one, and `--last` with a server. */
@@ -249,7 +248,7 @@ async function resolveLocalId(
   const ids = await kind.ids(await openAdmin(context))
   if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)
   // The engine says what is wrong with an id that nothing has.
-  return [(await expandId(id, kind, ids)) ?? id]
+  return [(await expandId(id, kind.noun, ids)) ?? id]
 }
 
 const asksVendors: readonly OperationId[] = [

@@ -17,12 +17,31 @@ export function creditsNeeded(operation: Operation, fields: Fields): number {
   return operation.needs === undefined ? 0 : needs[operation.needs](operation, fields)
 }
 
+type RequestShape = Pick<Shape, 'input'>
+
 /** Returns the highest cost of a request; null when it depends on the number of matches. */
 export function mostCredits(operation: Operation, fields: Fields): number | null {
   if (operation.needs === undefined) return 0
   const many = operation.needs === 'records' || operation.price.job !== undefined
   if (!many) return creditsNeeded(operation, fields)
   return typeof fields.limit === 'number' ? fields.limit * unitPrice(operation) : null
+}
+
+/** The same for a request that may lack fields. Defaults of the schema count: an omitted limit can have a price. */
+export function mostCreditsOf(operation: Operation, { input: schema }: RequestShape, input: Input) {
+  const parsed = schema.safeParse(input)
+  return mostCredits(operation, parsed.success ? parsed.data : input)
+}
+
+/**
+ * Returns what of a request so many credits pay for, of which it can cost `most`: all of it, or with a lower `limit`.
+ * `undefined` where they pay for nothing.
+ */
+export function affordable(operation: Operation, most: number | null, left: number) {
+  if (most !== null && most <= left) return { credits: most, limit: undefined }
+  const isMany = operation.needs === 'records' || operation.price.job !== undefined
+  const limit = isMany ? unitsFor(operation, left) : 0
+  return limit > 0 ? { credits: limit * unitPrice(operation), limit } : undefined
 }
 
 /**
@@ -74,11 +93,9 @@ export interface DryRun {
 }
 
 /** Returns what a request would send and cost, without sending it. */
-export function dryRun(operation: Operation, { input: schema }: Pick<Shape, 'input'>, input: Input): DryRun {
+export function dryRun(operation: Operation, shape: RequestShape, input: Input): DryRun {
   const { path, rest } = splitPath(operation, input, (value) => encodeURIComponent(String(value)))
-  // Defaults of the schema count: an omitted limit can have a price.
-  const parsed = schema.safeParse(input)
-  const price = { min: 0, max: mostCredits(operation, parsed.success ? parsed.data : input) }
+  const price = { min: 0, max: mostCreditsOf(operation, shape, input) }
   const { method } = operation
   if (hasBody(operation)) return { method, path, body: rest, price }
   return { method, path: path + queryOf(rest), body: null, price }

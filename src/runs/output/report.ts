@@ -146,6 +146,23 @@ interface AheadOutcome {
   readonly storedAt?: number
 }
 
+/** The counts of no rows. */
+export const noRows = {
+  rows: 0,
+  found: 0,
+  not_found: 0,
+  invalid: 0,
+  failed: 0,
+  skipped: 0,
+  known: 0,
+  suppressed: 0,
+  live: 0,
+  stored: 0,
+  duplicates: 0,
+  credits: 0,
+  credits_before: 0,
+}
+
 /** Counts rows as they are written. */
 export class Tally {
   readonly #ahead = new Map<object, AheadOutcome>()
@@ -155,21 +172,7 @@ export class Tally {
   readonly #notAsked = new Map<string, SkippedRows>()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
-  readonly #counts = {
-    rows: 0,
-    found: 0,
-    not_found: 0,
-    invalid: 0,
-    failed: 0,
-    skipped: 0,
-    known: 0,
-    suppressed: 0,
-    live: 0,
-    stored: 0,
-    duplicates: 0,
-    credits: 0,
-    credits_before: 0,
-  }
+  readonly #counts = { ...noRows }
 
   constructor(private readonly total: number | undefined) {}
 

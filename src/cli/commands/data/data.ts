@@ -132,7 +132,7 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/export.js')
   const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows`)
-  const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const onRows = (rows: number) => progress.update({ rows })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
   if (typeof copied === 'string' || 'tooLong' in copied) throw toRefusal(copied, to)

@@ -127,7 +127,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   })
   if (!isDryRun) await ensureWorkspace(context)
   showColumns(context, result.report)
-  const { body, layout } = isDryRun ? describePreview(kind, result) : describeImport(kind, result)
+  const { body, layout } = describeImport(kind, result, isDryRun)
   await print(context, body, { layout: () => layout })
   return reportRejects(context, result, isDryRun)
 }
@@ -145,7 +145,7 @@ async function takeFile(
   isDryRun: boolean,
 ): Promise<ImportReport> {
   const progress = await startProgress(context, formatProgress)
-  const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
+  const onProgress = (rows: number) => progress.update({ rows })
   const suppressor = await suppressorFor(await openWorkspaceOwner(context))
   const options: ImportOptions = {
     ...settings,
@@ -295,79 +295,38 @@ function showColumns(
     context.notify(oneLine(line))
 }
 
-/** Returns the report of an import, as JSON and as one line. */
-function describeImport(kind: string, { report }: ImportResult) {
-  const {
-    added,
-    updated,
-    companies,
-    suppressed,
-    rejected,
-    rejectedTotal,
-    leftOut,
-    mapping,
-    ignored,
-    samples,
-  } = report
-  return {
-    body: {
-      kind,
-      added,
-      updated,
-      companies_added: companies,
-      suppressed,
-      rejected,
-      rejected_total: rejectedTotal,
-      not_understood: leftOut,
-      mapping,
-      samples,
-      ignored,
-    },
-    layout: formatCounts([
-      `${countRecords(kind, added)} added`,
-      `${formatNumber(updated)} updated`,
-      ...createdBeside(kind, companies),
-      ...leftOutSuppressed(suppressed),
-      `${formatNumber(rejectedTotal)} rejected`,
-    ]),
-  }
-}
-
-/** Returns what an import would do, as JSON and in lines. */
-function describePreview(kind: string, { report, reasons }: ImportResult) {
+/** Returns the report of an import, or of what it would do, as JSON and in lines. */
+function describeImport(kind: string, { report, reasons }: ImportResult, isDryRun: boolean) {
   const { added, updated, unchanged, companies, suppressed, rejected, rejectedTotal } = report
-  const { mapping, ignored, samples } = report
+  const { leftOut: not_understood, mapping, samples, ignored } = report
   const changed = updated - unchanged
-  const counts = formatCounts([
-    `${countRecords(kind, added)} would be added`,
-    `${formatNumber(changed)} changed`,
-    `${formatNumber(unchanged)} unchanged`,
-    ...createdBeside(kind, companies),
-    ...leftOutSuppressed(suppressed),
-    `${formatNumber(rejectedTotal)} invalid`,
-  ])
+  const counts = isDryRun
+    ? [`${countRecords(kind, added)} would be added`, `${formatNumber(changed)} changed`]
+    : [`${countRecords(kind, added)} added`, `${formatNumber(updated)} updated`]
+  const parts = [
+    ...counts,
+    isDryRun && `${formatNumber(unchanged)} unchanged`,
+    companies > 0 && kind !== 'companies' && `${countRecords('companies', companies)} created beside them`,
+    suppressed > 0 && `${formatNumber(suppressed)} suppressed and left out`,
+    `${formatNumber(rejectedTotal)} ${isDryRun ? 'invalid' : 'rejected'}`,
+  ]
+  const shared = {
+    companies_added: companies,
+    suppressed,
+    not_understood,
+    rejected,
+    mapping,
+    samples,
+    ignored,
+  }
+  const preview = { changed, unchanged, invalid: rejectedTotal, invalid_reasons: reasons }
   return {
-    body: {
-      kind,
-      dry_run: true,
-      added,
-      changed,
-      unchanged,
-      companies_added: companies,
-      suppressed,
-      invalid: rejectedTotal,
-      invalid_reasons: reasons,
-      not_understood: report.leftOut,
-      rejected,
-      mapping,
-      samples,
-      ignored,
-    },
-    layout: `${counts}Nothing was imported.\n`,
+    body: isDryRun
+      ? { kind, dry_run: true, added, ...preview, ...shared }
+      : { kind, added, updated, rejected_total: rejectedTotal, ...shared },
+    layout: `${parts.filter(Boolean).join(', ')}\n${isDryRun ? 'Nothing was imported.\n' : ''}`,
   }
 }
-
-const formatCounts = (parts: readonly string[]): string => `${parts.join(', ')}\n`
 
 const singular: Readonly<Record<string, string>> = {
   companies: 'company',
@@ -378,12 +337,6 @@ const singular: Readonly<Record<string, string>> = {
 
 const countRecords = (kind: string, count: number): string =>
   `${formatNumber(count)} ${count === 1 ? (singular[kind] ?? kind) : kind}`
-
-const createdBeside = (kind: string, companies: number): string[] =>
-  companies > 0 && kind !== 'companies' ? [`${countRecords('companies', companies)} created beside them`] : []
-
-const leftOutSuppressed = (count: number): string[] =>
-  count > 0 ? [`${formatNumber(count)} suppressed and left out`] : []
 
 const shownRejects = 20
 

@@ -9,7 +9,6 @@ import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import {
-  addStoredId,
   expandId,
   maxCandidates,
   resolveIds,
@@ -58,7 +57,8 @@ const listJobs: CommandFactory = ({ command }) =>
     )
 
 const showJob: CommandFactory = ({ command }) =>
-  addStoredId(command('show', 'Show a job, or with --records what it found'), storedJob)
+  command('show', 'Show a job, or with --records what it found')
+    .addStoredId(storedJob)
     .withOptions({ records: ['', 'the records it has found so far'] })
     .addLayout()
     .reads('engine')
@@ -76,12 +76,12 @@ const showJob: CommandFactory = ({ command }) =>
     })
 
 const retryJob: CommandFactory = ({ command }) =>
-  addStoredId(command('retry', 'Retry a failed job, as a new job'), storedJob).printAdmin(
-    async (admin, invocation) => {
+  command('retry', 'Retry a failed job, as a new job')
+    .addStoredId(storedJob)
+    .printAdmin(async (admin, invocation) => {
       const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
       return toJobView(await admin.retryJob(id))
-    },
-  )
+    })
 
 const runJobs: CommandFactory = ({ command }) =>
   command('run', 'Run all queued jobs and send all due webhooks, once').run(async (outer) => {
@@ -127,7 +127,7 @@ const listDeliveries: CommandFactory = ({ command }) =>
     .reads('engine')
     .printAdmin(
       async (admin, { options: { job, state, limit = defaultLimit } }) => {
-        const jobId = job && ((await expandId(job, storedJob, jobIds(admin))) ?? job)
+        const jobId = job && ((await expandId(job, 'job', jobIds(admin))) ?? job)
         const filter = withoutUndefined({ jobId, state })
         return (await admin.deliveries(filter, limit)).map(toDeliveryView)
       },
@@ -139,7 +139,8 @@ const listDeliveries: CommandFactory = ({ command }) =>
     )
 
 const showDelivery: CommandFactory = ({ command }) =>
-  addStoredId(command('show', 'Show a delivery with its body'), storedDelivery)
+  command('show', 'Show a delivery with its body')
+    .addStoredId(storedDelivery)
     .reads('engine')
     .printAdmin(async (admin, invocation) => {
       const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
@@ -148,21 +149,19 @@ const showDelivery: CommandFactory = ({ command }) =>
     })
 
 const retryDeliveries: CommandFactory = ({ command }) =>
-  addStoredId(
-    command('retry', 'Send finished deliveries again, with all their attempts'),
-    storedDelivery,
-    true,
-  ).printAdmin(async (admin, invocation) => {
-    const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
-    const retried = await admin.retryDeliveries(ids)
-    if (retried === 0)
-      throw new Stop(
-        'None of these deliveries has ended.',
-        exitCodes.notFound,
-        'See: prospect engine deliveries list --state failed',
-      )
-    return { retried }
-  })
+  command('retry', 'Send finished deliveries again, with all their attempts')
+    .addStoredId(storedDelivery, true)
+    .printAdmin(async (admin, invocation) => {
+      const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+      const retried = await admin.retryDeliveries(ids)
+      if (retried === 0)
+        throw new Stop(
+          'None of these deliveries has ended.',
+          exitCodes.notFound,
+          'See: prospect engine deliveries list --state failed',
+        )
+      return { retried }
+    })
 
 const toDeliveryView = (delivery: Delivery) => ({
   ...toView(delivery, ['id', 'jobId', 'event', 'url', 'first', 'last', 'part', 'parts']),

@@ -44,11 +44,7 @@ const addMember: CommandFactory = ({ command }) =>
 /** Returns the email of the member that an email, an id or its beginning names; others as given, for the engine to refuse. */
 export async function memberNamed(admin: Admin, given: string): Promise<string> {
   const members = await admin.members()
-  const id = await expandId(
-    given,
-    { noun: 'member', list: 'engine members list' },
-    among(members.map(({ id }) => id)),
-  )
+  const id = await expandId(given, 'member', among(members.map(({ id }) => id)))
   return members.find((member) => member.id === id)?.email ?? given
 }
 
@@ -163,12 +159,7 @@ const revokeKey: CommandFactory = ({ command }) =>
     .argument('<id>', 'id of the key, or its beginning, as keys list shows it')
     .printAdmin(async (admin, { args: [given = ''] }, context) => {
       const valid = (await admin.keys()).filter(({ revokedAt }) => revokedAt === null)
-      const id =
-        (await expandId(
-          given,
-          { noun: 'valid key', list: 'engine keys list' },
-          among(valid.map(({ id }) => id)),
-        )) ?? given
+      const id = (await expandId(given, 'valid key', among(valid.map(({ id }) => id)))) ?? given
       await admin.revokeKey(id)
       await forgetDeadKey(context, admin)
       return { id, revoked: true }

@@ -204,12 +204,8 @@ const useWorkspace: CommandFactory = ({ command }) =>
     .printAdmin(async (admin, { args: [name = ''] }, context) => {
       const all = await admin.workspaces()
       const isName = all.some((one) => one.name === name)
-      const ids = among(all.map(({ id }) => id))
-      const given =
-        (isName
-          ? undefined
-          : await expandId(name, { noun: 'workspace', list: 'engine workspaces list' }, ids)) ?? name
-      const used = toWorkspaceView(await admin.useWorkspace(given))
+      const id = isName ? undefined : await expandId(name, 'workspace', among(all.map((one) => one.id)))
+      const used = toWorkspaceView(await admin.useWorkspace(id ?? name))
       if ((await admin.members()).length === 0)
         context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)
       return used

@@ -18,13 +18,7 @@ import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import {
-  addStoredId,
-  expandId,
-  maxCandidates,
-  resolveIds,
-  type StoredKind,
-} from '../../options/command-environment.js'
+import { expandId, maxCandidates, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl, webhookUrl } from '../../options/webhooks.js'
 import { print, printRecords, type View } from '../../output/print.js'
@@ -69,10 +63,8 @@ const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
 })
 
 const showEvent: CommandFactory = ({ command }) =>
-  addStoredId(
-    command('show', 'Show a received event: its body, its headers, and where it was forwarded'),
-    stored,
-  )
+  command('show', 'Show a received event: its body, its headers, and where it was forwarded')
+    .addStoredId(stored)
     .reads('records')
     .printResult(
       async (context, invocation) => {
@@ -103,11 +95,8 @@ const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent)
 const readBody = (text: string): unknown => resultOr(text, () => parseBody(text))
 
 const replayEvents: CommandFactory = ({ command }) =>
-  addStoredId(
-    command('replay', 'Send received events to an address, with the headers and body they came with'),
-    stored,
-    true,
-  )
+  command('replay', 'Send received events to an address, with the headers and body they came with')
+    .addStoredId(stored, true)
     .requiredOption('--to <url>', 'where to send them')
     .run(async (context, invocation) => {
       const target = targetUrl((invocation.options as { to: string }).to, '--to')
@@ -168,11 +157,9 @@ const filterOptions = optionRows({
 
 /** Returns the id of a search that events are about, given its beginning; the same text where none begins so. */
 const wholeSearchId = async (events: Events, given: string): Promise<string> =>
-  (await expandId(
-    given,
-    { noun: 'search', list: 'events list' },
-    { startingWith: (prefix) => events.searchesStartingWith(prefix, maxCandidates) },
-  )) ?? given
+  (await expandId(given, 'search', {
+    startingWith: (prefix) => events.searchesStartingWith(prefix, maxCandidates),
+  })) ?? given
 
 interface EventSelection {
   readonly filter: EventFilter

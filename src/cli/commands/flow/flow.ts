@@ -17,7 +17,6 @@ import { isLargePrice, profileInUse } from '../../context/home.js'
 import { interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { addStoredId } from '../../options/command-environment.js'
 import {
   type OptionsOf,
   optionRows,
@@ -105,7 +104,8 @@ const runCommand: CommandFactory = ({ command }) =>
     .run((context, { args: [file = ''], options }) => start(context, file, options))
 
 const resumeCommand: CommandFactory = ({ command }) =>
-  addStoredId(command('resume', 'Resume a flow by its id'), stored)
+  command('resume', 'Resume a flow by its id')
+    .addStoredId(stored)
     .withOptions({ ...sharedOptions, ...sharing, ...vendorOptions })
     .run(async (context, invocation) => {
       const { database, shared, ...given } = invocation.options
@@ -170,7 +170,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   }
   const progress = await startProgress(
     context,
-    ({ rows, credits }) => `${formatNumber(rows)} rows at the last step · ${formatCredits(credits)}`,
+    ({ rows, credits = 0 }) => `${formatNumber(rows)} rows at the last step · ${formatCredits(credits)}`,
   )
   const stopWatching = capYoungGeneration()
   const ports = createRunPorts(context, own)
@@ -189,9 +189,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
         onProgress: (counts) =>
           progress.update({
             rows: counts.at(-1)?.in ?? 0,
-            found: 0,
             credits: counts.reduce((sum, one) => sum + one.credits, 0),
-            total: undefined,
           }),
       },
       signal,

@@ -13,7 +13,7 @@ import { readRemaining } from '../../call/confirm.js'
 import type { Context, DataSource } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { addStoredId, among, resolveIds, type StoredKind } from '../../options/command-environment.js'
+import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { isoTime, runPlaceOf, sharedOptions } from '../../options/values.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
 import { targetNames } from '../../target/resolve-target.js'
@@ -78,7 +78,8 @@ export const listCommand: CommandFactory = ({ command }) =>
     )
 
 export const showCommand: CommandFactory = ({ command }) =>
-  addStoredId(command('show', 'Show a flow: what became of the rows in each step, and what it cost'), stored)
+  command('show', 'Show a flow: what became of the rows in each step, and what it cost')
+    .addStoredId(stored)
     .withOptions(sharedOptions)
     .reads('records')
     .printResult(

@@ -69,7 +69,7 @@ async function match(
   for (const { name, mapping: own } of opened) if (own) showMapping(context, name, { kind, mapping: own })
   const stopWatching = capYoungGeneration()
   const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows compared`)
-  const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const onRows = (rows: number) => progress.update({ rows })
   const toFields = rowInput(mapping)
   const tally = createTally()
   const { output, listed } = await interruptible(context.streams, async (signal) => {

@@ -12,7 +12,7 @@ import { executeBatch, exportAnswers } from '../../batch/run.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { addStoredId, resolveIds, type StoredKind } from '../../options/command-environment.js'
+import { resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { groups } from '../../options/global-options.js'
 import {
   contextOfRuns,
@@ -51,7 +51,8 @@ const listCommand: CommandFactory = ({ command }) =>
     )
 
 const resumeCommand: CommandFactory = ({ command }) =>
-  addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)
+  command('resume', 'Resume a run: it remembers its file, columns, options and output')
+    .addStoredId(stored)
     .addOptions(
       toOptions({ ...sameFile, ...spending, ...quota }).map((option) => option.helpGroup(groups.batch)),
     )
@@ -67,7 +68,8 @@ const resumeCommand: CommandFactory = ({ command }) =>
     })
 
 const exportCommand: CommandFactory = ({ command }) =>
-  addStoredId(command('export', 'Write the output of a run again, as far as it has come'), stored)
+  command('export', 'Write the output of a run again, as far as it has come')
+    .addStoredId(stored)
     .withOptions(sameFile)
     .withOptions(selecting)
     .withOptions(sharedOptions)
@@ -87,11 +89,8 @@ const exportCommand: CommandFactory = ({ command }) =>
     })
 
 const forgetCommand: CommandFactory = ({ command }) =>
-  addStoredId(
-    command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept'),
-    stored,
-    true,
-  )
+  command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept')
+    .addStoredId(stored, true)
     .withOptions(sharedOptions)
     .run(async (outer, invocation) => {
       const { context, place } = contextOfRuns(outer, invocation.options)
@@ -152,7 +151,8 @@ export const findRun = async (records: RunRecords, invocation: Invocation): Prom
   (await findRuns(records, invocation))[0] as Run
 
 export const showCommand: CommandFactory = ({ command }) =>
-  addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
+  command('show', 'Show a run: its file, its state and what it cost')
+    .addStoredId(stored)
     .withOptions(sharedOptions)
     .reads('records')
     .printResult(
