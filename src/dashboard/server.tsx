@@ -188,13 +188,7 @@ const assets: Readonly<Record<string, { readonly file: string; readonly type: st
   '/assets/style.css': { file: 'style.css', type: 'text/css; charset=utf-8' },
 }
 
-async function serveAsset({
-  file,
-  type,
-}: {
-  readonly file: string
-  readonly type: string
-}): Promise<Response> {
+async function serveAsset({ file, type }: { readonly file: string; readonly type: string }) {
   return new Response(await readFile(findAsset(file)), {
     headers: { ...securityHeaders, 'content-type': type },
   })

@@ -5,14 +5,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
 import { exitCodeOf } from '../../runs/output/report.js'
-import type {
-  BatchDialog,
-  BatchPorts,
-  BatchTarget,
-  BulkRequests,
-  KnownRun,
-  RunPorts,
-} from '../../runs/ports.js'
+import type { BatchDialog, BatchPorts, BatchTarget, KnownRun, RunPorts } from '../../runs/ports.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../runs/run-batch.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import { checkShared, type OperationRequest, requireOptions } from '../call/build.js'
@@ -216,10 +209,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
 }
 
 /** Returns what an earlier part of a run did, as a sentence. */
-function describeKnownRun(
-  { id, done, total, status, credits, onlyUnknown }: KnownRun,
-  isDryRun: boolean,
-): string {
+function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: KnownRun, isDryRun: boolean) {
   const finished = `Run ${id} is finished${isDryRun ? '. Without --dry-run,' : ':'}`
   if (onlyUnknown) return `${finished} only its rows with an unknown outcome are sent again.`
   return status === 'finished'
@@ -285,11 +275,7 @@ async function memberOf(context: Context): Promise<string | undefined> {
 }
 
 /** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */
-async function bulkOptions(
-  context: Context,
-  { operation, choices }: TargetCommand,
-  run: string,
-): Promise<BulkRequests | undefined> {
+async function bulkOptions(context: Context, { operation, choices }: TargetCommand, run: string) {
   const { bulkRequests } = operation.batch ?? {}
   const row = operations().find(
     ({ command, flag }) => command === operation.command && flag === bulkRequests?.flag,

@@ -6,7 +6,7 @@ import { windowsOf, windowsOn } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
-import { mostCreditsOf } from '../../engine/credits/cost.js'
+import { maxCreditsOf } from '../../engine/credits/cost.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
@@ -44,7 +44,7 @@ export async function confirmCall(
   if (!canAsk(context)) return
   if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
     return confirmImport(context, operation, input)
-  const most = mostCreditsOf(operation, shape, input)
+  const most = maxCreditsOf(operation, shape, input)
   if (most === 0) return
   const balance = await readBalance(context)
   if (!isLargePrice(context, most, balance)) return
@@ -432,11 +432,7 @@ export async function readRemaining(
   return { spendable, windows: openWindows(operation, plan, live, known, context.clock.now()) }
 }
 
-function readSpendableCredits(
-  { quota }: Operation,
-  { credits, weekly, quotas }: Limits,
-  isLocal: boolean,
-): Remaining['spendable'] {
+function readSpendableCredits({ quota }: Operation, { credits, weekly, quotas }: Limits, isLocal: boolean) {
   const ofQuota = {
     profiles: [quotas.daily_profile_scraping],
     companies: [quotas.daily_company_import, quotas.monthly_company_import],

@@ -265,12 +265,7 @@ function createGathering(accepted: AcceptedWork) {
   }
 }
 
-function stateOf(
-  { kind, expected = 1 }: AcceptedWork,
-  done: number,
-  failures: number,
-  isWhole: boolean,
-): WorkProgress['state'] {
+function stateOf({ kind, expected = 1 }: AcceptedWork, done: number, failures: number, isWhole: boolean) {
   if (kind !== 'contact_enrichment') return failures > 0 ? 'failed' : isWhole ? 'finished' : 'going'
   if (done + failures < expected) return 'going'
   return failures > 0 ? 'failed' : 'finished'

@@ -15,7 +15,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
-import { affordable, mostCreditsOf } from '../../engine/credits/cost.js'
+import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -223,11 +223,7 @@ export async function sendRequest(context: Context, request: OperationRequest): 
 const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>
   typeof key === 'string' ? key : undefined
 
-async function sendToTarget(
-  context: Context,
-  request: OperationRequest,
-  open: () => Promise<Caller>,
-): Promise<Reply> {
+async function sendToTarget(context: Context, request: OperationRequest, open: () => Promise<Caller>) {
   const { operation, invocation } = request
   const { options } = invocation
   const input = await holdWithinBudget(context, request)
@@ -255,7 +251,7 @@ async function holdWithinBudget(
   const perCommand = number('maxCredits') ?? settings.max_credits
   const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
   if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
-  const most = mostCreditsOf(row, shape, input)
+  const most = maxCreditsOf(row, shape, input)
   const refuse = (budget: string, setting: string, left: number): never => {
     const price =
       most === null ? 'What this costs depends on what is found' : `This can cost ${formatCredits(most)}`

@@ -57,11 +57,7 @@ const datesUntil = (now: number, count: number): string[] =>
   )
 
 /** Reads the credits of each day. A range without any needs one request; of two halves, one is read. */
-async function readDays(
-  context: Context,
-  { operation }: OperationRequest,
-  dates: readonly string[],
-): Promise<DayCredits[] | Reply> {
+async function readDays(context: Context, { operation }: OperationRequest, dates: readonly string[]) {
   const caller = await context.caller()
   const read = async (part: readonly string[]): Promise<number | Reply> => {
     const range = { start_date: part[0], end_date: part.at(-1) }

@@ -72,10 +72,7 @@ function stopwatch(startedAt: number): (step: Step, now: number) => number {
   }
 }
 
-async function spinner(
-  { streams }: StreamsContext,
-  partsOf: (step: Step) => readonly ProgressPart[],
-): Promise<Progress> {
+async function spinner({ streams }: StreamsContext, partsOf: (step: Step) => readonly ProgressPart[]) {
   const { default: ora } = await import('ora')
   const { stderr, env } = streams
   const look = { isAscii: isAscii(env) }

@@ -85,11 +85,7 @@ export function pickFields(record: Row, fields: readonly string[]): Row {
   return result
 }
 
-function place(
-  target: Record<string, unknown>,
-  [head = '', ...rest]: readonly string[],
-  value: unknown,
-): void {
+function place(target: Record<string, unknown>, [head = '', ...rest]: readonly string[], value: unknown) {
   const there = Object.hasOwn(target, head) ? target[head] : undefined
   const next = rest.length === 0 ? value : isObject(there) ? there : {}
   // Assigning to a field named `__proto__` would change the prototype.

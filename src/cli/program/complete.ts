@@ -33,10 +33,7 @@ export async function completeWords(
   await writeTo(environment.context.streams.stdout, escapeControls(lines.join('')))
 }
 
-async function candidates(
-  environment: CommandEnvironment,
-  typed: readonly string[],
-): Promise<readonly Candidate[]> {
+async function candidates(environment: CommandEnvironment, typed: readonly string[]) {
   // bash splits `--format=json` into three words.
   const current = typed.at(-1) === '=' ? '' : (typed.at(-1) ?? '')
   const words = typed.slice(0, -1).filter((word) => word !== '=')
@@ -93,11 +90,7 @@ function walk(program: Command, words: readonly string[]): Position {
   return { command, option, position }
 }
 
-async function valuesOf(
-  option: Option,
-  environment: CommandEnvironment,
-  typed: readonly string[],
-): Promise<readonly Candidate[]> {
+async function valuesOf(option: Option, environment: CommandEnvironment, typed: readonly string[]) {
   const { context } = environment
   if (option.long === '--only-missing') return columnsOf(environment, typed)
   if (option.long === '--map') {
@@ -143,10 +136,7 @@ function optionsOf(command: Command): readonly Candidate[] {
 }
 
 /** Returns the columns of the file that `--csv` names on the command line; none where it cannot be read. */
-async function columnsOf(
-  { context: { streams } }: CommandEnvironment,
-  typed: readonly string[],
-): Promise<readonly Candidate[]> {
+async function columnsOf({ context: { streams } }: CommandEnvironment, typed: readonly string[]) {
   const words = typed.filter((word) => word !== '=')
   const file = words[words.indexOf('--csv') + 1]
   if (!words.includes('--csv') || file === undefined) return []
@@ -160,11 +150,7 @@ async function columnsOf(
 }
 
 /** Returns what this machine has stored that an argument can name: runs, plans, profiles. Creates nothing. */
-async function storedAt(
-  command: Command,
-  position: number,
-  { context }: CommandEnvironment,
-): Promise<readonly Candidate[]> {
+async function storedAt(command: Command, position: number, { context }: CommandEnvironment) {
   const words = `${command.parent?.name()} ${command.name()}`
   if (position > 0) return []
   if (/^profiles (?:use|remove)$/.test(words))

@@ -34,12 +34,7 @@ export async function main(
 }
 
 /** Runs a command, with the log of `--log`. Returns its exit code. */
-async function runLogged(
-  context: Context,
-  argv: readonly string[],
-  start: StartCommand,
-  log?: string,
-): Promise<number> {
+async function runLogged(context: Context, argv: readonly string[], start: StartCommand, log?: string) {
   if (log) {
     const { openLog } = await import('../context/io.js')
     context.claimFile(log, '--log')

@@ -158,11 +158,7 @@ function remoteOf(url: URL, options: GlobalOptions, profile: Profile): Omit<Remo
  * The synchronous address of a profile belongs to the server of that profile. Keys of others, which a proxy passes on,
  * stay with the origin they were sent for.
  */
-function syncOf(
-  { origin }: URL,
-  options: GlobalOptions,
-  profile: Profile,
-): Pick<RemoteTarget, 'syncBaseUrl'> {
+function syncOf({ origin }: URL, options: GlobalOptions, profile: Profile) {
   const { base_url, sync_base_url } = profile
   if (sync_base_url === undefined || parseUrl(base_url ?? '')?.origin !== origin) return {}
   const url = syncBaseUrlOf(sync_base_url, options.insecureHttp === true)
@@ -244,10 +240,7 @@ const withoutSecrets = (location: string): string =>
   location.replace(/^(postgres(?:ql)?:\/\/)[^/@]*@/, '$1').replace(/(?<=[?&])(?:user|password)=[^&]*/g, '')
 
 /** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
-async function engineOf(
-  context: TargetContext,
-  options?: { readonly create: boolean },
-): Promise<string | undefined> {
+async function engineOf(context: TargetContext, options?: { readonly create: boolean }) {
   const [first] = await (await context.admin(options)).workspaces()
   return first && engineName(first.id, first.createdAt)
 }

@@ -71,11 +71,7 @@ interface Days {
 }
 
 /** Returns the days of a form, by default the last ones: of real time for runs, else by the engine's clock. */
-async function readDays(
-  { admin }: DashboardPorts,
-  by: readonly By[],
-  { from, to }: Partial<Days>,
-): Promise<Days> {
+async function readDays({ admin }: DashboardPorts, by: readonly By[], { from, to }: Partial<Days>) {
   const clock = await admin.clock()
   const now = by.includes('run') ? clock.now - clock.offsetMs : clock.now
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)

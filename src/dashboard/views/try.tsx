@@ -18,7 +18,7 @@ import {
   requestFields,
   Section,
 } from '../page/elements.js'
-import type { ActionResult, DashboardPorts, Fields, Html, Page, View } from '../page/view.js'
+import type { DashboardPorts, Fields, Html, Page, View } from '../page/view.js'
 
 /** Any operation as a form: what it would send and cost, the same as `curl` and as a command, and the reply. */
 export const tryIt: View = {
@@ -95,12 +95,7 @@ async function read(fields: Fields) {
 const priceOf = ({ price }: DryRun): string =>
   price.max === null ? 'credits for each record found' : `at most ${count(price.max, 'credit')}`
 
-async function call(
-  ports: DashboardPorts,
-  row: Operation,
-  input: Input,
-  idempotencyKey?: string,
-): Promise<ActionResult> {
+async function call(ports: DashboardPorts, row: Operation, input: Input, idempotencyKey?: string) {
   const reply = await ports.call(row.id, input, idempotencyKey)
   const detail = toPrintableJson(reply.body, 2)
   if (isOk(reply)) {

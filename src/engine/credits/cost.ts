@@ -28,7 +28,7 @@ export function mostCredits(operation: Operation, fields: Fields): number | null
 }
 
 /** The same for a request that may lack fields. Defaults of the schema count: an omitted limit can have a price. */
-export function mostCreditsOf(operation: Operation, { input: schema }: RequestShape, input: Input) {
+export function maxCreditsOf(operation: Operation, { input: schema }: RequestShape, input: Input) {
   const parsed = schema.safeParse(input)
   return mostCredits(operation, parsed.success ? parsed.data : input)
 }
@@ -95,7 +95,7 @@ export interface DryRun {
 /** Returns what a request would send and cost, without sending it. */
 export function dryRun(operation: Operation, shape: RequestShape, input: Input): DryRun {
   const { path, rest } = splitPath(operation, input, (value) => encodeURIComponent(String(value)))
-  const price = { min: 0, max: mostCreditsOf(operation, shape, input) }
+  const price = { min: 0, max: maxCreditsOf(operation, shape, input) }
   const { method } = operation
   if (hasBody(operation)) return { method, path, body: rest, price }
   return { method, path: path + queryOf(rest), body: null, price }

@@ -135,11 +135,7 @@ export function rememberSums(admin: Admin): Admin {
   }
 }
 
-function addSums(
-  some: readonly Consumption[],
-  more: readonly Consumption[],
-  by: readonly Grouping[],
-): readonly Consumption[] {
+function addSums(some: readonly Consumption[], more: readonly Consumption[], by: readonly Grouping[]) {
   // A key that begins with another one comes after it, as in the database.
   const keyOf = (sum: Consumption) => by.map((name) => sum[name]).join('\0')
   const sums = new Map(some.map((sum) => [keyOf(sum), sum]))

@@ -7,7 +7,6 @@ import type { CopyResult } from '../../../catalogue/export/export.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { foldText } from '../../../catalogue/normalize/name.js'
 import type { ErasedWork } from '../../../engine/admin/erasure.js'
-import type { Driver } from '../../../storage/driver/connection.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
@@ -141,10 +140,7 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
 }
 
 /** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
-async function openBoth(
-  { home, clock, ids, onClose }: Context,
-  needsMachine: boolean,
-): Promise<{ machine: Driver; server: Driver }> {
+async function openBoth({ home, clock, ids, onClose }: Context, needsMachine: boolean) {
   const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
   const { openCatalogue } = await import('../../../catalogue/catalogue.js')
   if (!isShared(home)) throw new Refusal('usage.no_server_database')
@@ -234,10 +230,7 @@ const forgetOptions = optionRows({
   ...catalogueOption,
 })
 
-async function forget(
-  outer: Context,
-  { args, options }: Invocation<OptionsOf<typeof forgetOptions>>,
-): Promise<number> {
+async function forget(outer: Context, { args, options }: Invocation<OptionsOf<typeof forgetOptions>>) {
   const context = withCatalogueOption(outer, options)
   const { profileUrl, dryRun = false, suppress = false } = options
   const subject = await readSubject(args[0], profileUrl)
@@ -259,12 +252,7 @@ async function forget(
 }
 
 /** Erases a person from all databases, after a confirmation. With `dryRun` it only counts. */
-async function confirmAndErase(
-  context: Context,
-  subject: Subject,
-  dryRun: boolean,
-  suppress: boolean,
-): Promise<{ readonly erased: Erased<ErasedRecords, ErasedWork>; readonly words: readonly string[] }> {
+async function confirmAndErase(context: Context, subject: Subject, dryRun: boolean, suppress: boolean) {
   const { findSubject } = await import('../../../catalogue/erasure/subject.js')
   const { eraseFromEngine, noWorkErased } = await import('../../../engine/admin/erasure.js')
   const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
@@ -328,11 +316,7 @@ function formatForgotten(report: ForgetReport): string {
 
 const nothingStored = 'nothing: nothing is stored about this person'
 
-function formatCounts({
-  catalogue,
-  engine,
-  state,
-}: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>): string {
+function formatCounts({ catalogue, engine, state }: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>) {
   const counts: [number, string, string][] = [
     [catalogue.people, 'catalogue entry', 'catalogue entries'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],

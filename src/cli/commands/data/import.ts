@@ -183,11 +183,7 @@ const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number):
   `${formatNumber(rows)} records · ${formatNumber(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
 
 /** Returns the bytes until a signal comes. Throws a `Stop` then. */
-async function* untilSignal(
-  signal: AbortSignal,
-  bytes: AsyncIterable<Uint8Array>,
-  isDryRun: boolean,
-): AsyncGenerator<Uint8Array> {
+async function* untilSignal(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>, isDryRun: boolean) {
   const checkSignal = () => {
     const exit = exitOfSignal(signal)
     if (exit !== undefined)
@@ -212,11 +208,7 @@ async function* untilSignal(
 }
 
 /** Returns a copy of a sheet as CSV; `undefined` where the file is no workbook. */
-function openSheet(
-  context: Context,
-  path: string,
-  sheet: string | undefined,
-): Promise<FileHandle | undefined> {
+function openSheet(context: Context, path: string, sheet: string | undefined) {
   return filePorts(context).convertSheet(path, sheet, async () => {
     context.claimFile(path, 'FILE', 'read')
     const { openUnnamedFile } = await import('../../../runs/records.js')
@@ -278,10 +270,7 @@ function collectRejects(sink: Sink | undefined) {
   }
 }
 
-function showColumns(
-  context: StreamsContext,
-  { mapping, ignored, samples = {}, encoding }: ImportReport,
-): void {
+function showColumns(context: StreamsContext, { mapping, ignored, samples = {}, encoding }: ImportReport) {
   const columns = Object.entries(mapping).map(([field, column]) => {
     const sample = samples[field]
     return { field, column, ...(sample ? { sample } : {}) }

@@ -131,11 +131,7 @@ function partsAbout(subject: SubjectMatcher, value: unknown): readonly unknown[]
 }
 
 /** Returns where a row was sent, and the run that it is of. */
-async function readSent(
-  driver: Driver,
-  table: string,
-  row: StoredRow,
-): Promise<Pick<HeldRow, 'sent' | 'run'> | undefined> {
+async function readSent(driver: Driver, table: string, row: StoredRow) {
   const all = (sql: string, ...values: (string | number)[]) =>
     driver.read((connection) => connection.all<StoredRow>(sql, ...values))
   if (table === 'records' || table === 'jobs') {

@@ -289,10 +289,7 @@ const options = optionRows({
   member: ['<member>', 'only what this member did: an email address, or an id of members list'],
 })
 
-async function showLedger(
-  context: Context,
-  { options: given }: Invocation<OptionsOf<typeof options>>,
-): Promise<number> {
+async function showLedger(context: Context, { options: given }: Invocation<OptionsOf<typeof options>>) {
   const { by } = given
   const admin = await openAdmin(context)
   const { since: from, until: to } = readTimes(given, (await admin.clock()).now)

@@ -167,11 +167,7 @@ interface EventSelection {
 }
 
 /** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
-async function readFilter(
-  events: Events,
-  given: OptionsOf<typeof filterOptions>,
-  now: number,
-): Promise<EventSelection> {
+async function readFilter(events: Events, given: OptionsOf<typeof filterOptions>, now: number) {
   // `--to` of forward is an address.
   const { event, since, until } = given
   const search = given.search && (await wholeSearchId(events, given.search))
@@ -184,11 +180,7 @@ async function readFilter(
 
 const pageRows = 500
 
-async function* readEvents(
-  events: Events,
-  { filter, limit }: EventSelection,
-  order: 'newest' | 'oldest',
-): AsyncGenerator<ListedEvent> {
+async function* readEvents(events: Events, { filter, limit }: EventSelection, order: 'newest' | 'oldest') {
   let after: number | undefined
   for (let left = limit; left > 0; ) {
     const page = await events.list(filter, order, Math.min(pageRows, left), after)
@@ -261,12 +253,7 @@ export async function sendEvents(
   }
 }
 
-async function sendWithRetries(
-  context: ClockContext,
-  target: string,
-  event: KeptEvent,
-  signal: AbortSignal,
-): Promise<Passed> {
+async function sendWithRetries(context: ClockContext, target: string, event: KeptEvent, signal: AbortSignal) {
   for (const pause of pausesMs) {
     const passed = await passOn(target, event, signal)
     if (!isSilent(passed) || signal.aborted) return passed

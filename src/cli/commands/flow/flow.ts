@@ -272,10 +272,7 @@ async function showReport(
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */
-async function openFlow(
-  context: Context,
-  file: string,
-): Promise<{ readonly path: string; readonly flow: Flow }> {
+async function openFlow(context: Context, file: string) {
   const path = resolve(context.streams.cwd, file)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(

@@ -46,10 +46,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .run(showLedger)
     .addCommand(checkCommand(environment))
 
-async function showLedger(
-  context: Context,
-  { options }: Invocation<OptionsOf<typeof ledgerOptions>>,
-): Promise<number> {
+async function showLedger(context: Context, { options }: Invocation<OptionsOf<typeof ledgerOptions>>) {
   const { by, member, run, provider } = options
   const spending = await openSpending(context, runPlaceOf(context, options))
   const days = readDays(context, options)

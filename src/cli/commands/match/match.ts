@@ -48,10 +48,7 @@ const matchOptions = optionRows({
 
 type Given = OptionsOf<typeof matchOptions> & { readonly with?: readonly string[] }
 
-async function match(
-  context: Context,
-  { args: [file = ''], options: given }: Invocation<Given>,
-): Promise<number> {
+async function match(context: Context, { args: [file = ''], options: given }: Invocation<Given>) {
   const { with: sources = [], map = [] } = given
   if ([file, ...sources].filter((one) => one === '-').length > 1)
     throw new UsageError('Only one list can come from stdin.', 'Give the other one as a file.')

@@ -47,11 +47,7 @@ export const mcpCommand: CommandFactory = (environment) =>
     .withOptions(mcpOptions)
     .run((context, invocation) => serve(environment, context, invocation))
 
-async function serve(
-  environment: CommandEnvironment,
-  context: Context,
-  { options }: Invocation<Options>,
-): Promise<number> {
+async function serve(environment: CommandEnvironment, context: Context, { options }: Invocation<Options>) {
   if (context.globals.apiKeyStdin) throw new Refusal('usage.mcp_stdin')
   if (options.port !== undefined && !options.http) throw new UsageError('--port needs --http.')
   await checkProviders(context, options.maxCost)

@@ -147,11 +147,7 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
 }
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */
-function openProxiedWork(
-  context: Context,
-  names: WireNames | undefined,
-  { parse }: BodyThreads,
-): ProxiedWork {
+function openProxiedWork(context: Context, names: WireNames | undefined, { parse }: BodyThreads) {
   const profile = profileName(context)
   const open = once(async () => {
     const { passedWorkOver } = await import('../../../runs/journal/proxied-work.js')

@@ -107,11 +107,7 @@ function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'sour
 }
 
 /** Opens what is served: the engine of this machine, or another server. `undefined` when a signal ends a wait. */
-async function openBackend(
-  outer: Context,
-  options: ServeOptions,
-  baseUrl: () => string,
-): Promise<Backend | undefined> {
+async function openBackend(outer: Context, options: ServeOptions, baseUrl: () => string) {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker = true, upstream } = options
   const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape, seed } = options
   if (seed !== undefined && options.faults === undefined)
@@ -203,10 +199,7 @@ const workerOptions = optionRows({
   calls: ['<n>', 'calls to that server at once (default: 8)', positiveWhole],
 })
 
-async function runWorker(
-  outer: Context,
-  { options }: Invocation<OptionsOf<typeof workerOptions>>,
-): Promise<number> {
+async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeof workerOptions>>) {
   const { allowTarget, database, upstream, calls, deliveryShape } = options
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
@@ -268,10 +261,7 @@ const dashboardOptions = optionRows({
   noOpen: ['', 'print the link only, and open no browser'],
 })
 
-async function serveDashboard(
-  outer: Context,
-  { options }: Invocation<OptionsOf<typeof dashboardOptions>>,
-): Promise<number> {
+async function serveDashboard(outer: Context, { options }: Invocation<OptionsOf<typeof dashboardOptions>>) {
   const { allowHost = [], database = outer.home.engine, open, ...choices } = options
   const isReadOnly = readExposure(choices)
   const context = outer.withDatabase(database)

@@ -188,10 +188,7 @@ async function init(context: Context, { options }: Invocation<InitChoices>): Pro
 }
 
 /** Asks where to look things up, unless an option decides it: also where a workspace exists, to connect a server later. */
-async function choosePlace(
-  context: Context,
-  { workspace, email, sample }: InitChoices,
-): Promise<string | undefined> {
+async function choosePlace(context: Context, { workspace, email, sample }: InitChoices) {
   const isGiven = [workspace, email, sample, context.globals.yes].some((value) => value !== undefined)
   return isGiven ? undefined : askForPlace(context)
 }
@@ -204,11 +201,7 @@ async function leaveServer(context: Context): Promise<void> {
 }
 
 /** Returns the names in the options. On a terminal it asks for missing ones, when there is a workspace to create. */
-async function readNames(
-  context: Context,
-  admin: Admin,
-  { workspace, email }: InitChoices,
-): Promise<InitChoices> {
+async function readNames(context: Context, admin: Admin, { workspace, email }: InitChoices) {
   const isAsking = !context.globals.yes && (await admin.workspaces()).length === 0
   const read = async (
     given: string | undefined,

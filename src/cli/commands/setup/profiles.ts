@@ -323,10 +323,7 @@ const setConfig: CommandFactory = ({ command }) =>
     .addNote(keysHelp)
     .run(changeSetting)
 
-async function changeSetting(
-  context: Context,
-  { args: [name = '', value = ''] }: Invocation,
-): Promise<number> {
+async function changeSetting(context: Context, { args: [name = '', value = ''] }: Invocation) {
   if (name === 'profile') {
     await useProfile(context, value)
     await print(context, { profile: value })

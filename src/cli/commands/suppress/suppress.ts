@@ -8,7 +8,7 @@ import {
   suppressiblesIn,
   toSuppressible,
 } from '../../../catalogue/suppression/identifiers.js'
-import { type SuppressionStore, suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
+import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
 import { type MappedList, mapList, openListFile } from '../../../runs/lists.js'
@@ -173,9 +173,7 @@ function describeAdded(count: number, given: number, place: string): string {
 }
 
 /** Opens whom the target of a command suppresses, also where nobody is yet; `place` says where that is kept. */
-async function openSuppressions(
-  context: Context,
-): Promise<{ readonly entries: SuppressionStore; readonly place: string }> {
+async function openSuppressions(context: Context) {
   const target = targetIn(context)
   if (target.kind === 'remote' && target.direct)
     return {
