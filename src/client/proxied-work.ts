@@ -32,8 +32,6 @@ export interface ProxiedWorkLedger {
   operationOf(ids: readonly string[]): Promise<string | undefined>
   /** Records what records of work cost, each of them once; the work is the first known one of `ids`. */
   count(operation: OperationId, ids: readonly string[], records: readonly ProxiedRecord[]): Promise<void>
-  /** Called when something could not be recorded. The reply or delivery is passed on all the same. */
-  onError(error: unknown): Promise<void> | void
 }
 
 /** A delivery of a server that the proxy forwards. */
@@ -47,13 +45,17 @@ interface ProxiedDelivery {
 /** Records what work behind a proxy costs, as its results pass in deliveries and replies. */
 export type ProxiedWork = ReturnType<typeof createProxiedWork>
 
-/** Creates what records proxied work; `names` are the server's words in field names. */
+/**
+ * Creates what records proxied work; `names` are the server's words in field names. A reply or delivery that could not be
+ * recorded is passed on all the same.
+ */
 export function createProxiedWork(
   ledger: ProxiedWorkLedger,
+  onError: (error: unknown) => Promise<void> | void,
   names: WireNames | undefined,
   parse: (task: RecordsTask) => Promise<PassedResults>,
 ) {
-  const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => ledger.onError(error))
+  const attempt = (work: () => Promise<void>) => work().catch(onError)
   const record = async (id: OperationId, { ids, records, finished }: PassedResults) => {
     const paid = records.filter(({ credits }) => credits > 0)
     if (paid.length > 0) await ledger.count(id, ids, paid)

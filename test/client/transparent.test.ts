@@ -222,10 +222,11 @@ describe('a large response of another server', () => {
         hold: async () => {},
         finish: async (...given) => void counted.push(given),
         count: async (...given) => void counted.push(given),
-        onError: (error) => void counted.push(error),
       }
       const { caller } = await openForProxy(200, body)
-      await createProxiedWork(ledger, names, performTask).layer(caller).call('contacts.get', { id: 'x' })
+      const onError = (error: unknown) => void counted.push(error)
+      const work = createProxiedWork(ledger, onError, names, performTask)
+      await work.layer(caller).call('contacts.get', { id: 'x' })
       return counted
     }
     const text = JSON.stringify({ enrichment_id: 'b', status: 'finished', contacts })

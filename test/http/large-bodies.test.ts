@@ -361,9 +361,9 @@ describe('a large delivery', () => {
       hold: async () => {},
       finish: async () => {},
       count: async (_, __, records) => void counted.push(records.length),
-      onError: (error) => expect(error).toBeUndefined(),
     }
-    const { recordDelivery } = createProxiedWork(ledger, undefined, threads.parse)
+    const onError = (error: unknown) => expect(error).toBeUndefined()
+    const { recordDelivery } = createProxiedWork(ledger, onError, undefined, threads.parse)
     const delivery = { event: 'account_search.completed', search: 's', path: 'p' }
     await recordDelivery('intents.stack', { ...delivery, body: pad + JSON.stringify({ accounts: leads }) })
     expect(counted).toEqual([1_200])

@@ -148,14 +148,11 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
 /** What the help of a command shows: its own options, those about a file, or everything. */
 export type HelpTopic = 'own' | 'csv' | 'all'
 
-/** A command line without its request for help, which `--help` at its end stands for. */
-interface HelpRequest {
-  readonly argv: readonly string[]
-  readonly topic: HelpTopic
-}
-
-/** Reads `help WORDS`, `WORDS help`, `WORDS --help`, `--help csv` and `--help all`. */
-export function readHelp(argv: readonly string[]): HelpRequest {
+/**
+ * Reads `help WORDS`, `WORDS help`, `WORDS --help`, `--help csv` and `--help all`. Returns the command line without it, with
+ * `--help` at its end.
+ */
+export function readHelp(argv: readonly string[]): { argv: readonly string[]; topic: HelpTopic } {
   const [first, second] = argv
   if (first === 'help' || (second === 'help' && argv.length === 2)) {
     const words = argv.filter((word, at) => at > 1 || !['help', '--help', '-h', 'version'].includes(word))

@@ -65,14 +65,8 @@ async function programFor(environment: CommandEnvironment, words: readonly strin
   }
 }
 
-/** The command that words name, the option whose value comes next, and the index of the next argument. */
-interface Position {
-  readonly command: Command
-  readonly option: Option | undefined
-  readonly position: number
-}
-
-function walk(program: Command, words: readonly string[]): Position {
+/** Returns the command that words name, the option whose value comes next, and the index of the next argument. */
+function walk(program: Command, words: readonly string[]) {
   let command = program
   let option: Option | undefined
   let position = 0

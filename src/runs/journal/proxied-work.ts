@@ -1,21 +1,23 @@
 import type { FinishedWork, WorkHold } from '../../api/calls/caller.js'
 import { parseJson, toJson } from '../../api/values/json.js'
 import { type Connection, type Driver, readNumber } from '../../storage/driver/connection.js'
-import { countSpent, forgetRecords, isFirstRecord, rememberedMs, type Spender } from './spending.js'
+import { countSpent, forgetRecords, isFirstRecord, rememberedMs } from './spending.js'
 
-type SettledHold = WorkHold & { readonly cost: number }
+interface ProxiedWorkPorts {
+  /** The server that the work passed to, and the profile that it is spent by. */
+  readonly target: string
+  readonly profile: string
+  now(): number
+  /** Has work count at its cost instead of what it counted at. */
+  settle(hold: WorkHold, cost: number): Promise<void>
+}
 
 /** Returns the work that passed through this machine as a proxy, in a state database. */
-export function passedWorkOver(driver: Driver) {
+export function proxiedWorkOver(driver: Driver, { target, profile, now, settle }: ProxiedWorkPorts) {
   return {
-    /** Records work that a target accepted; `member` is the email of who asked for it. */
-    start: (
-      { target, operation, member = '' }: Pick<Spender, 'target' | 'operation' | 'member'>,
-      ids: readonly string[],
-      now: number,
-    ): Promise<void> =>
+    start: (ids: readonly string[], operation: string, member = ''): Promise<void> =>
       driver.transaction(async (connection) => {
-        await connection.run('DELETE FROM passed_work WHERE started_at < ?', now - rememberedMs)
+        await connection.run('DELETE FROM passed_work WHERE started_at < ?', now() - rememberedMs)
         for (const id of ids)
           await connection.run(
             `INSERT INTO passed_work (target, id, operation, started_at, member) VALUES (?, ?, ?, ?, ?)
@@ -23,57 +25,53 @@ export function passedWorkOver(driver: Driver) {
             target,
             id,
             operation,
-            now,
+            now(),
             member,
           )
       }),
-    /** Records what work counts at. Returns it where the cost of the work is known already. */
-    hold: (target: string, holds: readonly (WorkHold & { readonly id: string })[]): Promise<SettledHold[]> =>
-      driver.transaction(async (connection) => {
-        const settled: SettledHold[] = []
+    /** The cost of the work may be known already. */
+    hold: async (holds: readonly (WorkHold & { readonly id: string })[]): Promise<void> => {
+      const settled = await driver.transaction(async (connection) => {
+        const found: [WorkHold, number][] = []
         for (const { id, ...hold } of holds) {
           const isNew = await connection.run(holdSql, toJson(hold), target, id)
           const row = isNew === 1 ? await workOf(connection, target, id) : undefined
-          if (row && row.cost !== null) settled.push({ ...hold, cost: row.cost })
+          if (row && row.cost !== null) found.push([hold, row.cost])
         }
-        return settled
-      }),
-    /** Records the cost of finished work, once. Returns what it counts at until then, if anything. */
-    finish: (
-      { target, operation }: Pick<Spender, 'target' | 'operation'>,
-      works: readonly FinishedWork[],
-      now: number,
-    ): Promise<SettledHold[]> =>
-      driver.transaction(async (connection) => {
-        const settled: SettledHold[] = []
+        return found
+      })
+      for (const one of settled) await settle(...one)
+    },
+    finish: async (operation: string, works: readonly FinishedWork[]): Promise<void> => {
+      const settled = await driver.transaction(async (connection) => {
+        const found: [WorkHold, number][] = []
         for (const { id, credits, price } of works) {
           const passed = price > 0 ? await readNumber(connection, passedSql, target, `${id} `, `${id}!`) : 0
           const cost = Math.max(credits, price * passed)
-          if ((await connection.run(finishSql, target, id, operation, now, cost)) === 0) continue
+          if ((await connection.run(finishSql, target, id, operation, now(), cost)) === 0) continue
           const row = await workOf(connection, target, id)
-          if (row && row.hold !== null) settled.push({ ...(parseJson(row.hold) as WorkHold), cost })
+          if (row && row.hold !== null) found.push([parseJson(row.hold) as WorkHold, cost])
         }
-        return settled
-      }),
-    /** Returns the operation that started the first known one of these; `undefined` where others started them. */
-    operationOf: (target: string, ids: readonly string[]): Promise<string | undefined> =>
+        return found
+      })
+      for (const one of settled) await settle(...one)
+    },
+    operationOf: (ids: readonly string[]): Promise<string | undefined> =>
       driver.read(async (connection) => (await findWork(connection, target, ids))?.operation),
-    /** Records the cost of records of work, each of them once however often it passes. */
     count: (
-      spender: Omit<Spender, 'number' | 'member'>,
+      operation: string,
       ids: readonly string[],
       records: readonly { readonly record: string; readonly credits: number }[],
-      now: number,
     ): Promise<void> =>
       driver.transaction(async (connection) => {
-        const { target } = spender
-        await forgetRecords(connection, now)
+        await forgetRecords(connection, now())
         let credits = 0
         for (const one of records)
-          if (await isFirstRecord(connection, target, one.record, now)) credits += one.credits
+          if (await isFirstRecord(connection, target, one.record, now())) credits += one.credits
         if (credits === 0) return
         const member = (await findWork(connection, target, ids))?.member
-        await countSpent(connection, { ...spender, number: 0, member }, { credits, calls: 1 }, now)
+        const spender = { number: 0, profile, target, operation, member }
+        await countSpent(connection, spender, { credits, calls: 1 }, now())
       }),
   }
 }

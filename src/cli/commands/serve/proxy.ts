@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { compose, type Layer, type WorkHold } from '../../../api/calls/caller.js'
+import { compose, type Layer } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import type { Sender, Targets } from '../../../api/ports/ports.js'
-import { once } from '../../../api/values/objects.js'
+import { lazily, once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { keptFrom } from '../../../catalogue/suppression/rewrite.js'
 import { type Home, retargeted } from '../../../client/governed.js'
@@ -148,43 +148,22 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */
 function openProxiedWork(context: Context, names: WireNames | undefined, { parse }: BodyThreads) {
-  const profile = profileName(context)
-  const open = once(async () => {
-    const { passedWorkOver } = await import('../../../runs/journal/proxied-work.js')
-    return { target: await targetName(context), work: passedWorkOver(await openStateOf(context)) }
-  })
-  const settle = async (holds: readonly (WorkHold & { readonly cost: number })[]) => {
-    if (holds.length === 0) return
-    const limit = { ...(await openEngineStore(context)), server: await targetName(context) }
-    for (const { cost, ...hold } of holds) await settleAccepted(limit, hold, cost)
+  const open = async () => {
+    const { proxiedWorkOver } = await import('../../../runs/journal/proxied-work.js')
+    const target = await targetName(context)
+    return proxiedWorkOver(await openStateOf(context), {
+      target,
+      profile: profileName(context),
+      now: () => context.clock.now(),
+      settle: async (hold, cost) =>
+        settleAccepted({ ...(await openEngineStore(context)), server: target }, hold, cost),
+    })
   }
-  const ledger: ProxiedWorkLedger = {
-    start: async (ids, operation, member) => {
-      const { target, work } = await open()
-      await work.start({ target, operation, member }, ids, context.clock.now())
-    },
-    hold: async (holds) => {
-      const { target, work } = await open()
-      await settle(await work.hold(target, holds))
-    },
-    finish: async (operation, works) => {
-      const { target, work } = await open()
-      await settle(await work.finish({ target, operation }, works, context.clock.now()))
-    },
-    operationOf: async (ids) => {
-      const { target, work } = await open()
-      return work.operationOf(target, ids)
-    },
-    count: async (operation, ids, records) => {
-      const { target, work } = await open()
-      await work.count({ profile, target, operation }, ids, records, context.clock.now())
-    },
-    onError: async (error) => {
-      const { reasonOf } = await import('../../messages.js')
-      context.notify(`The cost of proxied work is missing in prospect ledger: ${reasonOf(error)}`)
-    },
+  const onError = async (error: unknown) => {
+    const { reasonOf } = await import('../../messages.js')
+    context.notify(`The cost of proxied work is missing in prospect ledger: ${reasonOf(error)}`)
   }
-  return createProxiedWork(ledger, names, parse)
+  return createProxiedWork(lazily<ProxiedWorkLedger>(once(open)), onError, names, parse)
 }
 
 interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {

@@ -34,7 +34,9 @@ export const loginCommand: CommandFactory = ({ command }) =>
       const { origin } = owner
       const key = await readNewKey(context, owner)
       // The synchronous address has no request that is free.
-      const { credits, member } = options.sync ? {} : await tryKey(context, key)
+      const { credits, member } = options.sync
+        ? { credits: undefined, member: undefined }
+        : await tryKey(context, key)
       storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid(), member)
       await print(context, { origin, stored: true, credits: credits ?? null })
       await offerServer(context)
@@ -113,13 +115,8 @@ async function readNewKey(context: Context, { origin }: Pick<RemoteTarget, 'orig
 
 const timeoutMs = 30_000
 
-interface TriedKey {
-  readonly credits?: number | undefined
-  readonly member?: string | undefined
-}
-
 /** Tries a key with free requests. Returns its balance and owner; throws a `Stop` when the server refuses the key. */
-async function tryKey(context: Context, apiKey: string): Promise<TriedKey> {
+async function tryKey(context: Context, apiKey: string) {
   const caller = await context.caller()
   const call = { apiKey, signal: AbortSignal.timeout(timeoutMs) }
   const reply = await caller.call('credits.show', {}, call)
