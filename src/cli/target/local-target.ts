@@ -155,8 +155,12 @@ async function openCatalogue({ home, clock, ids, onClose }: Machine): Promise<Ca
   const { openCatalogueDatabase } = await import('../../storage/database/open.js')
   const catalogue = await open(await openCatalogueDatabase(home), { clock, ids })
   onClose(() => catalogue.close())
+  withCatalogue.add(home)
   return catalogue
 }
+
+/** Homes whose catalogue is open: it is there, and to look for a shared one takes another connection. */
+const withCatalogue = new WeakSet<Home>()
 
 /** Makes a key of this machine for the workspace in use, which the first use creates, and stores it. */
 export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admin): Promise<string> {
@@ -303,13 +307,11 @@ const readOrigins = async (context: Context): Promise<Origins | undefined> =>
 export const answersFrom = async (context: Context): Promise<number> =>
   context.isLocal() ? ((await readOrigins(context))?.changedAt ?? 0) : 0
 
-/** Whether there is a catalogue. To create a shared one may need more rights than to read it. */
-async function hasCatalogue({ engine, catalogue }: Home): Promise<boolean> {
-  if (!isPostgres(engine)) return existsSync(catalogue)
-  const { findSharedCatalogue } = await import('../../storage/database/open.js')
-  const found = await findSharedCatalogue(engine)
-  await found?.close()
-  return found !== undefined
+async function hasCatalogue(home: Home): Promise<boolean> {
+  if (withCatalogue.has(home)) return true
+  if (!isPostgres(home.engine)) return existsSync(home.catalogue)
+  const { hasSharedCatalogue } = await import('../../storage/database/open.js')
+  return hasSharedCatalogue(home.engine)
 }
 
 export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Answers come from ${text}.`

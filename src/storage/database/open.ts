@@ -30,11 +30,15 @@ export const isShared = ({ engine }: Pick<DatabaseLocations, 'engine'>): boolean
 export const openCatalogueDatabase = async (locations: DatabaseLocations): Promise<Driver> =>
   isShared(locations) ? openShared(locations.engine) : openSqlite(locations.catalogue, { pageBytes: 8_192 })
 
-/** Opens the database of a shared catalogue; `undefined` when there is none. */
-export async function findSharedCatalogue(url: string): Promise<Driver | undefined> {
+/** Whether there is a shared catalogue. To create one may need more rights than to read it. */
+export async function hasSharedCatalogue(url: string): Promise<boolean> {
   const { hasSchemaBeside } = await import('../driver/postgres/driver.js')
-  return (await hasSchemaBeside(url, schemaSuffix)) ? openShared(url) : undefined
+  return hasSchemaBeside(url, schemaSuffix)
 }
+
+/** Opens the database of a shared catalogue; `undefined` when there is none. */
+export const findSharedCatalogue = async (url: string): Promise<Driver | undefined> =>
+  (await hasSharedCatalogue(url)) ? openShared(url) : undefined
 
 /** Opens the database of the catalogue that belongs to the engine at a `postgres://` address. */
 export const openShared = (url: string): Promise<Driver> =>

@@ -55,14 +55,10 @@ const statsCommand: CommandFactory = ({ command }) =>
     .withOptions(catalogueOption)
     .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
 
-/** Counts the records. It does not create a missing shared catalogue, which may need more rights than reading one. */
+/** Counts the records. It does not create a missing shared catalogue. */
 async function readStats({ home, catalogue }: Context): Promise<Stats> {
-  const { findSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
-  if (isShared(home)) {
-    const found = await findSharedCatalogue(home.engine)
-    if (!found) return nothing
-    await found.close()
-  }
+  const { hasSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
+  if (isShared(home) && !(await hasSharedCatalogue(home.engine))) return nothing
   return (await catalogue()).stats()
 }
 
