@@ -404,7 +404,7 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
         expect(leaks.filter(([, leak]) => leak !== undefined)).toEqual([])
         expect(filled.heard).not.toMatch(controls)
       }),
-      { numRuns: tries(1, 5), endOnFailure: true },
+      { numRuns: tries(1, 2), endOnFailure: true },
     )
   }, 300_000)
 })

@@ -10,7 +10,7 @@ import { bundled } from '../support/programs.js'
 const program = await bundled('programs/killed-batch.ts')
 
 it('pays once for a company that files and single lookups ask for at the same time, whenever they are killed', async () => {
-  await sharedByKilledCommands(program, tries(1, 8))
+  await sharedByKilledCommands(program, tries(1, 3))
 }, 600_000)
 
 it('starts the same file anew after a kill, under the keys of the killed run', async () => {

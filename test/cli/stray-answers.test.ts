@@ -9,7 +9,7 @@ import { tries } from '../support/effort.js'
 import { servingWith } from './call/serving.js'
 
 const seed = Math.floor(Math.random() * 2 ** 31)
-const calls = tries(200, 2_000)
+const calls = tries(200, 500, 2_000)
 const timeout = 240_000
 
 interface Summary {

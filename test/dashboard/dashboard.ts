@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { openPage, ready, type Watched } from '../support/browser.js'
 import { type Machine, machine } from '../support/command.js'
-import { isLong } from '../support/effort.js'
-import { launchServer, prospect } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
 
 /** Fills a machine with sample companies, a finished run, a run that its budget stopped, and a received event. */
 export async function fillWithSamples(here: Machine, env: Environment = {}): Promise<void> {
@@ -41,7 +40,7 @@ export interface ServedDashboard extends Machine {
   readonly origin: string
   /** Returns a link that was not used yet. */
   nextLink(): Promise<string>
-  /** Opens a view; with options or `--long` in a new profile of the browser, else in the page that a test has closed. */
+  /** Opens a view; with options in a new profile of the browser, else in the page that a test has closed. */
   open(
     browser: Browser,
     path?: string,
@@ -50,10 +49,7 @@ export interface ServedDashboard extends Machine {
   close(): Promise<void>
 }
 
-/**
- * Starts `serve --dashboard`, after `prepare` has filled the machine: in this process, or with `--long` as a process of
- * the built program.
- */
+/** Starts `serve --dashboard`, after `prepare` has filled the machine. */
 export async function serveDashboard(
   prepare: (here: Machine) => Promise<void> = async () => {},
   { options = [], env = {} }: { readonly options?: readonly string[]; readonly env?: Environment } = {},
@@ -74,7 +70,9 @@ export async function serveDashboard(
     }
     seen = printed.length
   }
-  const { line, stop } = await (isLong ? startProcess : startHere)(here, argv, env, readLinks)
+  // The dashboard starts the program that it is part of for what runs as a process.
+  process.argv[1] = prospect
+  const { line, stop } = await here.start(argv, { env, onErrorOutput: readLinks })
   links.unshift((JSON.parse(line) as { dashboard_url: string }).dashboard_url)
   const { origin } = new URL(links[0] ?? '')
   const nextLink = async () => links.shift() ?? new Promise<string>((resolve) => waiting.push(resolve))
@@ -97,7 +95,7 @@ export async function serveDashboard(
     open: async (browser, path = '', pageOptions = {}) => {
       const [pathname = '', search = ''] = path.split('?')
       const below = pathname === '' ? '' : `/${pathname}`
-      const isOwn = isLong || Object.keys(pageOptions).length > 0
+      const isOwn = Object.keys(pageOptions).length > 0
       const known = isOwn ? undefined : idle.pop()
       const opened = known ?? (await openNew(browser, below, search, pageOptions))
       if (isOwn) return opened
@@ -125,30 +123,6 @@ export async function serveDashboard(
       here.remove()
     },
   }
-}
-
-/** Starts a server; `onErrorOutput` gets all of stderr after each write. */
-type StartServer = (
-  here: Machine,
-  argv: readonly string[],
-  env: Environment,
-  onErrorOutput: (text: string) => void,
-) => Promise<{ readonly line: string; stop(): Promise<unknown> }>
-
-const startHere: StartServer = async (here, argv, env, onErrorOutput) => {
-  // The dashboard starts the program that it is part of for what runs as a process.
-  process.argv[1] = prospect
-  return here.start(argv, { env, onErrorOutput })
-}
-
-const startProcess: StartServer = async (here, argv, env, onErrorOutput) => {
-  const started = await launchServer(prospect, argv, here.home, { PROSPECT_HOME: here.home, ...env })
-  let stderr = ''
-  started.server.stderr.on('data', (text: Buffer) => {
-    stderr += text.toString()
-    onErrorOutput(stderr)
-  })
-  return started
 }
 
 /** Returns the cells of a table, row by row. */

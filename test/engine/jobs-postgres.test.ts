@@ -27,7 +27,7 @@ afterEach(async () => {
 
 describe('workers on several nodes and one PostgreSQL', () => {
   it('P13, P44: lose no job and store no record twice although they are killed', async () => {
-    const [jobs, kills] = [tries(5, 40), tries(1, 6)]
+    const [jobs, kills] = [tries(5, 40), tries(1, 3)]
     const size = tries(2, 3)
     await acceptMixed(work, jobs)
     const crew = startCrew(size, program, work.file, leaseMs, '20', '1000000')

@@ -32,7 +32,7 @@ const leaseMs = '600'
 
 describe('P13: workers that are killed', () => {
   it('lose no job and store no record twice', async () => {
-    const [jobs, killings] = [tries(5, 100), tries(1, 20)]
+    const [jobs, killings] = [tries(5, 100), tries(1, 6)]
     const size = tries(2, 4)
     await acceptMixed(work, jobs)
     const crew = startCrew(size, worker, work.file, leaseMs, '40', '1000000')
@@ -82,7 +82,7 @@ describe('P14: workers that are killed around a sending', () => {
         })),
       })
     await work.finish()
-    for (let kill = 0; kill < tries(1, 10); kill++)
+    for (let kill = 0; kill < tries(1, 4); kill++)
       expect(await start(worker, work.file, leaseMs, '0', '0', end).ended).toBeNull()
     const crew = startCrew(1, worker, work.file, leaseMs, '0', '0')
     await killOverProgress(crew, 0, () => progressOf(work))
@@ -98,7 +98,7 @@ describe('P12: a process that is killed while it accepts work', () => {
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
   it('accepts the work once when it is killed at any point and asked again with the same key', async () => {
-    const rounds = Array.from({ length: tries(4, 20) }, (_, at) => ({
+    const rounds = Array.from({ length: tries(4, 10) }, (_, at) => ({
       key: `key ${at}`.replace(' ', '-'),
       point: points[at % 4],
     }))

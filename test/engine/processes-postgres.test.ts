@@ -97,8 +97,8 @@ describe('several nodes on one PostgreSQL', () => {
 
   it('P12, P43: give every key one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
-    const keys = tries(60, 400)
-    for (let kill = 0; kill < tries(1, 8); kill++) {
+    const keys = tries(60, 200)
+    for (let kill = 0; kill < tries(1, 4); kill++) {
       const running = start(program, schema.url, key, 'accounts.enrich', String(keys), '8', 'key')
       while (running.lines.length < 5 + kill * 7 && running.child.exitCode === null)
         await new Promise((resolve) => setTimeout(resolve, 2))

@@ -15,8 +15,8 @@ import { sample, tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { damages, inputs, knownId, pathValues, type Schema, searchId } from './requests.js'
 
-const seed = Number(process.env.FUZZ_SEED ?? 20_260_310)
-const runs = Math.ceil(Number(process.env.FUZZ_REQUESTS ?? 6_000) / operations().length)
+const seed = Number(process.env.PROSPECT_TEST_SEED ?? 20_260_310)
+const runs = Math.ceil(tries(6_000, 6_000, 40_000) / operations().length)
 const origin = 'http://127.0.0.1:4010'
 
 interface Described {
@@ -206,7 +206,7 @@ async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
 
 const waterfallId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a12'
 
-describe(`fuzz, FUZZ_SEED=${seed}`, () => {
+describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
   let bench: Bench
   let serve: (request: Request) => Promise<Response>
   let apiKeys: Readonly<Record<Key, string | undefined>>

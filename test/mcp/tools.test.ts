@@ -9,7 +9,7 @@ import { closeAfterTest } from '../client/listeners.js'
 import { command, type Machine, machine } from '../support/command.js'
 import { isLong } from '../support/effort.js'
 import { prospect } from '../support/processes.js'
-import { callEveryTool, readyForTools } from './every-tool.js'
+import { readyForTools } from './every-tool.js'
 
 const root = join(import.meta.dirname, '..', '..')
 /** The tools are installed apart, by their own lockfile: they are large, and no part of the project. */
@@ -175,7 +175,7 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
     },
   )
 
-  it('lists and calls every tool for the inspector', async () => {
+  it('lists its tools to the inspector, and calls those of every kind', async () => {
     const own = machine()
     closeAfterTest({ close: async () => own.remove() })
     await readyForTools(own)
@@ -193,18 +193,25 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
       if (exitCode !== 0) throw new Error(`${args.join(' ')}: ${stdout}${stderr}`)
       return JSON.parse(stdout) as Record<string, unknown>
     }
+    const call = async (name: string, ...fields: string[]) =>
+      (
+        await inspect(
+          ...['--method', 'tools/call', '--tool-name', name],
+          ...fields.flatMap((field) => ['--tool-arg', field]),
+        )
+      ).structuredContent
     const { tools: listed } = await inspect('--method', 'tools/list', '--strict')
-    const left = new Set((listed as { name: string }[]).map(({ name }) => name))
-    await callEveryTool(own.home, async (name, given) => {
-      left.delete(name)
-      const fields = Object.entries(given).map(([field, value]) => `${field}=${JSON.stringify(value)}`)
-      const args = fields.flatMap((field) => ['--tool-arg', field])
-      const { structuredContent } = await inspect('--method', 'tools/call', '--tool-name', name, ...args)
-      return (structuredContent ?? {}) as Record<string, unknown>
+    expect((listed as { name: string }[]).map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['accounts_enrich', 'run_file', 'ledger']),
+    )
+    // Others are called by the clients of the SDK, which the inspector uses as well.
+    expect(await call('accounts_enrich', 'domain="acme-robotics.example"')).toMatchObject({
+      name: 'Acme Robotics GmbH',
     })
-    expect([...left]).toEqual([])
+    const asked = ['operation="accounts_enrich"', 'file="list.csv"', 'output="out.csv"', 'wait=60']
+    expect(await call('run_file', ...asked)).toMatchObject({ status: 'finished' })
     expect(await inspect('--method', 'resources/read', '--uri', 'prospect://credits')).toMatchObject({
       contents: [{ text: expect.stringContaining('enrichment') }],
     })
-  }, 1_800_000)
+  })
 })

@@ -571,13 +571,13 @@ describe.each(states())('%s', (name, open) => {
         },
       ),
       {
-        numRuns: name === 'SQLite' ? tries(12, 200) : tries(2, 8),
+        numRuns: name === 'SQLite' ? tries(12, 60) : tries(2, 8),
         timeout: 30_000,
         // One run that is killed at its first step in any case.
         examples: [[{ picks: [1, 2, 4, 5], patience: 0, parts: [early, { ...early, before: false }] }]],
       },
     )
-    expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? tries(4, 100) : 0)
+    expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? tries(4, 20) : 0)
   })
 
   describe('the ids of accepted work', () => {

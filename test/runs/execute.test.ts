@@ -317,7 +317,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
           cellsOf(order).map((cell) => `of ${cell.split(' ')[1]}`),
         )
       }),
-      { numRuns: tries(6, 60) },
+      { numRuns: tries(6, 20) },
     )
   })
 
@@ -353,7 +353,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
         })
         expect(last.fake.calls).toEqual([])
       }),
-      { numRuns: tries(4, 60) },
+      { numRuns: tries(4, 20) },
     )
   })
 

@@ -109,7 +109,7 @@ describe.each(states())('%s', (name, open) => {
             })
           },
         ),
-        { numRuns: name === 'SQLite' ? tries(10, 200) : tries(2, 8) },
+        { numRuns: name === 'SQLite' ? tries(10, 60) : tries(2, 8) },
       )
     })
 
@@ -147,7 +147,7 @@ describe.each(states())('%s', (name, open) => {
             )
           },
         ),
-        { numRuns: name === 'SQLite' ? tries(5, 60) : tries(2, 6) },
+        { numRuns: name === 'SQLite' ? tries(5, 20) : tries(2, 6) },
       )
     })
 

@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 // @ts-expect-error it has no declarations
 import autocannon from 'autocannon'
 import { execa } from 'execa'
@@ -13,11 +12,9 @@ import { freePort } from '../client/listeners.js'
 import { openBench, randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
 import { prospect } from '../support/processes.js'
-import { found, grouped, secondsSince } from './findings.js'
+import { found, grouped } from './findings.js'
 import { type KeptRunning, keepRunning } from './kept-running.js'
 import { seedOf, some } from './share.js'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
 
 let home: string
 let env: Record<string, string>
@@ -32,36 +29,6 @@ beforeAll(async () => {
 afterAll(() => {
   rmSync(home, { recursive: true })
 })
-
-it.each([
-  ['P25', 'test/http/fuzz.test.ts', 'FUZZ_SEED', { FUZZ_REQUESTS: String(some(40_000, 6_000)) }],
-  ['P26', 'test/spec/sequences.test.ts', 'SEQUENCE_SEED', {}],
-] as const)(
-  '%s: requests generated from the document find nothing with other seeds',
-  async (promise, file, name, more) => {
-    const began = performance.now()
-    const first = seedOf()
-    const seeds = Array.from({ length: some(3) }, (_, at) => first + at)
-    for (const seed of seeds)
-      await execa(
-        process.execPath,
-        [join(root, 'node_modules/vitest/vitest.mjs'), 'run', file, '--testTimeout', '900000'],
-        {
-          cwd: root,
-          env: { ...more, [name]: String(seed), PROSPECT_TEST_EFFORT: 'long' },
-          stdio: ['ignore', 'ignore', 'inherit'],
-        },
-      )
-    const requests =
-      'FUZZ_REQUESTS' in more ? `${grouped(Number(more.FUZZ_REQUESTS))} requests` : '1,000 sequences'
-    found({
-      promise,
-      tried: `${seeds.length} × ${requests} made of the document (seeds ${seeds.join(', ')})`,
-      lost: promise === 'P25' ? '0 answers 5xx, 0 that are not documented' : '0 rules broken',
-      measured: secondsSince(began),
-    })
-  },
-)
 
 /** Welch's t of two samples. */
 function welch(one: readonly number[], other: readonly number[]): number {

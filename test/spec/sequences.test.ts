@@ -5,7 +5,7 @@ import { tries } from '../support/effort.js'
 import { requests, unknownId } from './requests.js'
 import { openService, type Service } from './service.js'
 
-const seed = Number(process.env.SEQUENCE_SEED ?? 20_260_310)
+const seed = Number(process.env.PROSPECT_TEST_SEED ?? 20_260_310)
 
 interface Kind {
   readonly makes: OperationId
@@ -135,7 +135,7 @@ class Model {
   }
 }
 
-it(`P26: in random sequences of calls, SEQUENCE_SEED=${seed}, what is created exists for its owner alone, until it is deleted`, async () => {
+it(`P26: in random sequences of calls, PROSPECT_TEST_SEED=${seed}, what is created exists for its owner alone, until it is deleted`, async () => {
   const service = await openService()
   await service.admin.setPlan('Scale')
   await service.admin.setCredits(1_000_000)

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { openEngine } from '../../src/index.js'
 import { command } from './command.js'
-import { isLong } from './effort.js'
 import { randomIds } from './engine.js'
 import { launch } from './processes.js'
 
@@ -25,9 +24,9 @@ export interface Cluster {
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
   /** Starts a worker; resolves when it works. */
   worker(...more: readonly string[]): Promise<Working>
-  /** Starts a worker that nobody kills: in a process of its own with `--long`. */
+  /** Starts a worker that nobody kills. */
   workerHere(): Promise<void>
-  /** Runs a command to its end: in a process of its own with `--long`. */
+  /** Runs a command to its end. */
   run(...argv: string[]): Promise<Ended>
   /** Runs a command with more environment. */
   runWith(env: Readonly<Record<string, string>>, ...argv: string[]): Promise<Ended>
@@ -81,7 +80,6 @@ export async function openCluster(
     return started
   }
   const runWith: Cluster['runWith'] = async (more, ...argv) => {
-    if (isLong) return await start(argv, more)
     const { code, stdout, stderr } = await command(argv, { env: { ...env, ...more }, cwd: folder })
     return { exitCode: code, stdout, stderr }
   }
@@ -107,13 +105,10 @@ export async function openCluster(
     worker,
     run,
     runWith,
-    workerHere: async () => {
-      if (isLong) await worker()
-      else
-        await new Promise<void>((resolve) => {
-          working.push(command(['worker'], { env, cwd: folder, signals, onErrorOutput: () => resolve() }))
-        })
-    },
+    workerHere: () =>
+      new Promise((resolve) => {
+        working.push(command(['worker'], { env, cwd: folder, signals, onErrorOutput: () => resolve() }))
+      }),
     json: async <T>(...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout) as T,
     write: (name, text) => writeFileSync(join(folder, name), text),
     rows: (name) => parse(readFileSync(join(folder, name)), { columns: true }) as OutputRow[],

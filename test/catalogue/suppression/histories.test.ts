@@ -4,8 +4,8 @@ import { emptySchema } from '../../support/postgres.js'
 import { expectNobodyLeaks, inMemory } from '../../support/suppressed-histories.js'
 
 it.each([
-  ['SQLite', tries(15, 500), inMemory],
-  ...(isLong ? [['PostgreSQL', 100, emptySchema] as const] : []),
+  ['SQLite', tries(15, 100), inMemory],
+  ...(isLong ? [['PostgreSQL', 20, emptySchema] as const] : []),
 ] as const)(
   'over %s a suppressed person is in nothing that is written after it, and a forgotten one leaves hashes only',
   async (_, histories, open) => {

@@ -1,6 +1,6 @@
-import { existsSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { existsSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause, setImmediate } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { closeAfterTest } from '../../client/listeners.js'
 import { served } from '../../client/serving.js'
@@ -10,6 +10,7 @@ import { random } from '../../support/killed-batch.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 import { csv, csvOf, known, machines, paid } from './paying.js'
+import { written } from './served.js'
 
 const rowCount = tries(400, 1_000)
 const filled = perFile(() => machines(rowCount, 5 * rowCount))
@@ -28,18 +29,8 @@ async function begun(running: ReturnType<typeof enrich>): Promise<void> {
 }
 
 /** Resolves after `times` writes of the engine, possibly of a charge that no run has recorded yet. */
-async function charging(running: ReturnType<typeof enrich>, times: number): Promise<void> {
-  const last = () => statSync(join(here.home, 'engine.db-wal'), { throwIfNoEntry: false })?.mtimeMs
-  for (
-    let left = times, before = last();
-    left > 0 && running.nodeChildProcess.exitCode === null;
-    await setImmediate()
-  ) {
-    const now = last()
-    if (now !== before) left--
-    before = now
-  }
-}
+const charging = (running: ReturnType<typeof enrich>, times: number): Promise<void> =>
+  written(join(here.home, 'engine.db-wal'), times, () => running.nodeChildProcess.exitCode === null)
 
 /** Known companies mixed with duplicates in another spelling, unknown companies and empty rows. */
 const mixed = Array.from({ length: rowCount }, (_, at) => {
@@ -56,7 +47,7 @@ describe('a run whose process is killed', () => {
     const pick = random(seed)
     here.write('in.csv', csv(mixed))
     let killed = 0
-    for (let kill = 0; kill < tries(1, 6); kill++) {
+    for (let kill = 0; kill < tries(1, 3); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich('--fail-on', 'none')
       await begun(running)
@@ -86,7 +77,7 @@ describe('a killed run with a budget', () => {
     here.write('in.csv', csvOf(rowCount))
     const credits = 0.6 * rowCount
     const budget = ['--max-credits', String(credits)]
-    for (let kill = 0; kill < tries(1, 3); kill++) {
+    for (let kill = 0; kill < tries(1, 2); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich(...budget)
       await begun(running)

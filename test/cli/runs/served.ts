@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { command, type Machine, machine } from '../../support/command.js'
-import { isLong } from '../../support/effort.js'
-import { launch, serving } from '../../support/processes.js'
+import { launch } from '../../support/processes.js'
 
 /** How a batch reaches the engine: in its own process, or through a server. */
 export type Reach = 'local' | 'governed' | 'direct'
@@ -24,7 +23,7 @@ export interface Ended {
 /** A client that runs batches in separate processes, and the engine that answers them. */
 export interface Reached {
   readonly home: string
-  /** Runs a command to its end: in a process of its own with `--long`. */
+  /** Runs a command to its end. */
   run(...argv: string[]): Promise<Ended>
   /** Runs a command in a process and kills it after `writes` writes of the engine. */
   killed(writes: number, ...argv: string[]): Promise<Ended>
@@ -54,7 +53,7 @@ async function reached(program: string, how: Reach, filled: string, key: string)
   const owner = machine()
   cpSync(filled, owner.home, { recursive: true })
   const home = how === 'local' ? owner.home : mkdtempSync(join(tmpdir(), 'prospect-client-'))
-  const server = how === 'local' ? undefined : await served(program, owner)
+  const server = how === 'local' ? undefined : await served(owner)
   const env = {
     PROSPECT_HOME: home,
     ...(server ? { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: key } : {}),
@@ -62,7 +61,6 @@ async function reached(program: string, how: Reach, filled: string, key: string)
   const more = how === 'direct' ? ['--direct'] : []
   const start = (argv: readonly string[]) => launch(program, [...argv, ...more], home, env)
   const run = async (...argv: string[]): Promise<Ended> => {
-    if (isLong) return endOf(await start(argv))
     const { code, stdout, stderr } = await command([...argv, ...more], { env, cwd: home })
     return { exitCode: code, signal: undefined, stdout, stderr }
   }
@@ -97,9 +95,8 @@ async function reached(program: string, how: Reach, filled: string, key: string)
   }
 }
 
-/** Starts `prospect serve` over the home of a machine: in a process of its own with `--long`. */
-async function served(program: string, owner: Machine) {
-  if (isLong) return await serving(program, owner.home)
+/** Starts `prospect serve` over the home of a machine. */
+async function served(owner: Machine) {
   const { line, stop } = await owner.start(['serve', '--port', '0', '--json'])
   return { baseUrl: (JSON.parse(line) as { base_url: string }).base_url, stop: () => stop() }
 }
@@ -112,7 +109,7 @@ const endOf = ({ exitCode, signal, stdout, stderr }: Partial<Ended>): Ended => (
 })
 
 /** Resolves when a file has changed `times` times, its writer has ended, or 4 s have passed. */
-async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {
+export async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {
   const last = () => statSync(path, { throwIfNoEntry: false })?.mtimeMs
   const giveUp = performance.now() + 4_000
   for (let left = times, before = last(); left > 0 && isRunning() && performance.now() < giveUp; ) {

@@ -141,7 +141,7 @@ describe('stored answers', () => {
         expect((await one.charges()).length).toBe(looked.size)
         one.remove()
       }),
-      { numRuns: tries(3, 200) },
+      { numRuns: tries(3, 25, 200) },
     )
   }, 600_000)
 
