@@ -19,7 +19,7 @@ import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
 import { hintOf, reportOfAnswer, UsageError } from '../context/errors.js'
-import { prepareHome, readPrivateJson, writePrivate } from '../context/home.js'
+import { readPrivateJson, writePrivate } from '../context/home.js'
 import { describe, reportOf } from '../messages.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { print } from '../output/print.js'
@@ -179,7 +179,7 @@ function findMap(context: Context, name: string): SavedMap {
 
 function saveMapping(context: Context, { columns }: Mapping, name: string): void {
   checkMapName(name)
-  prepareHome(context.home)
+  context.prepareHome()
   const pairs = columns.map(({ field, column }) => `${field}=${column}`)
   const maps: Maps = { ...readMaps(context), [name]: pairs }
   writePrivate(mapsFile(context), `${JSON.stringify(maps, null, 2)}\n`, context.ids.uuid())

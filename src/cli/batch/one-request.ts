@@ -28,7 +28,7 @@ import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMa
 import { inputChoicesOf, runChoicesOf } from './options.js'
 import { type EndedBatch, emptyReport, withSummary } from './report.js'
 import { readOverrides } from './request.js'
-import { filePorts, listPorts, toRunHome } from './run-home.js'
+import { filePorts, listPorts } from './run-home.js'
 
 /** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
 export async function sendTogether(
@@ -111,10 +111,8 @@ async function gatherRows(
   into: string,
   choices: InputChoices,
 ) {
-  const { table } = await openInput(
-    { ...toRunHome(context), ...filePorts(context), streams: context.streams },
-    choices,
-    (refusal) => chooseEncoding(context, refusal),
+  const { table } = await openInput(listPorts(context), choices, (refusal) =>
+    chooseEncoding(context, refusal),
   )
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'

@@ -1,8 +1,7 @@
 import { convertSheet } from '../../csv/workbook/convert.js'
 import type { ListPorts } from '../../runs/lists.js'
-import type { RunHome, RunPorts } from '../../runs/ports.js'
+import type { RunPorts } from '../../runs/ports.js'
 import type { Context, StreamsContext } from '../context/context.js'
-import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/io.js'
 import { describe, fileNameOf } from '../messages.js'
 import { openFile } from '../output/output.js'
@@ -18,19 +17,15 @@ export const filePorts = (
 })
 
 export const listPorts = (context: Context): ListPorts & Pick<RunPorts, 'openFile' | 'notify'> => ({
-  ...toRunHome(context),
-  ...filePorts(context),
+  home: context.home,
+  clock: context.clock,
+  ids: context.ids,
   streams: context.streams,
+  prepareHome: context.prepareHome,
+  onClose: context.onClose,
+  ...filePorts(context),
   records: async function* (source, kind) {
     const { readListRecords } = await import('../call/views.js')
     yield* readListRecords(context, source, kind)
   },
-})
-
-export const toRunHome = (context: Context): RunHome => ({
-  home: context.home,
-  clock: context.clock,
-  ids: context.ids,
-  prepareHome: () => prepareHome(context.home),
-  onClose: (work) => context.onClose(work),
 })

@@ -147,6 +147,8 @@ export interface ClockContext {
 /** This machine's files, and the work that closes what was opened in them. */
 export interface HomeContext {
   readonly home: Home
+  /** Creates the folders of the home (0700). Throws Stop where others could read or change files in them. */
+  prepareHome(): void
   settings(): Settings
   /** Adds work for the end of the command; the last added runs first. */
   onClose(work: () => Promise<void> | void): void

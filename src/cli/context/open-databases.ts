@@ -110,7 +110,7 @@ async function signingSecrets(
 export async function openEngineStore(
   context: ClockContext & HomeContext,
 ): Promise<{ readonly store: Driver; readonly clock: Clock }> {
-  prepareHome(context.home)
+  context.prepareHome()
   const { openEngineDatabase } = await import('../../engine/tables/schema.js')
   const { sharedClock } = await import('../../engine/clock.js')
   const store = await openEngineDatabase(context.home.engine, () => context.clock.now())
@@ -148,7 +148,7 @@ export async function ensureWorkspace(context: Pick<Context, 'home' | 'admin'>):
 export async function holdLock(context: Context, name: string): Promise<void> {
   const { hold, namedLock } = await import('../../runs/records.js')
   const path = namedLock(context, name)
-  prepareHome(context.home)
+  context.prepareHome()
   hold(context, path, { of: 'lock', name })
 }
 

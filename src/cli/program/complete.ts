@@ -8,7 +8,6 @@ import { escapeControls } from '../../api/values/json.js'
 import { eventNames } from '../../api/webhooks/events.js'
 import { writeTo } from '../../runs/output/writer.js'
 import { openRuns } from '../../runs/records.js'
-import { toRunHome } from '../batch/run-home.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
 import { buildProgram } from './program.js'
@@ -151,7 +150,7 @@ async function storedAt(command: Command, position: number, { context }: Command
     return toCandidates(Object.keys(context.settings().profiles ?? {}))
   if (words === 'plan set') return toCandidates(Object.keys(plans))
   if (!/^runs (?:show|resume|export|forget)$/.test(words) || !existsSync(context.home.state)) return []
-  const { runs } = await openRuns(toRunHome(context))
+  const { runs } = await openRuns(context)
   return (await runs.list()).map(({ id, file, operation }) => ({ name: id, summary: `${operation} ${file}` }))
 }
 

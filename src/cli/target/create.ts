@@ -22,7 +22,7 @@ import {
 } from '../context/context.js'
 import { givenKey, storedKeyOf } from '../context/credentials.js'
 import { Stop } from '../context/errors.js'
-import { createClaims, homeOf, readSettings, withEngine } from '../context/home.js'
+import { createClaims, homeOf, prepareHome, readSettings, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
 import {
   openEvents,
@@ -105,6 +105,7 @@ function contextOf(
     get home() {
       return home()
     },
+    prepareHome: () => prepareHome(home()),
     get log() {
       return shared.logs.open
     },

@@ -26,7 +26,6 @@ import type {
   TargetOptions,
 } from '../context/context.js'
 import { localOrigin, storedKey, storedMember, storeKey } from '../context/credentials.js'
-import { prepareHome } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, lazyVendors } from './lazy-ports.js'
@@ -149,8 +148,8 @@ export function reportTrouble({ notify }: StreamsContext): (error: unknown) => v
   }
 }
 
-async function openCatalogue({ home, clock, ids, onClose }: Machine): Promise<Catalogue> {
-  prepareHome(home)
+async function openCatalogue({ home, prepareHome, clock, ids, onClose }: Machine): Promise<Catalogue> {
+  prepareHome()
   const { openCatalogue: open } = await import('../../catalogue/catalogue.js')
   const { openCatalogueDatabase } = await import('../../storage/database/open.js')
   const catalogue = await open(await openCatalogueDatabase(home), { clock, ids })

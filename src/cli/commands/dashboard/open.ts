@@ -19,7 +19,6 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
-import { toRunHome } from '../../batch/run-home.js'
 import { createSpendingLayer, openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { localOrigin, storedKey } from '../../context/credentials.js'
@@ -210,8 +209,8 @@ async function openInboxPort(context: Context): Promise<InboxPort> {
 /** Opens the runs for the dashboard: the records behind `prospect runs`, and its commands as processes. */
 export function openRunsPort(context: Context): RunsPort {
   const { engine } = context.home
-  const local = once(() => openRuns(toRunHome(context)))
-  const shared = once(() => openRuns(toRunHome(context), { database: engine }))
+  const local = once(() => openRuns(context))
+  const shared = once(() => openRuns(context, { database: engine }))
   const recordsOf = (isShared: boolean) => (isShared ? shared() : local())
   const rateOf = createRates(() => context.clock.now())
   const problems = new Map<string, string>()

@@ -11,7 +11,6 @@ import type { Erased } from '../../../storage/erasure/erase.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { prepareHome } from '../../context/home.js'
 import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import {
@@ -136,12 +135,12 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
 }
 
 /** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
-async function openBoth({ home, clock, ids, onClose }: Context, needsMachine: boolean) {
+async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, needsMachine: boolean) {
   const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
   const { openCatalogue } = await import('../../../catalogue/catalogue.js')
   if (!isShared(home)) throw new Refusal('usage.no_server_database')
   if (needsMachine && !existsSync(home.catalogue)) throw new Refusal('usage.no_catalogue')
-  prepareHome(home)
+  prepareHome()
   const open = async (engine: string) => {
     const driver = await openCatalogueDatabase({ engine, catalogue: home.catalogue })
     const catalogue = await openCatalogue(driver, { clock, ids })

@@ -29,7 +29,7 @@ import {
 } from '../../../runs/output/writer.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import { describeMapping } from '../../batch/map-columns.js'
-import { filePorts, toRunHome } from '../../batch/run-home.js'
+import { filePorts } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, systemReason, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
@@ -212,7 +212,7 @@ function openSheet(context: Context, path: string, sheet: string | undefined) {
   return filePorts(context).convertSheet(path, sheet, async () => {
     context.claimFile(path, 'FILE', 'read')
     const { openUnnamedFile } = await import('../../../runs/records.js')
-    return openUnnamedFile(toRunHome(context))
+    return openUnnamedFile(context)
   })
 }
 

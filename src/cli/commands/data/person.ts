@@ -18,7 +18,7 @@ import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traver
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { Context, HomeContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { foldersOf, prepareHome } from '../../context/home.js'
+import { foldersOf } from '../../context/home.js'
 import { isThere, openStateOf, thisMachine } from '../../context/open-databases.js'
 
 /** A row with data of a person. */
@@ -211,7 +211,7 @@ export interface ExistingDatabases {
 /** Opens the databases that exist. It creates none. */
 export async function openExisting(context: Context): Promise<ExistingDatabases> {
   const { home, clock } = context
-  prepareHome(home)
+  context.prepareHome()
   const engine = isThere(home.engine) ? await openEngineDatabase(home.engine) : undefined
   const state = isThere(home.state) ? await openState(home.state) : undefined
   const shared = isPostgres(home.engine)

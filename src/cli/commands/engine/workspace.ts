@@ -12,7 +12,6 @@ import type { Driver } from '../../../storage/driver/connection.js'
 import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { prepareHome } from '../../context/home.js'
 import { openAdmin } from '../../context/open-databases.js'
 import { among, type CommandFactory, expandId, type Invocation } from '../../options/command-environment.js'
 import {
@@ -364,7 +363,7 @@ const restoreCommand: CommandFactory = ({ command }) =>
     .option('--catalogue <file>', 'replace the catalogue by this backup, too')
     .printResult(
       async (context, { args: [file = ''], options }) => {
-        prepareHome(context.home)
+        context.prepareHome()
         const plan = await planRestore(context, file, options.catalogue)
         const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
         if (existing.length > 0)
@@ -431,8 +430,8 @@ async function transfer(
   return 0
 }
 
-async function openDatabase({ home, clock, onClose }: Context): Promise<Driver> {
-  prepareHome(home)
+async function openDatabase({ home, prepareHome, clock, onClose }: Context): Promise<Driver> {
+  prepareHome()
   const { openEngineDatabase } = await import('../../../engine/tables/schema.js')
   const driver = await openEngineDatabase(home.engine, () => clock.now())
   onClose(() => driver.close())

@@ -10,7 +10,7 @@ import { rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batc
 import { formatSkipped } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
-import { listPorts, toRunHome } from '../../batch/run-home.js'
+import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
@@ -110,7 +110,7 @@ const resumeCommand: CommandFactory = ({ command }) =>
     .run(async (context, invocation) => {
       const { database, shared, ...given } = invocation.options
       const place = runPlaceOf(context, invocation.options)
-      const { file } = await findFlow(await openRuns(toRunHome(context), place), invocation)
+      const { file } = await findFlow(await openRuns(context, place), invocation)
       return start(
         context,
         file,

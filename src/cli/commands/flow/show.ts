@@ -8,7 +8,6 @@ import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
 import { isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
-import { toRunHome } from '../../batch/run-home.js'
 import { readRemaining } from '../../call/confirm.js'
 import type { Context, DataSource } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
@@ -70,7 +69,7 @@ export const listCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, { options }) => {
-        const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
+        const records = await openRuns(context, runPlaceOf(context, options))
         const flows = await flowsOf(records)
         return Promise.all(flows.map((flow) => toView(context, flow, records)))
       },
@@ -84,7 +83,7 @@ export const showCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, invocation) => {
-        const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
+        const records = await openRuns(context, runPlaceOf(context, invocation.options))
         return toView(context, await findFlow(records, invocation), records)
       },
       { layout: formatFlow },
@@ -132,7 +131,7 @@ export async function makeFlowQuote(
   path: string,
   listed: number,
 ): Promise<FlowQuote> {
-  const { runs, database } = await openRuns(toRunHome(context))
+  const { runs, database } = await openRuns(context)
   const earlier = (await runs.list()).find(({ operation, file, request }) => {
     const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
     return operation === flowOperation && file === path && name === flow.name && steps.length > 0

@@ -7,7 +7,6 @@ import { areaOf, operations } from '../../../api/operations/table.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
 import { checkProviders } from '../../batch/options.js'
-import { toRunHome } from '../../batch/run-home.js'
 import { type Context, type Streams, version } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
@@ -66,7 +65,7 @@ async function serve(environment: CommandEnvironment, context: Context, { option
     report: (error) => notifyBug(context, error),
   }
   const { takeStops } = await import('../../../runs/records.js')
-  takeStops(toRunHome(context), (id) => session.runs.get(id)?.stop())
+  takeStops(context, (id) => session.runs.get(id)?.stop())
   await interruptible(context.streams, async (signal) => {
     try {
       if (options.http) return await serveHttp(context, options, mcp, served, signal)

@@ -9,7 +9,6 @@ import type { RecordedRequest } from '../../../runs/request.js'
 import { quota, sameFile, selecting, spending } from '../../batch/options.js'
 import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
-import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { resolveIds, type StoredKind } from '../../options/command-environment.js'
@@ -40,7 +39,7 @@ const listCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, { options }) => {
-        const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
+        const records = await openRuns(context, runPlaceOf(context, options))
         return Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
       },
       {
@@ -61,7 +60,7 @@ const resumeCommand: CommandFactory = ({ command }) =>
     .addLayout()
     .run(async (outer, invocation) => {
       const place = runPlaceOf(outer, invocation.options)
-      const records = await openRuns(toRunHome(outer), place)
+      const records = await openRuns(outer, place)
       const run = await findRun(records, invocation)
       const { context, command } = await fromRecord(outer, run, invocation)
       return executeBatch(context, { ...command, ...place, records })
@@ -76,7 +75,7 @@ const exportCommand: CommandFactory = ({ command }) =>
     .addLayout()
     .run(async (outer, invocation) => {
       const { context: shared, place } = contextOfRuns(outer, invocation.options)
-      const records = await openRuns(toRunHome(shared), place)
+      const records = await openRuns(shared, place)
       const run = await findRun(records, invocation)
       const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
       return exportAnswers(context, {
@@ -94,7 +93,7 @@ const forgetCommand: CommandFactory = ({ command }) =>
     .withOptions(sharedOptions)
     .run(async (outer, invocation) => {
       const { context, place } = contextOfRuns(outer, invocation.options)
-      const records = await openRuns(toRunHome(context), place)
+      const records = await openRuns(context, place)
       const discardReplies = (run: Run) => discardLocalReplies(context, run)
       const held = new Set<string>()
       for (const run of await findRuns(records, invocation)) {
@@ -157,7 +156,7 @@ export const showCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, invocation) => {
-        const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
+        const records = await openRuns(context, runPlaceOf(context, invocation.options))
         const run = await findRun(records, invocation)
         const { reserved, profile, fileHash } = run
         const view = await toRunView(context, run, records)

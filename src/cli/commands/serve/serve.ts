@@ -13,7 +13,7 @@ import { withTimeout } from '../../call/send.js'
 import { doubtLayer } from '../../call/spending.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { prepareHome, writePrivate } from '../../context/home.js'
+import { writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -301,7 +301,7 @@ const firstLine = (url: string, { json, format }: GlobalOptions): string =>
 /** Others can read the arguments of the browser's process, so that these name a private file which leads to the link. */
 async function openBrowser(context: Context, url: string): Promise<void> {
   const { spawn } = await import('node:child_process')
-  prepareHome(context.home)
+  context.prepareHome()
   const file = join(context.home.folder, 'dashboard.html')
   const page = `<!doctype html><meta http-equiv="refresh" content="0; url=${url}"><a href="${url}">prospect dashboard</a>\n`
   writePrivate(file, page, context.ids.uuid())

@@ -5,7 +5,7 @@ import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions, HomeContext, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
-import { openSettings, prepareHome, profileInUse, profileOf } from '../../context/home.js'
+import { openSettings, profileInUse, profileOf } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { durationMs, parseDecimal, whole } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
@@ -243,7 +243,7 @@ async function removeProfile(context: HomeContext & Pick<Context, 'ids'>, name: 
 }
 
 function openProfiles(context: HomeContext): ReturnType<typeof openSettings> {
-  prepareHome(context.home)
+  context.prepareHome()
   return openSettings(context.home)
 }
 
