@@ -17,6 +17,7 @@ import {
 import type { MappedList } from '../../runs/lists.js'
 import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
+import type { MissingOrInvalid } from '../call/build.js'
 import type { Context } from '../context/context.js'
 import { hintOf, reportOfAnswer, UsageError } from '../context/errors.js'
 import { readPrivateJson, writePrivate } from '../context/home.js'
@@ -241,12 +242,6 @@ const words: Readonly<Record<string, string>> = {
   lastname: 'a last name',
 }
 
-interface RowProblem {
-  readonly anyOf?: readonly string[]
-  readonly fields?: readonly string[]
-  readonly sentence?: string
-}
-
 function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal) => string {
   const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
   const optionOf = (field: string) =>
@@ -254,7 +249,7 @@ function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal
   const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
   return (refusal) => {
     if (!(refusal instanceof ApiError)) return describe(refusal)
-    const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as RowProblem
+    const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
     const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
     if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
     if (!missing) return nameFields(sentence, nameOf)

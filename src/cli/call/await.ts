@@ -14,7 +14,7 @@ import type { OperationRequest } from './build.js'
 import { reportSuccess, runSync, sendAndPrint } from './call.js'
 import { confirmCall } from './confirm.js'
 import { type AcceptedWork, polledWork, toAcceptedWork, type Work } from './poll.js'
-import { explainMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
+import { notifyMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
 import {
   checkOutput,
   type KnownRecords,
@@ -115,8 +115,7 @@ async function waitFor(
   if (report) code = await reportError(context, report)
   else if (lost) code = await reportNothingFound(context, null, lost)
   else {
-    const hint = done === 0 ? await explainMissing(context) : undefined
-    if (hint !== undefined) context.notify(hint)
+    if (done === 0) await notifyMissing(context)
     context.notify(`${successText(accepted, progress)}${printsResult ? '' : ` See: ${next.see}`}`)
   }
   if (state !== 'going') await work.end?.()

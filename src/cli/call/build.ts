@@ -96,7 +96,8 @@ export function checkTyped({ operation, shape, invocation }: OperationRequest, i
 const valuesOf = ({ values, item }: Field['kind']) => values ?? item?.values
 
 /** The details of a refusal of the API that says which fields are missing, or what is wrong with some. */
-interface MissingOrInvalid {
+export interface MissingOrInvalid {
+  readonly anyOf?: readonly string[]
   readonly fields?: readonly string[]
   readonly sentence?: string
 }

@@ -8,9 +8,10 @@ import type { Context } from '../context/context.js'
 import { withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
 import { formatCredits } from '../output/text.js'
+import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { extraOf } from './extras.js'
-import { explainMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
+import { notifyMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
 import { sendRequest } from './send.js'
 import { findStored } from './spending.js'
 
@@ -38,13 +39,11 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
   const { layout, ids } = extraOf(operation.id)
   return withSink(context, async (sink) => {
     const reply = await sendRequest(context, request)
-    // The times of an engine are those of its clock.
-    const isLocal = context.isLocal()
-    const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
     const view = {
       columns: operation.columns,
       isOnce: isMetered(operation),
-      ...withoutUndefined({ layout, now, ids: isLocal ? ids : undefined }),
+      now: () => targetTime(context),
+      ...withoutUndefined({ layout, ids: context.isLocal() ? ids : undefined }),
     }
     if (isOk(reply)) await printTo(sink, withKnownFields(context, request, reply.body), reply.body, view)
     else await sink.discard()
@@ -72,10 +71,7 @@ export async function reportSuccess(
   context.log?.write('result', facts as object)
   const { check, after } = extraOf(operation.id)
   await check?.(context, reply, invocation)
-  if (operation.method === 'POST' && isEmptyList(reply.body)) {
-    const hint = await explainMissing(context)
-    if (hint !== undefined) context.notify(hint)
-  }
+  if (operation.method === 'POST' && isEmptyList(reply.body)) await notifyMissing(context)
   await after?.(context, reply, invocation)
   return exitCodes.ok
 }

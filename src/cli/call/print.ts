@@ -60,6 +60,12 @@ export async function reportNothingFound(
 export const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
   describeMissing(await context.source())
 
+/** Says on stderr why nothing was found, where that is known. */
+export async function notifyMissing(context: Context): Promise<void> {
+  const hint = await explainMissing(context)
+  if (hint !== undefined) context.notify(hint)
+}
+
 /** Throws a Refusal for a field that no result has, and for a `--layout` of records that it does not have. */
 export function withFields(context: Context, { output }: Pick<Shape, 'output'>): Context {
   if (context.globals.layout !== undefined) requireCrmKind(output)

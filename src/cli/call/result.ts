@@ -17,7 +17,7 @@ import { print, printRecords, type Records } from '../output/print.js'
 import type { Step } from '../output/progress.js'
 import { columnsOfKind } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
-import { explainMissing, withFields } from './print.js'
+import { notifyMissing, withFields } from './print.js'
 
 /** The records of an import that `--skip-known` leaves out. */
 export interface KnownRecords {
@@ -31,8 +31,7 @@ export interface KnownRecords {
 export async function printNothing(context: Context, id: OperationId): Promise<number> {
   const kind = eventOf(id)
   await print(context, [], kind ? { columns: columnsOfKind(kind) } : {})
-  const hint = await explainMissing(context)
-  if (hint !== undefined) context.notify(hint)
+  await notifyMissing(context)
   return exitCodes.ok
 }
 

@@ -11,6 +11,7 @@ import { print } from '../output/print.js'
 import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
 import { formatCredits, type Look } from '../output/text.js'
+import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { resolveListName } from './filter-names.js'
 import { reportRefusal } from './print.js'
@@ -35,9 +36,7 @@ export async function showConsumption(
   if (typeof options.last !== 'number') return request
   if (input.start_date !== undefined || input.end_date !== undefined)
     throw new UsageError('--last and days cannot be used together.', 'Leave out --start-date and --end-date.')
-  const isLocal = context.isLocal()
-  const now = isLocal ? (await (await context.admin()).clock()).now : context.clock.now()
-  const days = datesUntil(now, Math.max(1, Math.ceil(options.last / dayMs)))
+  const days = datesUntil(await targetTime(context), Math.max(1, Math.ceil(options.last / dayMs)))
   const whole = { ...input, start_date: days[0], end_date: days.at(-1) }
   if (options.dryRun === true) return { ...request, input: whole }
   const credits = await readDays(context, request, days)

@@ -17,7 +17,7 @@ import { readStdin, readText } from '../context/io.js'
 import { fileOf } from '../output/output.js'
 import type { Invocation } from './command-environment.js'
 import { groups } from './global-options.js'
-import { engineOption, type OptionsOf, optionRows, port, seconds } from './values.js'
+import { engineOption, type OptionsOf, optionRows, port, seconds, toOptions } from './values.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {
@@ -162,21 +162,19 @@ export interface Wait {
 }
 
 export const waitOptions = (): Option[] =>
-  [
-    new Option(
-      '--wait [seconds]',
+  toOptions({
+    wait: [
+      '[seconds]',
       'wait for the job and print its results (default on a terminal and with -o); exit 14 after this many seconds',
-    ).argParser(seconds),
-    new Option(
-      '--public-url <url>',
+      seconds,
+    ],
+    publicUrl: [
+      '<url>',
       'the address where a server reaches this machine while it waits, such as that of a tunnel',
-    ),
-    new Option(
-      '--receive-port <n>',
-      'the port of this machine that --public-url leads to (default: 4011)',
-    ).argParser(port),
-    new Option('--no-wait', 'print the reply, and let the server or a worker finish the job'),
-  ].map((option) => option.helpGroup(option.long?.endsWith('wait') ? groups.request : groups.everyRequest))
+    ],
+    receivePort: ['<n>', 'the port of this machine that --public-url leads to (default: 4011)', port],
+    noWait: ['', 'print the reply, and let the server or a worker finish the job'],
+  }).map((option) => option.helpGroup(option.long?.endsWith('wait') ? groups.request : groups.everyRequest))
 
 /**
  * Reads these options. Without them a command prints the result where it goes to a terminal or a file, unless the result has

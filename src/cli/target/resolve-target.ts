@@ -211,6 +211,10 @@ export async function targetNames(context: Context): Promise<RecordedTarget> {
   }
 }
 
+/** Returns the time that the times of a target are to be compared with: that of this machine's engine is its own. */
+export const targetTime = async (context: Context): Promise<number> =>
+  context.isLocal() ? (await (await context.admin()).clock()).now : context.clock.now()
+
 /** Returns the email of the member whose key a command has at this machine's engine; `undefined` at another server. */
 export async function memberEmail(context: Context): Promise<string | undefined> {
   return context.isLocal() ? (await context.admin()).emailOf((await context.apiKey()) ?? '') : undefined

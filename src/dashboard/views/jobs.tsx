@@ -2,7 +2,7 @@ import { commandOf } from '../../api/operations/table.js'
 import { toJson, toPrintableJson } from '../../api/values/json.js'
 import { sign } from '../../api/webhooks/signature.js'
 import type { Delivery } from '../../engine/tables/deliveries.js'
-import type { AsyncJob, JobState } from '../../engine/tables/jobs.js'
+import { type AsyncJob, jobStates } from '../../engine/tables/jobs.js'
 import {
   ActionButton,
   Bar,
@@ -21,7 +21,6 @@ import {
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 const newest = 100
-const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
 const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 
 export const jobs: View = {

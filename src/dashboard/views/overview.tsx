@@ -2,6 +2,7 @@ import { commandOf } from '../../api/operations/table.js'
 import { dayMs } from '../../api/values/dates.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
+import { type QuotaName, quotaLabels } from '../../engine/credits/quotas.js'
 import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import {
@@ -142,20 +143,16 @@ const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | und
   </>
 )
 
-const quotaNames: Readonly<Record<string, string>> = {
-  daily_profile_scraping: 'Profiles per day',
-  daily_company_import: 'Companies per day',
-  monthly_company_import: 'Companies per month',
-}
+const labelOf = (name: string): string => quotaLabels[name as QuotaName] ?? name
 
 const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
   <Table
     label="Quotas"
     columns={[
-      { title: 'Quota', cell: ([name]) => quotaNames[name] ?? name },
+      { title: 'Quota', cell: ([name]) => labelOf(name) },
       {
         title: 'In use',
-        cell: ([name, { used, limit }]) => <Bar label={quotaNames[name] ?? name} value={used} max={limit} />,
+        cell: ([name, { used, limit }]) => <Bar label={labelOf(name)} value={used} max={limit} />,
       },
       { title: 'Used', number: true, cell: ([, { used }]) => formatNumber(used) },
       { title: 'Left', number: true, cell: ([, { remaining }]) => formatNumber(remaining) },
@@ -218,7 +215,7 @@ async function attention(
       .filter(([, { remaining, limit }]) => remaining <= limit * little)
       .map(([name, { remaining, limit }]) => (
         <>
-          {quotaNames[name] ?? name}: {formatNumber(remaining)} of {formatNumber(limit)} left.
+          {labelOf(name)}: {formatNumber(remaining)} of {formatNumber(limit)} left.
         </>
       )),
     ...stopped.map(({ id, file, done, rows }) => (

@@ -9,6 +9,13 @@ import type { QuotaCeilings, Workspace } from '../tables/members.js'
 /** The quotas of a workspace, named as in `GET /credits`. */
 export type QuotaName = 'daily_profile_scraping' | 'daily_company_import' | 'monthly_company_import'
 
+/** What people call them. */
+export const quotaLabels: Readonly<Record<QuotaName, string>> = {
+  daily_profile_scraping: 'Profiles per day',
+  daily_company_import: 'Companies per day',
+  monthly_company_import: 'Companies per month',
+}
+
 interface Rule {
   readonly quota: Quota
   readonly period: Period

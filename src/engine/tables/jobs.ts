@@ -24,7 +24,9 @@ import {
 } from './record-table.js'
 
 /** `queued` → `running` → `finished` or `failed`; the last two are final. */
-export type JobState = 'queued' | 'running' | 'finished' | 'failed'
+export const jobStates = ['queued', 'running', 'finished', 'failed'] as const
+
+export type JobState = (typeof jobStates)[number]
 
 export interface WaterfallAsk {
   readonly types: readonly ContactType[]

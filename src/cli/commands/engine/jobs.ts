@@ -2,7 +2,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { recordOf } from '../../../client/parse-delivery.js'
 import type { Delivery } from '../../../engine/tables/deliveries.js'
-import type { AsyncJob, JobState } from '../../../engine/tables/jobs.js'
+import { type AsyncJob, jobStates } from '../../../engine/tables/jobs.js'
 import { readByOrdinal } from '../../call/result.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
@@ -38,7 +38,6 @@ const jobIds = (admin: Admin): StoredIds => ({
   newest: async () => (await admin.jobs(1))[0]?.id,
 })
 
-const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
 const defaultLimit = 100
 const limit = ['-L <n>', `at most this many (default: ${defaultLimit})`, whole] as const
 

@@ -22,7 +22,7 @@ import {
 } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
-import { profileName, targetName } from '../../target/resolve-target.js'
+import { profileName, targetName, targetTime } from '../../target/resolve-target.js'
 import { stored } from '../runs/runs.js'
 
 const ledgerOptions = optionRows({
@@ -147,7 +147,7 @@ interface DayRange {
 /** Returns the given days, by default all on record until today. The engine's clock may have another day. */
 async function chooseRange(context: Context, { from, to }: Days, spent: readonly Spent[]): Promise<DayRange> {
   const today = isoDay(context.clock.now())
-  const itsToday = context.isLocal() ? isoDay((await (await context.admin()).clock()).now) : today
+  const itsToday = isoDay(await targetTime(context))
   const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
   const [end = today] = [to ?? today, itsToday].sort().reverse()
   return { start_date: from ?? start, end_date: to ?? end }

@@ -1,7 +1,7 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
-import { withoutUndefined } from '../../../api/values/objects.js'
+import { type QuotaName, quotaLabels } from '../../../engine/credits/quotas.js'
 import { isRefused, type Limits, limitsOf } from '../../call/confirm.js'
 import { reportRefusal } from '../../call/print.js'
 import type { Context } from '../../context/context.js'
@@ -12,6 +12,7 @@ import { type Row, toPrinted, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
 import { countOf, formatNumber, formatTime, type Look } from '../../output/text.js'
 import type { AnswerSource } from '../../target/local-target.js'
+import { targetTime } from '../../target/resolve-target.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 
@@ -22,14 +23,12 @@ export const limitsCommand: CommandFactory = ({ command }) =>
     .run(showLimits)
 
 async function showLimits(context: Context, { options }: Invocation): Promise<number> {
-  const isLocal = context.isLocal()
   const found = await limitsOf(context)
   if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
-  if (!isLocal) context.notify(describeUnknown(found))
-  const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
+  if (!context.isLocal()) context.notify(describeUnknown(found))
   const source = (await context.source()) ?? null
   const layout = (_: unknown, look: Look) => formatLimits(found, source, look, options.all === true)
-  await print(context, toPrinted({ ...found, source }), withoutUndefined({ layout, columns, now }))
+  await print(context, toPrinted({ ...found, source }), { layout, columns, now: () => targetTime(context) })
   return exitCodes.ok
 }
 
@@ -112,15 +111,9 @@ function formatCommand({ operation: own, group, live }: Limits['windows'][number
   return words.filter((word) => word !== '').join(' ')
 }
 
-const labels: Readonly<Record<string, string>> = {
-  daily_profile_scraping: 'Profiles per day',
-  daily_company_import: 'Companies per day',
-  monthly_company_import: 'Companies per month',
-}
-
 export function formatQuotas(quotas: object, look: Look): string {
   const rows = Object.entries(quotas as Row).map(([name, state]) => ({
-    Quota: labels[name] ?? name,
+    Quota: quotaLabels[name as QuotaName] ?? name,
     Used: valueAt(state, 'used'),
     Left: valueAt(state, 'remaining'),
     Of: valueAt(state, 'limit'),
