@@ -3,7 +3,7 @@
  * place of the code that decides about money, in a copy, and runs the tests that reach it; lists the changes that no test
  * notices. The same seed changes the same places. All changes are in one build, and a file says which of them is on. First
  * all tests (or those named) run once without any change, which tells which of them reach which place; that is kept until
- * the code changes. Then the nearest and the quickest of them run, for 90 s at most; with `--whole` all of them.
+ * the code changes. Then the nearest and the quickest of them run, for a minute at most; with `--whole` all of them.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -50,7 +50,7 @@ const moneyCode = [
 ]
 
 /** How long the tests of one change take at most together, by what they took without one. */
-const budgetMs = 90_000
+const budgetMs = 60_000
 
 const otherOperator = {
   '>': '>=',
@@ -180,32 +180,39 @@ function withMutants(file, mutants) {
   return code
 }
 
-/** Says which mutant is on; while none is, notes for each test file which are reached, in processes that it starts, too. */
+/** Says which mutant is on; while none is, notes for each test which are reached, in processes that it starts, too. */
 const switchOf = (marks) => `
 const { appendFileSync, existsSync, readFileSync } = process.getBuiltinModule('node:fs')
 const on = Number(readFileSync('${marks}/on', 'utf8'))
 const seen = new Set<string>()
 /** A process without the variables of its test is at least the child of its process. */
-function testFile(): string {
+function runningTest(): string {
   const noted = '${marks}/running/' + process.ppid
   return process.env.MUTANTS_TEST ?? (existsSync(noted) ? readFileSync(noted, 'utf8') : 'unknown')
 }
 export function isOn(number: number): boolean {
   if (on > 0) return on === number
-  const file = testFile()
-  if (!seen.has(file + number)) appendFileSync('${marks}/reached/' + file, number + '\\n')
-  seen.add(file + number)
+  const test = runningTest()
+  if (seen.has(test + number)) return false
+  seen.add(test + number)
+  const [file, id = ''] = test.split(' ')
+  appendFileSync('${marks}/reached/' + file, number + ' ' + id + '\\n')
   return false
 }
 `
 
-/** Notes which test file a process runs. */
+/** Notes which test a process runs; what runs before its first one is noted for its file. */
 const setupOf = (copy) => `
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
-import { expect } from 'vitest'
-process.env.MUTANTS_TEST = encodeURIComponent(relative('${copy}', expect.getState().testPath ?? ''))
-writeFileSync('${copy}/mutants/running/' + process.pid, process.env.MUTANTS_TEST)
+import { beforeEach, expect } from 'vitest'
+const note = (test: string) => {
+  process.env.MUTANTS_TEST = test
+  writeFileSync('${copy}/mutants/running/' + process.pid, test)
+}
+const file = encodeURIComponent(relative('${copy}', expect.getState().testPath ?? ''))
+note(file)
+beforeEach(({ task }) => note(file + ' ' + task.id))
 `
 
 /** Starts what runs test files of the copy, in the order given. */
@@ -226,8 +233,8 @@ async function createRunner(copy, options) {
     ...options,
   })
   const running = join(copy, 'mutants/running')
-  /** Runs test files with one mutant, or with none; what takes too long is killed. Returns what vitest says of the files. */
-  const runFiles = async (files, number, limitMs = 3_600_000) => {
+  /** Runs tests with one mutant, or with none; what takes too long is killed. Returns which failed, and what vitest says of the files. */
+  const runTests = async (tests, number, limitMs = 3_600_000) => {
     rmSync(running, { recursive: true })
     mkdirSync(running)
     writeFileSync(join(copy, 'mutants/on'), String(number))
@@ -238,16 +245,24 @@ async function createRunner(copy, options) {
       isEndless = true
       for (const pid of readdirSync(running)) kill(Number(pid))
     }, limitMs)
-    const { testModules, unhandledErrors } = await vitest.runTestFiles(files.map((file) => join(copy, file)))
+    const specifications = [...Map.groupBy(tests, ({ file }) => file)].map(([file, own]) =>
+      // A test without an id is a whole file.
+      vitest
+        .getRootProject()
+        .createSpecification(join(copy, file), own[0].id ? { testIds: own.map(({ id }) => id) } : undefined),
+    )
+    const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications)
     clearTimeout(timer)
     // It is what failed tests say of the process.
     process.exitCode = 0
-    const failed = testModules
-      .filter((module) => !module.ok())
-      .map(({ moduleId }) => relative(copy, moduleId))
+    const failed = testModules.flatMap((module) => {
+      const file = relative(copy, module.moduleId)
+      const ids = [...module.children.allTests('failed')].map(({ id }) => ({ file, id }))
+      return ids.length > 0 || module.ok() ? ids : [{ file }]
+    })
     return { testModules, isEndless, failed, hasErrors: unhandledErrors.length > 0 }
   }
-  return { vitest, runFiles }
+  return { vitest, runTests }
 }
 
 function kill(pid) {
@@ -258,7 +273,7 @@ function kill(pid) {
   }
 }
 
-/** Runs the tests once without any change. Returns for each file how long it took and which mutants it reaches, if it passed. */
+/** Runs the tests once without any change. Returns those that passed with their durations and the mutants that they reach. */
 async function reachedBy(copy, filters, mutants) {
   const hash = createHash('sha256')
     .update(JSON.stringify([filters, mutants]))
@@ -267,21 +282,33 @@ async function reachedBy(copy, filters, mutants) {
   const kept = join(root, 'node_modules/.cache', `prospect-mutants-${hash}.json`)
   if (existsSync(kept)) return JSON.parse(readFileSync(kept, 'utf8'))
   // What is read when a module is loaded is reached by every file that loads it, so each loads its own.
-  const { vitest, runFiles } = await createRunner(copy, { isolate: true })
+  const { vitest, runTests } = await createRunner(copy, { isolate: true })
   const files = await vitest.globTestSpecifications(filters)
-  const { testModules } = await runFiles(
-    files.map(({ moduleId }) => relative(copy, moduleId)),
+  const { testModules } = await runTests(
+    files.map(({ moduleId }) => ({ file: relative(copy, moduleId) })),
     0,
   )
-  await vitest.close()
   const reached = testModules.flatMap((module) => {
     const file = relative(copy, module.moduleId)
     const noted = join(copy, 'mutants/reached', encodeURIComponent(file))
     if (!existsSync(noted)) return []
-    if (!module.ok()) process.stdout.write(`left out, for it fails without any change: ${file}\n`)
-    const numbers = new Set(readFileSync(noted, 'utf8').trim().split('\n').map(Number))
-    return module.ok() ? [{ file, ms: Math.round(module.diagnostic().duration), numbers: [...numbers] }] : []
+    const marks = readFileSync(noted, 'utf8')
+      .trim()
+      .split('\n')
+      .map((mark) => mark.split(' '))
+    return [...module.children.allTests()].flatMap((test) => {
+      const { ok: isSound, duration: ms = 0 } = { ok: test.ok(), ...test.diagnostic() }
+      if (!isSound)
+        process.stdout.write(`left out, for it fails without any change: ${file}: ${test.fullName}\n`)
+      const numbers = new Set(
+        marks.filter(([, id]) => id === '' || id === test.id).map(([number]) => Number(number)),
+      )
+      return isSound && test.result().state === 'passed'
+        ? [{ file, id: test.id, name: test.fullName, ms: Math.round(ms), numbers: [...numbers] }]
+        : []
+    })
   })
+  await vitest.close()
   mkdirSync(dirname(kept), { recursive: true })
   writeFileSync(kept, JSON.stringify(reached))
   return reached
@@ -294,27 +321,29 @@ function distance(test, file) {
   return [`${own}.test.ts`, `${dirname(own)}/`, `${area}/`, ''].findIndex((start) => test.startsWith(start))
 }
 
-/** Returns what finds out which test fails with a mutant. A file that fails without it, or not again, proves nothing. */
-function judgeIn(runFiles) {
+/** Returns what finds out which test fails with a mutant. One that fails without it, or not again, proves nothing. */
+function judgeIn(runTests) {
   const sound = new Map()
-  const isSound = async (file) => {
-    if (!sound.has(file)) sound.set(file, (await runFiles([file], 0)).failed.length === 0)
-    return sound.get(file)
+  const isSound = async (test) => {
+    const key = `${test.file} ${test.id}`
+    if (!sound.has(key)) sound.set(key, (await runTests([test], 0)).failed.length === 0)
+    return sound.get(key)
   }
   return async (number, tests) => {
     let left = tests
     while (left.length > 0) {
       const limitMs = 120_000 + 3 * left.reduce((sum, { ms }) => sum + ms, 0)
-      const { isEndless, failed, hasErrors } = await runFiles(
-        left.map(({ file }) => file),
-        number,
-        limitMs,
-      )
+      const { isEndless, failed, hasErrors } = await runTests(left, number, limitMs)
       if (isEndless) return 'a test that does not end'
       if (failed.length === 0) return hasErrors ? 'an error outside the tests' : undefined
-      for (const file of failed)
-        if ((await isSound(file)) && (await runFiles([file], number, limitMs)).failed.length > 0) return file
-      left = left.slice(left.findIndex(({ file }) => file === failed.at(-1)) + 1)
+      for (const test of failed)
+        if ((await isSound(test)) && (await runTests([test], number, limitMs)).failed.length > 0) {
+          const name = tests.find(({ file, id }) => file === test.file && id === test.id)?.name
+          return name === undefined ? test.file : `${test.file}: ${name}`
+        }
+      left = left.filter(
+        ({ file, id }) => !failed.some((test) => test.file === file && (test.id ?? id) === id),
+      )
     }
     return undefined
   }
@@ -347,8 +376,8 @@ async function main() {
   process.chdir(copy)
   try {
     const reached = await reachedBy(copy, positionals, chosen)
-    const { vitest, runFiles } = await createRunner(copy, { bail: 1, maxWorkers: 1 })
-    const judge = judgeIn(runFiles)
+    const { vitest, runTests } = await createRunner(copy, { bail: 1, maxWorkers: 1 })
+    const judge = judgeIn(runTests)
     const tried = values.only ? numbersOf(values.only).map((number) => chosen[number - 1]) : chosen
     let noticed = 0
     for (const { number, file, line, change } of tried) {
@@ -365,7 +394,7 @@ async function main() {
       if (by) noticed += 1
       const judgement = by
         ? `noticed by ${by}`
-        : `NOT NOTICED by ${tests.length} of ${reaching.length} files that reach it`
+        : `NOT NOTICED by ${tests.length} of ${reaching.length} tests that reach it`
       const what = `${file}:${line}  ${change[0].split('\n')[0]} → ${change[1].split('\n')[0]}`
       process.stdout.write(`${number} ${what}\n    ${judgement}\n`)
     }
