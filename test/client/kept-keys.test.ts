@@ -83,6 +83,12 @@ describe('a call with an unknown outcome', () => {
     await close()
   })
 
+  it('is told as what it is, and is no reply', async () => {
+    const { process, close } = await ending(cut)
+    await expect(process('one').call('accounts.enrich', { domain: 'x' })).rejects.toBe(cut)
+    await close()
+  })
+
   it('uses a new idempotency key after 72 hours, when servers have forgotten the old one', async () => {
     const { keys, process, ask, clock, close } = await ending(cut)
     await ask(process('one'))

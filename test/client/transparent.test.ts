@@ -194,6 +194,11 @@ describe('a large response of another server', () => {
     expect(bytesOf(reply)).not.toContain('pk_of_the_caller')
   })
 
+  it('passes without a byte order mark', async () => {
+    const { call } = await openForProxy(200, '\ufeff{"jobs":[]}')
+    expect(bytesOf(await call('accounts.hiring'))).toBe('{"jobs":[]}')
+  })
+
   it('with too many values is refused', async () => {
     const { call } = await openForProxy(200, `{"jobs":[${'{},'.repeat(200_000)}{}]}`)
     expect(await call('accounts.hiring')).toMatchObject({

@@ -221,8 +221,18 @@ describe.each(states())('%s', (name, open) => {
       const busy = reply(429, { error: 'slow down' }, 0, { 'retry-after': '1' })
       const target = bulkTarget(1_000, { bulk: (_, nth) => (nth < 3 ? busy : undefined) })
       const { part } = await machine(names(4))
-      expect(await (await part(target)).ended).toMatchObject({ found: 4 })
-      expect(target.sizes).toEqual([4])
+      const fresh: (boolean | undefined)[] = []
+      const noting = ({ caller }: { caller: Caller }): Partial<Batch> => ({
+        caller: {
+          ...caller,
+          call: (id, input, options) => {
+            if (id === 'contacts.bulk_enrich') fresh.push(options?.row?.fresh)
+            return caller.call(id, input, options)
+          },
+        },
+      })
+      expect(await (await part(target, {}, noting)).ended).toMatchObject({ found: 4 })
+      expect([target.sizes, fresh]).toEqual([[4], [true, false, false]])
     })
 
     test.each([401, 403])('stop at a %i, and nothing is lost', async (status) => {

@@ -575,6 +575,12 @@ describe('a rate limit', () => {
     )
     expect(report).toMatchObject({ found: 20, failed: 0 })
     expect(time.slept).toEqual([7_000])
+    // Only the first request of a row says that there can be no answer to it yet.
+    const seen = new Set<string>()
+    for (const { options: { idempotencyKey = '', row } = {} } of fake.calls) {
+      expect(row?.fresh, idempotencyKey).toBe(!seen.has(idempotencyKey))
+      seen.add(idempotencyKey)
+    }
     expect(fake.calls.length).toBeLessThanOrEqual(25)
   })
 

@@ -70,6 +70,14 @@ describe('distributed rows', () => {
     expect(await work.spent()).toBe(3)
   })
 
+  it('of a small run are in several chunks, so that several workers get some', async () => {
+    const replies = work.command('run', { rows: 16, atOnce: 16 }).all(domains(16))
+    await until(async () => (await chunks('queued')).length > 0)
+    expect((await chunks('queued')).length).toBeGreaterThan(3)
+    work.work()
+    expect((await replies).every(({ status }) => status === 200)).toBe(true)
+  })
+
   it('wait for a worker, and start as soon as there is one', async () => {
     const seen: number[] = []
     const command = work.command('run', { onWorkers: (workers) => seen.push(workers) })

@@ -247,6 +247,19 @@ describe.each(states())('%s', (name, open) => {
       expect(await reserved()).toBe(2)
     })
 
+    it('keeps its credits after an orderly end, until its rows have answers', async () => {
+      const { part, record } = await newParts()
+      const journal = await part()
+      await journal.bulks?.plan([row(0), row(1)], 2)
+      await end(journal, 0)
+      expect((await record()).reserved).toBe(2)
+      const second = await part()
+      await second.resume(0, 5)
+      await second.keep([answered(row(0)), answered(row(1))])
+      await end(second, 2, true)
+      expect(await record()).toMatchObject({ credits: 2, reserved: 0 })
+    })
+
     it('releases its credits once when it is withdrawn', async () => {
       const { journal, bulks, reserved } = await opened()
       const { bulk } = await bulks.plan([row(0), row(1)], 2)

@@ -3,6 +3,7 @@ import { runsOver } from '../../../src/runs/journal/runs.js'
 import { lookupsOver } from '../../../src/runs/journal/single-lookups.js'
 import { purgeRuns } from '../../../src/runs/purge.js'
 import { states } from '../../support/states.js'
+import { journalFor, newRun } from '../fakes.js'
 
 describe.each(states())('answers to single lookups in %s', (_, open) => {
   const day = 86_400_000
@@ -27,6 +28,14 @@ describe.each(states())('answers to single lookups in %s', (_, open) => {
     expect(await find({ ...lookup, target: 'https://x.example/api/v2' }, 0)).toBeUndefined()
     expect(await find({ ...lookup, operation: 'accounts.stack' }, 0)).toBeUndefined()
     expect(await runsOver(driver).list()).toEqual([])
+  })
+
+  it('are those of runs, too, the first run of a database included', async () => {
+    const driver = await open()
+    const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { now: () => now })
+    const row = { ...lookup, ordinal: 0, repeats: false, most: 1, source: 'live' as const }
+    await journal.keep([{ ...row, answer: found('first') }])
+    expect(await lookupsOver(driver).find(lookup, 0)).toMatchObject({ answer: { body: { name: 'first' } } })
   })
 
   it('are purged day by day, and are no runs', async () => {
