@@ -332,7 +332,7 @@ function judgeIn(runTests) {
   return async (number, tests) => {
     let left = tests
     while (left.length > 0) {
-      const limitMs = 120_000 + 3 * left.reduce((sum, { ms }) => sum + ms, 0)
+      const limitMs = 60_000 + 3 * left.reduce((sum, { ms }) => sum + ms, 0)
       const { isEndless, failed, hasErrors } = await runTests(left, number, limitMs)
       if (isEndless) return 'a test that does not end'
       if (failed.length === 0) return hasErrors ? 'an error outside the tests' : undefined
@@ -376,7 +376,7 @@ async function main() {
   process.chdir(copy)
   try {
     const reached = await reachedBy(copy, positionals, chosen)
-    const { vitest, runTests } = await createRunner(copy, { bail: 1, maxWorkers: 1 })
+    const { vitest, runTests } = await createRunner(copy, { bail: 1, maxWorkers: 1, testTimeout: 20_000 })
     const judge = judgeIn(runTests)
     const tried = values.only ? numbersOf(values.only).map((number) => chosen[number - 1]) : chosen
     let noticed = 0

@@ -91,10 +91,12 @@ describe.each(states())('%s', (name, open) => {
       expect(none).toBeUndefined()
     })
 
-    it('do not share a failure', async () => {
-      const journal = await newJournal({}, await open())
-      await journal.keep([answered(row(0, 'same'), failed)])
-      expect(await journal.recall([row(1, 'same')])).toEqual([undefined])
+    it('do not share a failure, not even that of an earlier part', async () => {
+      const { part } = await newParts()
+      const first = await part()
+      await first.keep([answered(row(0, 'same'), failed)])
+      expect(await first.recall([row(1, 'same')])).toEqual([undefined])
+      expect(await (await part()).recall([row(1, 'same')])).toEqual([undefined])
     })
 
     it('share an unknown outcome and its cost until one of them is sent again', async () => {

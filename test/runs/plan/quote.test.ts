@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { type OperationId, operation } from '../../../src/api/operations/table.js'
+import { defaultShareOf } from '../../../src/runs/plan/lookup.js'
 import {
   countSpendable,
   createQuote,
@@ -74,6 +76,11 @@ describe('a quote', () => {
       expected_range: null,
       basis: { kind: 'own', answers: 50 },
     })
+  })
+
+  it('expects half of the maximum by default, and a tenth where it pays for each job', () => {
+    const share = (id: OperationId) => defaultShareOf(operation(id))
+    expect([share('accounts.enrich'), share('accounts.hiring')]).toEqual([0.5, 0.1])
   })
 
   it('never expects more than the maximum, whatever lookups cost before', () => {
