@@ -27,7 +27,7 @@ function sharedState(): () => Promise<Driver> {
     const { schema, driver } = await opened
     await schema.sql(
       `SET search_path TO ${schema.name}_state; TRUNCATE runs, answers, places, spending, bulks, run_locks, engines, events,
-       gone_events, forwards, open_calls RESTART IDENTITY CASCADE`,
+       gone_events, forwards, open_calls, passed_work, passed_records RESTART IDENTITY CASCADE`,
     )
     return driver
   }

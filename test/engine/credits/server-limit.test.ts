@@ -13,18 +13,26 @@ it.each([
     'contacts.enrich',
     contact,
     202,
-    1,
+    [3],
   ],
-  ['is not noted for work that was refused', 100, 'contacts.enrich', contact, 422, 0],
+  [
+    'is noted for an import that was accepted: its limit, where the reply says no number',
+    100,
+    'intents.stack',
+    { technologies: ['x'], limit: 10 },
+    202,
+    [30],
+  ],
+  ['is not noted for work that was refused', 100, 'contacts.enrich', contact, 422, []],
   [
     'is not noted for an answer that comes at once',
     100,
     'accounts.enrich',
     { domain: 'acme.example' },
     200,
-    0,
+    [],
   ],
-  ['is not noted for a member without a limit', null, 'contacts.enrich', contact, 202, 0],
+  ['is not noted for a member without a limit', null, 'contacts.enrich', contact, 202, []],
 ] as const)(
   'what a member owes for work at a server %s',
   async (_, weeklyLimit, id, input: Input, status, noted) => {
@@ -33,12 +41,12 @@ it.each([
     const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
     if (!found) throw new Error('no member')
     const member = { ...found, weeklyLimit }
-    const holds: unknown[] = []
+    const holds: number[] = []
     const { layer } = createServerLimit({
       store: bench.store,
       clock: bench.clock,
       server: 'https://api.example.com/api/v2',
-      onAccepted: async (_, hold) => void holds.push(hold),
+      onAccepted: async (_, { credits }) => void holds.push(credits),
     })
     const reply = {
       status,
@@ -50,7 +58,7 @@ it.each([
     const options = { member, idempotencyKey: 'key' }
     await caller.call(id, input, options)
     await caller.call(id, input, options)
-    expect(holds).toHaveLength(noted)
+    expect(holds).toEqual(noted)
   },
 )
 

@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { createProxiedWork, passedResults } from '../../src/client/proxied-work.js'
+
+const record = (at: number) => ({ domain: `a${at}.example` })
+
+/** What passes in a delivery of a search `s`. */
+const passed = (operation: OperationId, event: string, body: object, search: string | null = 's') =>
+  passedResults({
+    kind: 'records',
+    operation,
+    delivery: { event, body: JSON.stringify(body), search, path: '/hook' },
+    names: undefined,
+  })
+
+it('a record in a delivery is called after its search, or after the path where no search is known', () => {
+  const one = { ordinal: 7, ...record(1) }
+  const nameIn = (search: string | null) =>
+    passed('intents.hiring', 'hiring_import.record', one, search).records
+  expect(nameIn('s')).toEqual([{ record: 's #7', credits: 1 }])
+  expect(nameIn(null)).toEqual([{ record: '/hook #7', credits: 1 }])
+})
+
+it.each([
+  ['all its records in one part', 'hiring_import.completed', { accounts: [record(1), record(2)] }, [2]],
+  ['its first part of several', 'hiring_import.completed', { accounts: [record(1)], part: 1, parts: 2 }, []],
+  ['a part with the total', 'hiring_import.completed', { accounts: [record(1)], parts: 2, total: 5 }, [5]],
+  ['no records and no total', 'hiring_import.completed', { accounts: [] }, []],
+  ['one record, though with a total', 'hiring_import.record', { ...record(1), total: 5 }, []],
+  ['a failure without a total', 'hiring_import.failed', {}, []],
+])('a search ends at its cost with a delivery that holds it: %s', (_, event, body, costs) => {
+  expect(passed('intents.hiring', event, body).finished.map(({ credits }) => credits)).toEqual(costs)
+})
+
+it('an enrichment that failed ends at no cost', () => {
+  expect(passed('contacts.enrich', 'contact_enrichment.failed', {}).finished).toMatchObject([{ credits: 0 }])
+})
+
+it('records of a search that costs a credit each are counted, and those of one that costs none are not', async () => {
+  const counted: unknown[] = []
+  const work = createProxiedWork(
+    {
+      start: async () => {},
+      hold: async () => {},
+      finish: async () => {},
+      operationOf: async () => undefined,
+      count: async (id, _, records) => void counted.push([id, records.length]),
+      onError: (error) => {
+        throw error
+      },
+    },
+    undefined,
+    async (task) => passedResults(task),
+  )
+  for (const [id, event] of [
+    ['intents.hiring', 'hiring_import.record'],
+    ['leads.search', 'lead_search.record'],
+  ])
+    await work.recordDelivery(id, {
+      event: event ?? '',
+      body: JSON.stringify(record(1)),
+      search: 's',
+      path: '/hook',
+    })
+  expect(counted).toEqual([['intents.hiring', 1]])
+})
