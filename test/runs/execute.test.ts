@@ -594,6 +594,13 @@ describe('a rate limit', () => {
     expect(seen.find(({ waitsUntil }) => waitsUntil === opensAt)).toMatchObject({ rows: 8, found: 8 })
   })
 
+  test('is awaited for a second where the target says no time', async () => {
+    const time = fakeTime()
+    const answer = (input: Input, nth: number) => (nth === 1 ? reply(429, {}) : found(input))
+    await runDomains(['a'], answer, { time })
+    expect(time.slept).toEqual([1_000])
+  })
+
   test('is understood when Retry-After is a date', async () => {
     const time = fakeTime()
     const date = new Date(time.now() + 3_000).toUTCString()

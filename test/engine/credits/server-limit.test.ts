@@ -64,7 +64,7 @@ it.each([
 
 describe('a member with a weekly limit of 1', () => {
   /** Sends lookups to a server that answers with the given statuses, each under a key. Returns what the member got. */
-  async function send(statuses: readonly number[], keys: readonly string[]) {
+  async function send(statuses: readonly (number | ConnectionLost)[], keys: readonly string[]) {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 1 })
     const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
@@ -76,13 +76,17 @@ describe('a member with a weekly limit of 1', () => {
       call: async (id: string) => {
         if (id === 'credits.show') throw new ConnectionLost('lost', false)
         const status = answers.next().value ?? 500
+        if (status instanceof ConnectionLost) throw status
         return { status, headers: {}, body: {}, credits: status === 200 ? 1 : 0 }
       },
     } as never)
     const got: number[] = []
     for (const idempotencyKey of keys) {
       const options = { member: found, idempotencyKey }
-      got.push((await caller.call('accounts.enrich', { domain: 'acme.example' }, options)).status)
+      const reply = await caller
+        .call('accounts.enrich', { domain: 'acme.example' }, options)
+        .catch(() => ({ status: 0 }))
+      got.push(reply.status)
     }
     await bench.caller.close()
     return got
@@ -90,6 +94,12 @@ describe('a member with a weekly limit of 1', () => {
 
   it('pays for a key that the server refused when it is sent again', async () => {
     expect(await send([422, 200], ['one', 'one', 'other'])).toEqual([422, 200, 403])
+  })
+
+  it('pays for a call that was cut off, and not for one that the server did not get', async () => {
+    const lost = (unknown: boolean) => new ConnectionLost('lost', unknown)
+    expect(await send([lost(true), 200], ['one', 'other'])).toEqual([0, 403])
+    expect(await send([lost(false), 200], ['one', 'other'])).toEqual([0, 200])
   })
 
   it('is refused for the limit also where the server does not say its balance', async () => {

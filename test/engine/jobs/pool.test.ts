@@ -34,6 +34,18 @@ it('a slow task gives up its slot to another one', async () => {
   expect(await ended).toBe(2)
 })
 
+it('a task that has ended leaves no timer behind', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { begun, ended } = twoTasks(1_000_000)
+  for (const at of [0, 1]) {
+    await vi.waitFor(() => expect(begun.length).toBe(at + 1))
+    begun[at]?.()
+  }
+  expect(await ended).toBe(2)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 it('a task keeps its slot to its end where none counts as slow', async () => {
   const { begun, ended } = twoTasks()
   await pause(20)

@@ -161,7 +161,8 @@ describe.each(states())('%s', (name, open) => {
     })
 
     it('sends rows without an answer again under the same keys', async () => {
-      const { part, record } = await newParts()
+      // What was set aside for them is theirs, though it leaves nothing.
+      const { part, record } = await newParts({ budget: { perRun: 4 } })
       const first = await (await part()).plan([row(0), row(1), row(2)])
       expect(first.planned.map(({ row: sent }) => sent?.fresh)).toEqual([true, true, true])
       const journal = await part()
@@ -170,6 +171,18 @@ describe.each(states())('%s', (name, open) => {
       expect(again.planned.map(({ row: sent }) => sent?.fresh)).toEqual([false, false, false, true])
       expect(again.planned.slice(0, 3).map(({ key }) => key)).toEqual(first.planned.map(({ key }) => key))
       expect((await record()).reserved).toBe(4)
+    })
+
+    it('sends a row again with the limit that its budget left, whatever it leaves now', async () => {
+      const { part } = await newParts()
+      const jobs = { ...row(0), most: 10, perRecord: 1 }
+      const [first] = (await (await part({ budget: { perRun: 5 } })).plan([jobs])).planned
+      expect(first?.limit).toBe(5)
+      const journal = await part({ budget: { perRun: 50 } })
+      await journal.resume(0, 5)
+      expect((await journal.plan([jobs])).planned).toEqual([
+        { ...first, row: { run: 'run-1', ordinal: 0, fresh: false } },
+      ])
     })
 
     it('has no open rows after an orderly end', async () => {
