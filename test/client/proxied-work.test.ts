@@ -45,9 +45,9 @@ it('records of a search that costs a credit each are counted, and those of one t
       finish: async () => {},
       operationOf: async () => undefined,
       count: async (id, _, records) => void counted.push([id, records.length]),
-      onError: (error) => {
-        throw error
-      },
+    },
+    (error) => {
+      throw error
     },
     undefined,
     async (task) => passedResults(task),
