@@ -70,7 +70,9 @@ for (const [where, database] of cases)
       const vendors = [await fakeVendor(byName, onRequest), await fakeVendor(byName, onRequest)]
       const { env, drop } = await databases[database]()
       const isLookup = where === 'a lookup'
-      const rows = mixed(isLookup ? tries(4, 16) : tries(100, where === 'a server' ? 120 : 1_200))
+      const rows = mixed(
+        isLookup ? tries(4, 8, 16) : where === 'a server' ? tries(100, 120) : tries(100, 300, 1_200),
+      )
       const here = machine()
       await here.run(['init'], { env })
       for (const [at, { origin }] of vendors.entries()) {
@@ -88,7 +90,7 @@ for (const [where, database] of cases)
         ...(where === 'a batch row by row' ? ['leads', 'enrich'] : ['contacts', 'waterfall', ...types]),
         ...(isLookup ? [...ofRow(rows[row]), row % 2 ? '--wait' : '--sync', '--json'] : file),
       ]
-      const kills = tries(isLookup ? 1 : 2, { 'a lookup': 4, 'a server': 3 }[where] ?? 8)
+      const kills = isLookup ? tries(1, 2, 4) : tries(2, 3, where === 'a server' ? 3 : 8)
       const outcomes: Outcome[] = []
       const [apiKey = ''] = /pk_\w+/.exec(readFileSync(join(here.home, 'credentials.json'), 'utf8')) ?? []
       const port = String(await freePort())

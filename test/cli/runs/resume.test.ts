@@ -12,7 +12,7 @@ import { until } from '../../support/until.js'
 import { csv, csvOf, known, machines, paid } from './paying.js'
 import { written } from './served.js'
 
-const rowCount = tries(400, 1_000)
+const rowCount = tries(200, 1_000)
 const filled = perFile(() => machines(rowCount, 5 * rowCount))
 
 const here = perTest(() => filled.copy())

@@ -143,7 +143,7 @@ describe('P39: processes that migrate', () => {
       expect(stored).toBe(storedNumber(3))
       const [before, after] = [shapeOf(old, 'rows'), shapeOf(whole, 'rows')]
       const all = Array.from({ length: statements }, (_, before) => before + 1)
-      for (const deadly of sample(all, 2, at)) {
+      for (const deadly of sample(all, 4, at)) {
         const file = place('killed.db')
         copyDatabase(old, file)
         expect((await migrateIn(program, file, 'made-up', deadly)).signal).toBe('SIGKILL')
