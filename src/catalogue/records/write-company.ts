@@ -7,7 +7,6 @@ import { checkCompany, checkHistory } from '../write/bulk-load.js'
 import {
   type Candidate,
   Candidates,
-  type CandidateTable,
   type Change,
   decideEach,
   type ImportContext,
@@ -37,6 +36,8 @@ const keyColumns = ['domain', 'network_id', 'slug', 'name'] as const
 const companyTable = { name: 'companies', columns: ['key', ...keyColumns, 'record'] } as const
 /** What tells whether a company is there, without its record. */
 const companyKeyTable = { name: 'companies', columns: ['key', ...keyColumns] } as const
+/** The same of one with a domain, which needs no more to be found. */
+const companyDomainTable = { name: 'companies', columns: ['key', 'domain'] } as const
 
 interface CompanyChange extends Change {
   readonly row: CompanyRow & Candidate
@@ -51,7 +52,7 @@ interface CompanyChange extends Change {
 
 /** Adds companies, or merges them into the stored ones with their domain, else their profile. */
 export async function importCompanies(context: ImportContext, companies: readonly PreparedCompany[]) {
-  const known = new CompaniesInImport(context, companyTable)
+  const known = new CompaniesInImport(context, true)
   await known.readDomains(companies.map(({ row }) => row.domain ?? undefined))
   await known.readProfiles(companies)
   const outcomes = decideEach(companies, (company) => known.decide(company).outcome)
@@ -62,24 +63,32 @@ export async function importCompanies(context: ImportContext, companies: readonl
 /** The stored companies that those of a portion may be the same as, and what is decided about them. */
 class CompaniesInImport {
   readonly #context: ImportContext
-  readonly #table: CandidateTable
+  readonly #isMerged: boolean
   readonly #known = new Candidates<KnownCompany>([])
   readonly #changes: CompanyChange[] = []
 
   /** Companies that are only looked for, or created, are read without their records. */
-  constructor(context: ImportContext, table: CandidateTable = companyKeyTable) {
+  constructor(context: ImportContext, isMerged: boolean) {
     this.#context = context
-    this.#table = table
+    this.#isMerged = isMerged
   }
 
-  /** Reads the companies with these domains; of those with one of the folded names, as many as show whether it is one. */
-  async readDomains(domains: readonly (string | undefined)[], names: readonly string[] = []): Promise<void> {
-    const { target } = this.#context
+  readDomains(domains: readonly (string | undefined)[]): Promise<void> {
     const may = domains.filter(
       (domain) => domain !== undefined && this.#context.mayExist('companies', 'domain', domain),
     )
-    const lookups = [lookUp('companies', 'domain', may), lookUp('companies', 'name', names, 2)]
-    this.#known.add(await target.readRows<KnownCompany>(this.#table, lookups))
+    return this.#read(this.#isMerged ? companyTable : companyDomainTable, [
+      lookUp('companies', 'domain', may),
+    ])
+  }
+
+  /** Reads of the companies with one of these folded names as many as show whether it is one. */
+  readNames(names: readonly string[]): Promise<void> {
+    return this.#read(companyKeyTable, [lookUp('companies', 'name', names, 2)])
+  }
+
+  async #read(...[table, lookups]: Parameters<ImportContext['target']['readRows']>): Promise<void> {
+    this.#known.add(await this.#context.target.readRows<KnownCompany>(table, lookups))
   }
 
   async readProfiles(companies: readonly PreparedCompany[]): Promise<void> {
@@ -99,7 +108,7 @@ class CompaniesInImport {
       lookUp('companies', 'network_id', ids, maxPerProfile),
       lookUp('companies', 'slug', slugs, maxPerProfile),
     ]
-    this.#known.add(await this.#context.target.readRows<KnownCompany>(this.#table, lookups))
+    await this.#read(this.#isMerged ? companyTable : companyKeyTable, lookups)
   }
 
   findByDomain = (domain: string): KnownCompany | undefined => this.#known.find('domain', domain)[0]
@@ -218,12 +227,10 @@ export interface Employer {
  * it is unambiguous.
  */
 export async function importEmployers(context: ImportContext, employers: readonly Employer[]) {
-  const companies = new CompaniesInImport(context)
+  const companies = new CompaniesInImport(context, false)
   const nameOf = ({ company_name }: Employer) => foldName(company_name ?? '')
-  await companies.readDomains(
-    employers.map(({ company_domain }) => company_domain),
-    employers.filter(isNameOnly).map(nameOf),
-  )
+  await companies.readDomains(employers.map(({ company_domain }) => company_domain))
+  await companies.readNames(employers.filter(isNameOnly).map(nameOf))
   const findKnown = ({ company_domain, company_network_url }: Employer) =>
     company_domain && !company_network_url ? companies.findByDomain(company_domain) : undefined
   const prepared = new Map<string, PreparedCompany | Refusal>()

@@ -73,9 +73,11 @@ async function readRows<Row>(
 ): Promise<Row[]> {
   const asked = lookups.filter(([, values]) => values.length > 0)
   if (asked.length === 0) return []
-  const keys = asked.map(([sql]) => sql).join(' UNION ')
+  // A single lookup can be answered from its index, without the rows.
+  const [[, , alone] = []] = asked.length === 1 ? asked : []
+  const where = alone ?? `key IN (${asked.map(([sql]) => sql).join(' UNION ')})`
   return await connection.all<Row>(
-    `SELECT ${columns.join(', ')} FROM ${name} WHERE key IN (${keys})`,
+    `SELECT ${columns.join(', ')} FROM ${name} WHERE ${where}`,
     ...asked.map(([, values]) => JSON.stringify(values)),
   )
 }
@@ -168,8 +170,8 @@ export interface CandidateTable {
   readonly columns: readonly string[]
 }
 
-/** A query for keys of rows, and the list that takes the place of its `?`. */
-type Lookup = readonly [sql: string, values: readonly unknown[]]
+/** A query for keys of rows, the list that takes the place of its `?`, and its condition where that says the same. */
+type Lookup = readonly [sql: string, values: readonly unknown[], condition?: string]
 
 /** Returns the lookup of rows that have one of some texts in a column: of each text all, or the oldest `max`. */
 export function lookUp(
@@ -179,9 +181,9 @@ export function lookUp(
   max?: number,
 ): Lookup {
   const values = [...new Set(texts)].filter((text) => text !== undefined)
-  const where = `WHERE ${column} IN (SELECT value FROM json_each(?))`
-  if (max === undefined) return [`SELECT key FROM ${table} ${where}`, values]
-  const places = `SELECT key, row_number() OVER (PARTITION BY ${column} ORDER BY key) AS place FROM ${table} ${where}`
+  const where = `${column} IN (SELECT value FROM json_each(?))`
+  if (max === undefined) return [`SELECT key FROM ${table} WHERE ${where}`, values, where]
+  const places = `SELECT key, row_number() OVER (PARTITION BY ${column} ORDER BY key) AS place FROM ${table} WHERE ${where}`
   return [`SELECT key FROM (${places}) AS places WHERE place <= ${max}`, values]
 }
 
