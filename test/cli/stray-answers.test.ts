@@ -8,7 +8,7 @@ import { canary, machine } from '../support/command.js'
 import { tries } from '../support/effort.js'
 import { servingWith } from './call/serving.js'
 
-const seed = Math.floor(Math.random() * 2 ** 31)
+const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const calls = tries(200, 500, 2_000)
 const timeout = 240_000
 

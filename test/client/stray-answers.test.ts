@@ -10,7 +10,7 @@ import { numbersFrom, strayServer } from './stray-server.js'
 const honoured = { idempotency: 'Idempotency-Key' }
 const acme = { domain: 'acme.example', name: 'Acme', network_url: 'https://www.linkedin.com/company/acme' }
 
-const seed = Math.floor(Math.random() * 2 ** 31)
+const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
 /** Calls for companies, 100 at once; every tenth is asked for by a subdomain. Returns how many were answered how. */
 async function enrichMany(baseUrl: string, calls: number) {
@@ -68,7 +68,7 @@ it.each([
   expect(await remote.supportsIdempotency()).toBe(honours)
 })
 
-it('notices surplus answers behind a SOCKS proxy, too', async () => {
+it(`notices surplus answers behind a SOCKS proxy, too (seed ${seed})`, async () => {
   const server = await strayServer({ seed, nth: 3 })
   const { port } = closeAfterTest(await socksProxy(server.port))
   const env = { http_proxy: `socks5://127.0.0.1:${port}` }
