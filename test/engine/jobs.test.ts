@@ -93,6 +93,8 @@ describe('an import', () => {
     }
     const job = await finished(bench, idOf(body))
     expect(job).toMatchObject({ state: 'failed', done: 100, error: 'Internal error', held: 0, spent: 300 })
+    const { body: search } = await bench.call('searches.get', { id: idOf(body) })
+    expect(search).toMatchObject({ search: { status: 'ERROR', error: 'Internal error' } })
     expect(await positionOf(bench)).toMatchObject({ credits: 700, held: 0, spent: 300 })
     expect(await bench.admin.verify()).toMatchObject({ ok: true })
   })

@@ -60,6 +60,7 @@ export const shapes = {
         leads_count: value.count('Number of leads; absent in a company search').optional(),
         accounts_count: value.count('Number of companies; only in a company search').optional(),
         truncated: value.yesNo('Whether a quota or the credits ended it'),
+        error: value.string('Why it failed; absent where it did not').optional(),
       }),
       leads: field
         .describe(

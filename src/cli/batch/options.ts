@@ -360,7 +360,11 @@ export const isOnScreen = ({ globals, streams }: StreamsContext): boolean =>
 
 /** What providers of the user may cost, and which of their addresses end a waterfall. */
 export const vendorOptions = optionRows({
-  maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', costs],
+  maxCost: [
+    '<name=n>',
+    'the most to spend at a data provider of your own, see providers list (repeatable)',
+    costs,
+  ],
   accept: ['<status>', 'end only at an address that is valid', ['valid']],
 })
 

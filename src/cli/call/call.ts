@@ -25,7 +25,10 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     const quote = dryRun(operation, shape, input)
     const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
     const source = await context.source()
-    await print(context, { ...quote, ...stored, ...search, ...(source && { source }) })
+    const quota = operation.quota && { [`${operation.quota}_max`]: input.limit ?? null }
+    await print(context, { ...quote, ...stored, ...quota, ...search, ...(source && { source }) })
+    if (quota && input.limit === undefined)
+      context.notify(`Without --limit, all that match count against the quota of ${operation.quota}.`)
     return exitCodes.ok
   }
   const reply = await sendAndPrint(withFields(context, shape), request)

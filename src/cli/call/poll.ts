@@ -187,15 +187,31 @@ function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: 
   const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0), foundIn(kind, body).length)
   const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
   if (failedSearchStatuses.includes(status))
-    return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }
+    return {
+      ...progress,
+      state: 'failed',
+      error: describeFailure(`The search ended with the status ${status}`, body),
+    }
   if (status !== 'FINISHED') return progress
   return { ...progress, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }
 }
 
-function listProgress({ expected = 0 }: AcceptedWork, { status }: Row): WorkProgress {
+/** Returns what has failed, with the server's own words where it has some. */
+function describeFailure(failure: string, body: Row): string {
+  const said = ['search.error', 'search.message', 'error', 'message'].map((path) => valueAt(body, path))
+  const words = said.find((one) => typeof one === 'string' && one !== '')
+  return words === undefined ? failure : `${failure}: ${words}`
+}
+
+function listProgress({ expected = 0 }: AcceptedWork, body: Row): WorkProgress {
   const progress = { ...noProgress, expected }
+  const { status } = body
   if (status === 'failed')
-    return { ...progress, state: 'failed', error: 'The import ended with the status failed' }
+    return {
+      ...progress,
+      state: 'failed',
+      error: describeFailure('The import ended with the status failed', body),
+    }
   return status === 'completed' ? { ...progress, state: 'finished', done: expected } : progress
 }
 

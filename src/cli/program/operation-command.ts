@@ -78,7 +78,10 @@ export async function operationCommand(
     command.addOption(new Option('--all', 'get every page, as one answer').helpGroup(groups.request))
   addBatchOptions(command, operation, shape)
   if (asksVendors.includes(operation.id))
-    for (const option of toOptions(vendorOptions)) command.addOption(option.helpGroup(groups.request))
+    for (const option of toOptions(vendorOptions)) {
+      const isOfAddresses = option.attributeName() === 'accept' && !operation.id.startsWith('contacts.')
+      command.addOption(option.helpGroup(groups.request).hideHelp(isOfAddresses))
+    }
   if (hasRecords(operation, shape)) command.addLayout()
   // The technologies are those of the catalogue.
   if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')

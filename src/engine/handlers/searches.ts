@@ -1,6 +1,7 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Lead } from '../../api/ports/ports.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import { releaseHold } from '../credits/ledger.js'
 import { toFoundCompany } from '../jobs/payloads.js'
 import {
@@ -44,7 +45,8 @@ export const searches: HandlersOf<'searches'> = {
       },
       position: ({ ordinal }) => [ordinal, ''],
     })
-    const ending = { status: states[search.state], truncated: search.truncated }
+    const error = search.state === 'failed' ? (search.error ?? undefined) : undefined
+    const ending = withoutUndefined({ status: states[search.state], truncated: search.truncated, error })
     if (search.kind === 'lead_search') {
       const leads = rows.map(({ record }) => JSON.parse(record) as Lead)
       return { output: { search: { ...toEntry(search), ...ending }, leads, pagination } }

@@ -204,7 +204,12 @@ describe('an import without --wait', () => {
   it('shows the request with a placeholder webhook and queues no job with --dry-run', async () => {
     const body = await here.json('intents', 'stack', '--stacks', 'react', '--dry-run')
     expect(body).toMatchObject({ body: { webhook_url: 'https://prospect.invalid/own' } })
-    expect(await here.json('leads', 'extract', url, '--dry-run')).toMatchObject({ body: { search_url: url } })
+    expect(await here.json('leads', 'extract', url, '--dry-run')).toMatchObject({
+      body: { search_url: url },
+      profiles_max: null,
+    })
+    const limited = ['leads', 'extract', url, '--limit', '7', '--dry-run']
+    expect(await here.json(...limited)).toMatchObject({ profiles_max: 7 })
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 })

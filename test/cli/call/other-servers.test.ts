@@ -250,6 +250,14 @@ describe('servers that never call a webhook', () => {
     expect([code, stderr]).toEqual([10, expect.stringContaining(status)])
   })
 
+  it('says why a search failed, where the server says it', async () => {
+    const failed = page('ERROR', 0)
+    const body = { ...failed, search: { ...failed.search, error: 'The list has no account' } }
+    const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : body))
+    const { stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    expect(stderr).toContain('The search ended with the status ERROR: The list has no account')
+  })
+
   it('polls a waterfall, and records its cost in the ledger', async () => {
     const { run } = await serve(({ path }) =>
       path === '/contacts/single_enrich'

@@ -27,13 +27,15 @@ import {
   type Rejects,
   type Sink,
 } from '../../../runs/output/writer.js'
+import { isShared } from '../../../storage/database/open.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import { describeMapping } from '../../batch/map-columns.js'
 import { filePorts } from '../../batch/run-home.js'
+import { openSpending } from '../../call/spending.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, systemReason, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
-import { ensureWorkspace, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
+import { ensureWorkspace, isThere, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import {
   catalogueOption,
@@ -129,7 +131,16 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   showColumns(context, result.report)
   const { body, layout } = describeImport(kind, result, isDryRun)
   await print(context, body, { layout: () => layout })
+  if (!isDryRun && result.report.added + result.report.updated > 0) await warnOfNewLookups(context)
   return reportRejects(context, result, isDryRun)
+}
+
+/** Says that answers of before are not used again, where any were paid for. */
+async function warnOfNewLookups(context: Context): Promise<void> {
+  if (!isThere(context.home.state) || isShared(context.home)) return
+  const spent = await (await openSpending(context)).list({ target: 'local' })
+  if (spent.some(({ credits }) => credits > 0))
+    context.notify('Earlier answers from your catalogue are no longer reused: the next lookups pay again.')
 }
 
 /** Returns the first argument of commands about one kind of record. */

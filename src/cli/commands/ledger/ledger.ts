@@ -1,6 +1,7 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
+import type { Fields } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
 import { callOnce } from '../../call/send.js'
@@ -20,6 +21,7 @@ import {
   runPlaceOf,
   sharedOptions,
 } from '../../options/values.js'
+import { formatOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName, targetTime } from '../../target/resolve-target.js'
@@ -63,15 +65,13 @@ async function showLedger(context: Context, { options }: Invocation<OptionsOf<ty
   const usual = ['day', 'profile', 'target', 'operation', 'run']
   const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
   const total = totalSpent(spent)
-  await print(context, by ? sumSpent(spent, by) : spent, {
-    columns: [
-      ...names,
-      'calls',
-      'credits',
-      ...(ofProviders ? ['cost'] : []),
-      ...(total.doubted > 0 ? ['doubted'] : []),
-      ...(by ? [] : ['member']),
-    ],
+  const ofCosts = ofProviders ? ['cost'] : []
+  const columns = [...names, 'calls', 'credits', ...ofCosts, 'doubted', ...(by ? [] : ['member'])]
+  const sums: readonly Fields[] = by ? sumSpent(spent, by) : spent
+  const rows = sums.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])))
+  const isShort = total.doubted === 0 && formatOf(context) === 'table'
+  await print(context, rows, {
+    columns: isShort ? columns.filter((name) => name !== 'doubted') : columns,
     optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
     ids: ['run'],
     total,

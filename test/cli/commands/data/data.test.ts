@@ -53,6 +53,14 @@ describe('data import', () => {
     expect(await here.json('accounts', 'enrich', '--domain', 'acme.example')).toMatchObject({ name: 'Acme' })
   })
 
+  it('says that earlier answers are not reused after an import, where any were paid for', async () => {
+    const stdin = 'name,domain\nAcme,acme.example\n'
+    const load = () => here.run(['data', 'import', 'companies', '-'], { stdin })
+    expect((await load()).stderr).not.toContain('reused')
+    await here.run(['accounts', 'enrich', 'acme.example'])
+    expect((await load()).stderr).toContain('Earlier answers from your catalogue are no longer reused')
+  })
+
   it('reads NDJSON from stdin, with columns mapped by --map', async () => {
     const stdin = '{"Firma":"Acme","Netz":"acme.example"}\n'
     const argv = ['data', 'import', 'companies', '-', '--map', 'name=Firma', '--map', 'domain=Netz', '--json']

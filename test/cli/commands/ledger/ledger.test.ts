@@ -26,6 +26,16 @@ describe('ledger', () => {
     expect((await run('ledger')).json).toEqual([])
   })
 
+  it('has the same columns of CSV with rows as without any', async () => {
+    await run('accounts enrich --domain known.example')
+    const headOf = async (line: string) => (await run(`ledger ${line} --format csv`)).stdout.split('\n')[0]
+    for (const line of ['--since today', '--by member,operation', '--by provider'])
+      expect([
+        line,
+        await headOf(`${line} --until 2020-01-01 --since 2020-01-01`.replace('--since today ', '')),
+      ]).toEqual([line, await headOf(line)])
+  })
+
   it('records what single commands and batches cost on every target', async () => {
     await run('accounts enrich --domain known.example')
     await run('accounts enrich --domain known-2.example --direct')
