@@ -362,7 +362,7 @@ export const isOnScreen = ({ globals, streams }: StreamsContext): boolean =>
 export const vendorOptions = optionRows({
   maxCost: [
     '<name=n>',
-    'the most to spend at a data provider of your own, see providers list (repeatable)',
+    'the most to spend at your own provider (repeatable)',
     costs,
   ],
   accept: ['<status>', 'end only at an address that is valid', ['valid']],
