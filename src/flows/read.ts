@@ -255,7 +255,7 @@ class Reader {
     }
     const place = placeOf(row, before)
     if (place === undefined) {
-      this.#add(this.#placeOf(path), 'other_rows', { operation: row.id })
+      this.#add(this.#placeOf(path), 'other_rows', { operation: kind.key })
       return undefined
     }
     const filling = fillingOf(row, shape, before, Object.keys(constants), mapped)
@@ -265,7 +265,7 @@ class Reader {
       !filling.some(([field]) => needed.includes(field)) &&
       !needed.some((field) => constants[field] !== undefined)
     )
-      this.#add(this.#placeOf(path), 'unfilled', { operation: row.id, needed })
+      this.#add(this.#placeOf(path), 'unfilled', { operation: kind.key, needed })
     return {
       step: { kind: 'lookup', operation: row, shape, constants, filling, place, ...same, before },
       after: shapeAfter(before, place, row, shape, constants, this.files.sources),
@@ -310,9 +310,9 @@ class Reader {
       if (!schema) continue
       const problem = describeValue(schema, field, value)
       if (problem === undefined) continue
-      // YAML reads an id that is written without quotes as a number.
+      // YAML reads an id that is written without quotes as a number. A list of one may be written without brackets.
       const texts = [value].flat().map(String)
-      if (Array.isArray(value) && describeValue(schema, field, texts) === undefined) request[field] = texts
+      if (describeValue(schema, field, texts) === undefined) request[field] = texts
       else this.#add(this.#placeOf([...path, field]), 'value', { reason: nameFields(problem) })
     }
     return request

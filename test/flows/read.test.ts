@@ -93,6 +93,11 @@ const wrong: readonly (readonly [why: string, change: readonly [string, string],
   ['a column', ['company.name,', 'company.nam,'], /^9:56 There is no field company\.nam\./],
   ['two kinds', ['{ csv: companies.csv }', '{ csv: a.csv, list: b }'], /^2:28 This input has csv and list/],
   [
+    'the step as it is written, where companies are meant',
+    ['leads.search: { job_titles: [CTO], limit: 3 }', 'contacts.enrich: { enrichment_type: [email] }'],
+    /^6:5 3 \(contacts\.enrich\): contacts\.enrich is for people/,
+  ],
+  [
     'companies where people are meant',
     ['leads.search: { job_titles: [CTO], limit: 3 }', 'leads.enrich'],
     /^6:5 3 \(leads\.enrich\): leads\.enrich is for people/,
@@ -146,6 +151,14 @@ describe('the file of a flow', () => {
         limit: 3,
       },
     })
+  })
+
+  it('takes one value where a list is meant', async () => {
+    const { flow, problems } = await read(whole.replace('[email]', 'email'))
+    expect([
+      problems,
+      flow?.steps.map((step) => 'constants' in step && step.constants.enrichment_type),
+    ]).toEqual([[], expect.arrayContaining([['email']])])
   })
 
   it('names every mistake at once, in the order of the lines', async () => {

@@ -16,7 +16,7 @@ import { openKnownRows } from '../../runs/lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
 import type { InputChoices } from '../../runs/request.js'
 import { runAsync } from '../call/await.js'
-import { askMissing, type OperationRequest } from '../call/build.js'
+import { type OperationRequest, requireOptions } from '../call/build.js'
 import { readRemaining, showQuote } from '../call/confirm.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -63,7 +63,7 @@ export async function sendTogether(
         'reply' in left ? left : quoteItems(operation, rows, left),
       )
     }
-    const input = await askMissing(context, shape, given)
+    const input = await requireOptions(context, shape, given)
     checkFits(input)
     const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
     const code = await runAsync(context, { ...request, input }, lineOf)

@@ -360,11 +360,7 @@ export const isOnScreen = ({ globals, streams }: StreamsContext): boolean =>
 
 /** What providers of the user may cost, and which of their addresses end a waterfall. */
 export const vendorOptions = optionRows({
-  maxCost: [
-    '<name=n>',
-    'the most to spend at your own provider (repeatable)',
-    costs,
-  ],
+  maxCost: ['<name=n>', 'the most to spend at your own provider (repeatable)', costs],
   accept: ['<status>', 'end only at an address that is valid', ['valid']],
 })
 

@@ -132,7 +132,7 @@ export async function requireOptions(
   context: Context,
   shape: Shape,
   input: Input,
-  mapped: readonly string[],
+  mapped: readonly string[] = [],
 ): Promise<Input> {
   const given = await askMissing(context, shape, input, mapped)
   const missing = fieldsOfSchema(shape.input).find(
@@ -140,9 +140,10 @@ export async function requireOptions(
   )
   if (!missing) return given
   const values = missing.kind.values ?? missing.kind.item?.values
+  const or = mapped.length > 0 ? ', or map a column to it with --map' : ''
   throw new UsageError(
     `--${missing.flag} is missing.`,
-    values ? `Add it; the values are: ${values.join(', ')}.` : 'Add it, or map a column to it with --map.',
+    values ? `Add it; the values are: ${values.join(', ')}.` : `Add it${or}.`,
   )
 }
 

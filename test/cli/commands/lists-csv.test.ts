@@ -141,6 +141,13 @@ describe('lists create --csv', () => {
     expect(await here.json('lists', 'get', id)).toMatchObject({ status: 'completed' })
   })
 
+  it('needs the name of the list before anything is sent', async () => {
+    const { code, stderr } = await here.run(['lists', 'create', '--csv', '-'], {
+      stdin: 'domain\nacme.example\n',
+    })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--name is missing.')])
+  })
+
   it('reads the companies from a pipe', async () => {
     const { code } = await here.run(['lists', 'create', '--name', 'Piped', '--csv', '-'], {
       stdin: 'domain\nacme.example\n',
