@@ -140,12 +140,17 @@ describe('P04: hold, then settle once', () => {
     bench.source.matches = 50
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 100 })
     const first = await bench.call('intents.hiring', { webhook_url: hook, limit: 60 })
-    expect((await bench.call('intents.hiring', { webhook_url: hook, limit: 51 })).status).toBe(202)
+    const second = await bench.call('intents.hiring', { webhook_url: hook, limit: 51 })
+    expect(second.status).toBe(202)
     const over = await bench.call('accounts.enrich', { domain: 'known.example' })
     expect(over).toMatchObject({ status: 403, body: { code: 'workspace_limit_exceeded' } })
     bench.source.matches = 20
     await finished(bench, idOf(first.body))
     expect((await bench.call('accounts.enrich', { domain: 'known.example' })).status).toBe(200)
+    await finished(bench, idOf(second.body))
+    const [member] = await bench.admin.members()
+    // Two searches that found 20 each, and the lookup.
+    expect(member?.spentThisWeek).toBe(41)
   })
 
   it('loses and doubles nothing under concurrency', async () => {
@@ -230,6 +235,17 @@ describe('a job', () => {
     for (const records of [[reachable, { lead: {} }], [{ lead: {} }]])
       job = job && (await keepStep(all.ports, job, { records, place: '1', ended: false }))
     expect(job).toMatchObject({ done: 3, enriched: true })
+  })
+
+  it.each([
+    [{ phones: ['+491701234567'] }, true],
+    [{ phones: [] }, false],
+    [{}, false],
+  ])('can be reached by an address or a number: %j', async (lead, enriched) => {
+    const all = await queued(250)
+    const job = await claimed(all, 'a')
+    const step = { records: [{ lead }], place: '1', ended: false }
+    expect(job && (await keepStep(all.ports, job, step))).toMatchObject({ enriched })
   })
 
   it('resumes where it stopped when it is asked to stop', async () => {

@@ -21,7 +21,7 @@ import type { Driver } from '../../src/storage/driver/connection.js'
 import { tries } from '../support/effort.js'
 import { states } from '../support/states.js'
 import { type BulkTarget, bulkTarget, price } from './bulk-target.js'
-import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
+import { companyBatch, fakeTime, journalFor, memorySink, newRun, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 
 describe.each(states())('%s', (name, open) => {
@@ -187,6 +187,21 @@ describe.each(states())('%s', (name, open) => {
       expect(await now()).toMatchObject({ reserved: 0, credits: 12 })
     })
 
+    test.each([404, 405, 501])(
+      'are sent together once where the target knows no such request: %i',
+      async (status) => {
+        let asked = 0
+        const bulk = (_: unknown, nth: number) => {
+          asked = nth
+          return reply(status, { error: 'no such request' })
+        }
+        const target = bulkTarget(1_000, { bulk })
+        const { part } = await machine(names(40))
+        expect(await (await part(target)).ended).toMatchObject({ found: 40 })
+        expect(asked).toBe(1)
+      },
+    )
+
     test('are worked on until they are done, in case their worker died', async () => {
       const target = bulkTarget(1_000, { patience: 2 })
       const worked: string[] = []
@@ -231,8 +246,11 @@ describe.each(states())('%s', (name, open) => {
           },
         },
       })
-      expect(await (await part(target, {}, noting)).ended).toMatchObject({ found: 4 })
+      const time = fakeTime()
+      const around = (one: { caller: Caller }) => ({ ...noting(one), time })
+      expect(await (await part(target, {}, around)).ended).toMatchObject({ found: 4 })
       expect([target.sizes, fresh]).toEqual([[4], [true, false, false]])
+      expect(time.slept.slice(0, 2)).toEqual([1_000, 1_000])
     })
 
     test.each([401, 403])('stop at a %i, and nothing is lost', async (status) => {

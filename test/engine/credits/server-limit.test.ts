@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { ConnectionLost, type Input, type Reply } from '../../../src/api/calls/caller.js'
+import { readSpentAtServers } from '../../../src/engine/credits/ledger.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { listMembers } from '../../../src/engine/tables/members.js'
 import { openBench } from '../../support/engine.js'
 
+const server = 'https://api.example.com/api/v2'
 const contact = { network_url: 'https://www.linkedin.com/in/ada', enrichment_type: ['email'] }
 
 it.each([
@@ -45,7 +47,7 @@ it.each([
     const { layer } = createServerLimit({
       store: bench.store,
       clock: bench.clock,
-      server: 'https://api.example.com/api/v2',
+      server,
       onAccepted: async (_, { credits }) => void holds.push(credits),
     })
     const reply = {
@@ -63,13 +65,15 @@ it.each([
 )
 
 describe('a member with a weekly limit of 1', () => {
+  /** What the member spent at servers in the end. */
+  let spent: unknown
+
   /** Sends lookups to a server that answers with the given statuses, each under a key. Returns what the member got. */
   async function send(statuses: readonly (number | ConnectionLost)[], keys: readonly string[]) {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 1 })
     const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
     if (!found) throw new Error('no member')
-    const server = 'https://api.example.com/api/v2'
     const { layer } = createServerLimit({ store: bench.store, clock: bench.clock, server })
     const answers = statuses.values()
     const caller = layer({
@@ -88,6 +92,7 @@ describe('a member with a weekly limit of 1', () => {
         .catch(() => ({ status: 0 }))
       got.push(reply.status)
     }
+    spent = await bench.store.read((tx) => readSpentAtServers(tx, found, bench.clock.now()))
     await bench.caller.close()
     return got
   }
@@ -99,7 +104,27 @@ describe('a member with a weekly limit of 1', () => {
   it('pays for a call that was cut off, and not for one that the server did not get', async () => {
     const lost = (unknown: boolean) => new ConnectionLost('lost', unknown)
     expect(await send([lost(true), 200], ['one', 'other'])).toEqual([0, 403])
-    expect(await send([lost(false), 200], ['one', 'other'])).toEqual([0, 200])
+    expect(spent).toEqual([{ server, spent: 1 }])
+    expect(await send([lost(false), 422], ['one', 'other'])).toEqual([0, 422])
+    expect(spent).toEqual([])
+  })
+
+  it('asks for the same part of the jobs when a search is sent again under its key', async () => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 3 })
+    const [member] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
+    const { layer } = createServerLimit({ store: bench.store, clock: bench.clock, server })
+    const limits: unknown[] = []
+    const reply = { status: 200, headers: {}, body: { jobs: [] }, credits: 3 }
+    const call = async (_: string, { limit }: Input) => {
+      limits.push(limit)
+      return reply
+    }
+    const caller = layer({ call } as never)
+    for (const idempotencyKey of ['one', 'one'])
+      if (member)
+        await caller.call('accounts.hiring', { domain: 'a.example', limit: 9 }, { member, idempotencyKey })
+    expect(limits).toEqual([3, 3])
   })
 
   it('is refused for the limit also where the server does not say its balance', async () => {

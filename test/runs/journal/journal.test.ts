@@ -5,6 +5,7 @@ import type { AnsweredRow, Journal, JournalRow } from '../../../src/runs/journal
 import { type RowAnswer, unknownAnswer } from '../../../src/runs/journal/journal.js'
 import type { JournalOptions } from '../../../src/runs/journal/run-journal.js'
 import { type Run, runsOver } from '../../../src/runs/journal/runs.js'
+import { spendingOver } from '../../../src/runs/journal/spending.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { tries } from '../../support/effort.js'
 import { states } from '../../support/states.js'
@@ -183,6 +184,29 @@ describe.each(states())('%s', (name, open) => {
       expect((await journal.plan([jobs])).planned).toEqual([
         { ...first, row: { run: 'run-1', ordinal: 0, fresh: false } },
       ])
+    })
+
+    it('sends only those rows again that a lowered budget has room for', async () => {
+      const { part } = await newParts({ budget: { perRun: 3 } })
+      await (await part()).plan([row(0), row(1), row(2)])
+      const journal = await part({ budget: { perRun: 2 } })
+      await journal.resume(0, 5)
+      expect((await journal.plan([row(0), row(1), row(2)])).planned).toHaveLength(2)
+    })
+
+    it('releases nothing with an answer for which nothing is set aside', async () => {
+      const { part, record } = await newParts()
+      const journal = await part()
+      await journal.plan([row(0), row(1)])
+      await journal.keep([{ ...answered(row(2)), source: 'duplicate' }])
+      expect((await record()).reserved).toBe(2)
+    })
+
+    it('counts doubted answers at no cost', async () => {
+      const { driver, part } = await newParts()
+      const journal = await part()
+      await journal.end({ complete: true, certain: true, cleared: 0, invalid: 0, doubted: 2 })
+      expect(await spendingOver(driver).list({})).toMatchObject([{ credits: 0, calls: 0, doubted: 2 }])
     })
 
     it('has no open rows after an orderly end', async () => {
