@@ -18,7 +18,7 @@ import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { numberAt, valueAt } from '../output/records.js'
+import { numberAt, type Row, toPrinted, valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
   countRows,
@@ -442,7 +442,7 @@ function readSpendableCredits({ quota }: Operation, { credits, weekly, quotas }:
     balance: credits.enrichment,
     // Only the local engine has weekly limits.
     allowance: weekly ? weekly.left : isLocal ? undefined : null,
-    quotas,
+    quotas: toPrinted(quotas) as Row,
     quotaLeft: left && (left.length > 0 ? Math.min(...left) : null),
   }
 }

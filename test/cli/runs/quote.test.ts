@@ -36,7 +36,13 @@ describe('the quote of a batch', () => {
         seconds: 0,
         rows_affordable: 5,
         lookups: 2,
-        quotas: { daily_profile_scraping: { limit: 2_500, remaining: 2_500 } },
+        quotas: {
+          daily_profile_scraping: {
+            limit: 2_500,
+            remaining: 2_500,
+            resets_at: expect.stringMatching(/^2\d{3}-/),
+          },
+        },
         unknown: [],
         invalid_reasons: [
           { reason: '"Website" is empty', rows: 1 },
