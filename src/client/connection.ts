@@ -34,13 +34,13 @@ export function createConnection(settings: ConnectionSettings) {
      * with the connection that the request is written to.
      */
     exchange: async (
-      { method, path, body }: WireRequest,
+      { method, path, body, isAlone = false }: WireRequest,
       headers: Readonly<Record<string, string>>,
       signal?: AbortSignal,
       onWire?: (wire: Wire) => void,
     ): Promise<WireAnswer> => {
       opening ??= open(settings, allowance)
-      const request = { origin, method, path, headers: { ...headers }, body: body ?? null }
+      const request = { origin, method, path, headers: { ...headers }, body: body ?? null, reset: isAlone }
       const dispatcher = await opening
       return allowance.during(() => exchange(dispatcher, request, settings, signal, onWire))
     },
@@ -328,6 +328,8 @@ export interface WireRequest {
   readonly path: string
   /** JSON; absent without a body. */
   readonly body?: string
+  /** Ends its connection with its answer, so that no later request gets an answer that belongs to this one. */
+  readonly isAlone?: boolean
 }
 
 /**

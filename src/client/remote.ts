@@ -164,7 +164,7 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
 
 async function probeOnce(connection: Connection, path: string, signal: AbortSignal) {
   try {
-    const request = { method: 'GET', path } as const
+    const request = { method: 'GET', path, isAlone: true } as const
     const { status, body } = await connection.exchange(request, { accept: 'application/json' }, signal)
     if (fails({ status })) return undefined
     if (body.length > largeBytes) return false

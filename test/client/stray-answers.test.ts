@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
@@ -66,6 +68,25 @@ it.each([
   closeAfterTest(server)
   const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
   expect(await remote.supportsIdempotency()).toBe(honours)
+})
+
+it('does not take the answer about idempotency keys for that to a call', async () => {
+  const late = new WeakMap<Socket, ServerResponse>()
+  const stray = JSON.stringify(acme)
+  const server = await answering(async (request, response) => {
+    const { body } = await received(request)
+    if (request.url === '/health') {
+      late.set(request.socket, response)
+      return request.socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${stray.length}\r\n\r\n${stray}`)
+    }
+    late.get(request.socket)?.end('{}')
+    return response.end(body)
+  })
+  closeAfterTest(server)
+  const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+  expect(await remote.supportsIdempotency()).toBe(false)
+  const { body } = await remote.call('accounts.enrich', { domain: 'globex.example' })
+  expect(body).toMatchObject({ domain: 'globex.example' })
 })
 
 it(`notices surplus answers behind a SOCKS proxy, too (seed ${seed})`, async () => {
