@@ -310,6 +310,32 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
+  describe('a row that another run has under way', () => {
+    const turns = { isAlive: async () => true, takesKeys: true }
+    const asked = (ordinal: number, identity: string) => ({ ...row(ordinal, identity), input: { identity } })
+
+    /** Two runs that are under way in one database. */
+    async function newPair() {
+      const { driver, part } = await newParts({ turns })
+      const other = await runsOver(driver).add(newRun({ id: 'run-2', identityKey: 'other' }))
+      return [await part(), await journalFor(driver, other, { turns })] as const
+    }
+
+    it('is not sent, even if it is a single one and the other run has taken more since', async () => {
+      const [first, second] = await newPair()
+      expect(await first.takeTurns?.([asked(0, 'same'), asked(1, 'more')])).toBeUndefined()
+      expect(await first.takeTurns?.([asked(2, 'last')])).toBeUndefined()
+      expect(await second.takeTurns?.([asked(7, 'same'), asked(8, 'own')])).toEqual(new Set([7]))
+    })
+
+    it('is free to be sent when it failed there', async () => {
+      const [first, second] = await newPair()
+      await first.takeTurns?.([asked(0, 'same')])
+      await first.keep([answered(row(0, 'same'), failed)])
+      expect(await second.takeTurns?.([asked(7, 'same')])).toBeUndefined()
+    })
+  })
+
   describe('stored answers of other runs', () => {
     const day = 86_400_000
 

@@ -1,11 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { type Run, runsOver, stopKilled } from '../../../src/runs/journal/runs.js'
+import { mayStillSend, type Run, runsOver, stopKilled } from '../../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../../src/runs/purge.js'
 import { states } from '../../support/states.js'
 import { journalFor, newRun } from '../fakes.js'
 
+const day = 86_400_000
+
+describe('a part that lost its run', () => {
+  it('may still send rows for a day, and one that did not lose it is over', () => {
+    const lost = [day, day, null].map((lostAt) => ({ lostAt }))
+    const asked = [2 * day - 1, 2 * day, 2 * day - 1]
+    expect(lost.map((run, at) => mayStillSend(run, asked[at] ?? 0))).toEqual([true, false, false])
+  })
+})
+
 describe.each(states())('%s', (_, open) => {
-  const day = 86_400_000
   const free = () => ({ release: () => {} })
   const rows = [0, 1, 2, 3].map((ordinal) => ({
     ordinal,
