@@ -77,6 +77,10 @@ describe.each(states())('%s', (name, open) => {
     }
   }
 
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
   const credits = (rows: readonly Record<string, string>[]) =>
     rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
 
@@ -174,6 +178,61 @@ describe.each(states())('%s', (name, open) => {
       const { ended } = await part(target)
       expect(await ended).toMatchObject({ not_found: 30, credits: 0 })
       expect(target.sizes).toEqual([10, 10, 10])
+    })
+
+    test('wait for the record of what others released, as the budget of the run has room only then', async () => {
+      const target = bulkTarget(1_000)
+      const { part } = await machine(names(20).map((name) => `no-${name}`))
+      const full = Promise.withResolvers<void>()
+      const { ended } = await part(target, { budget: { perRun: 10 * price } }, ({ journal, caller }) => {
+        const { keep, bulks } = journal
+        const plan = bulks?.plan.bind(bulks) as NonNullable<typeof bulks>['plan']
+        Object.assign(bulks ?? {}, {
+          plan: async (...wanted: Parameters<typeof plan>) => {
+            const planned = await plan(...wanted)
+            if (!planned.bulk) setImmediate(full.resolve)
+            return planned
+          },
+        })
+        const late: Journal['keep'] = async (rows) => {
+          await turns(50)
+          await keep.call(journal, rows)
+        }
+        const held: Caller['call'] = async (id, ...more) => {
+          if (id === 'contacts.get') await full.promise
+          return caller.call(id, ...more)
+        }
+        return { journal: Object.assign(journal, { keep: late }), caller: { ...caller, call: held } }
+      })
+      expect(await ended).toMatchObject({ not_found: 20, credits: 0 })
+      expect(target.sizes).toEqual([10, 10])
+    })
+
+    test('are at most 16 requests at once', async () => {
+      const target = bulkTarget(1_000)
+      const { part } = await machine(names(80))
+      const full = Promise.withResolvers<void>()
+      let atOnce = 0
+      const { ended } = await part(target, {}, ({ journal, caller }) => ({
+        journal,
+        bulkRequests: { ...bulkRequests, most: 2 },
+        concurrency: 64,
+        caller: {
+          ...caller,
+          call: async (id, ...more) => {
+            if (id === 'contacts.get') await full.promise
+            const answer = await caller.call(id, ...more)
+            if (id === 'contacts.bulk_enrich' && target.sizes.length === 16)
+              void turns(50).then(() => {
+                atOnce = target.sizes.length
+                full.resolve()
+              })
+            return answer
+          },
+        },
+      }))
+      expect(await ended).toMatchObject({ found: 80 })
+      expect([atOnce, target.sizes.length]).toEqual([16, 40])
     })
 
     test.each([

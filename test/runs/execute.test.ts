@@ -192,6 +192,16 @@ describe('the rows of a batch', () => {
     for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
   })
 
+  test('are reported as progress once when they come and are written in the same moment', async () => {
+    const seen: RunProgress[] = []
+    await runDomains(domains(4), found, {
+      concurrency: 4,
+      table: atOnce(domains(4)),
+      onProgress: (progress) => void seen.push(progress),
+    })
+    expect(seen).toMatchObject([{ rows: 4, found: 4 }])
+  })
+
   test('are reported apart from those that an earlier part answered', async () => {
     const answer = { status: 'found', error: null, body: { industry: 'kept' }, credits: 1 } as const
     const kept = { answer, source: 'live', credits: 1, kept: true } as const
@@ -511,6 +521,19 @@ describe('a refusal that applies to every row', () => {
       })
     },
   )
+
+  test('ends the reading of the file', async () => {
+    let read = 0
+    const rows = async function* () {
+      for (const name of domains(100)) yield [{ line: ++read + 1, cells: [name] }]
+    }
+    const table = { header: ['domain'], rows }
+    await runDomains(domains(100), () => reply(402, { code: 'insufficient_credits' }), {
+      concurrency: 1,
+      table,
+    })
+    expect(read).toBeLessThan(100)
+  })
 
   test('leaves later answers in the output, in order, without the unanswered rows', async () => {
     await fc.assert(
