@@ -11,15 +11,15 @@ const answer = (status: RecalledAnswer['answer']['status']): RecalledAnswer => (
   kept: true,
 })
 
-/** Rows of a name and a price; what is known of them by their number or by their name. */
+/** Rows of a name and a price; what is known of them by their number, or by their name and since when. */
 interface Known {
   readonly own?: Readonly<Record<number, RecalledAnswer>>
-  readonly stored?: readonly string[]
+  readonly stored?: Readonly<Record<string, number>>
   readonly funds?: number
 }
 
 async function count(rows: readonly (readonly [name: string, price: number])[], known: Known = {}) {
-  const { own = {}, stored = [], funds = Number.POSITIVE_INFINITY } = known
+  const { own = {}, stored = {}, funds = Number.POSITIVE_INFINITY } = known
   const seen = openSeenNumbers()
   const counting: CountRequest = {
     table: {
@@ -39,9 +39,10 @@ async function count(rows: readonly (readonly [name: string, price: number])[], 
     journal: {
       resume: async () => new Map(Object.entries(own).map(([at, one]) => [Number(at), one])),
       recall: async (asked) =>
-        asked.map(({ identity }) =>
-          stored.includes(identity ?? '') ? { ...answer('found'), source: 'store' } : undefined,
-        ),
+        asked.map(({ identity = '' }) => {
+          const storedAt = stored[identity]
+          return storedAt === undefined ? undefined : { ...answer('found'), source: 'store', storedAt }
+        }),
     },
     isNew: seen.isNew,
     funds,
@@ -84,19 +85,22 @@ describe('counting the rows of a file', () => {
     })
   })
 
-  it('counts no cost for stored answers', async () => {
+  it('counts no cost for stored answers, and knows since when the oldest is stored', async () => {
     expect(
       await count(
         [
           ['a', 1],
           ['b', 2],
           ['a', 1],
+          ['c', 4],
+          ['d', 4],
         ],
-        { stored: ['a'] },
+        { stored: { a: 30, c: 20, d: 40 } },
       ),
     ).toMatchObject({
-      unique: 2,
-      inStore: 1,
+      unique: 4,
+      inStore: 3,
+      oldestStored: 20,
       lookups: 1,
       most: 2,
     })
