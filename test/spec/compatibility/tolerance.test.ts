@@ -152,14 +152,29 @@ describe('replies of another server', () => {
   })
 
   it.each([
-    ['as text', ['+33639980001']],
-    ['with their kinds', [{ number: '+33639980001', type: 'mobile' }]],
-  ])('a synchronous waterfall with phones %s has them in phone, and is paid for them', async (_, phones) => {
-    const { run } = await server({ status: 'success', email: 'a@b.example', phones, phone_status: 'valid' })
-    const who = ['--network-url', 'https://www.network.example/in/a']
-    const words = ['contacts', 'waterfall', '--sync', ...who, '--enrichment-type', 'email,phone']
-    expect(JSON.parse((await run(words, ['--json'])).stdout)).toMatchObject({ phone: ['+33639980001'] })
-    expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 33 }])
+    ['as text', ['+33639980001'], undefined],
+    ['with their kinds', [{ number: '+33639980001', type: 'mobile' }], [{ type: 'mobile' }]],
+  ])(
+    'a synchronous waterfall with phones %s has them in phone, and is paid for them',
+    async (_, phones, details) => {
+      const { run } = await server({ status: 'success', email: 'a@b.example', phones, phone_status: 'valid' })
+      const who = ['--network-url', 'https://www.network.example/in/a']
+      const words = ['contacts', 'waterfall', '--sync', ...who, '--enrichment-type', 'email,phone']
+      const { phone, phone_details } = JSON.parse((await run(words, ['--json'])).stdout)
+      expect({ phone, phone_details }).toMatchObject({ phone: ['+33639980001'], phone_details: details })
+      expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 33 }])
+    },
+  )
+
+  it.each([
+    ['running', 'running'],
+    ['completed', 'FINISHED'],
+    ['something else', 'something else'],
+  ])('a search beside its leads is in search, and its status %s is %s', async (word, status) => {
+    const search = { id: '7f6f2d0e-5d0c-4d8e-9b0a-2f6f3f0f1a11', name: 'Buyers' }
+    const { run } = await server({ ...search, status: word, leads: [] })
+    const { stdout } = await run(['searches', 'get', search.id], ['--json'])
+    expect(JSON.parse(stdout)).toEqual({ search: { ...search, status }, leads: [] })
   })
 
   it('account.plan is the plan', async () => {
