@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import { openVendors } from '../../src/providers/vendors.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { answering } from '../client/listeners.js'
 import { command, errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { launch, prospect } from '../support/processes.js'
+import { until } from '../support/until.js'
 import {
   addProvider,
   byName,
@@ -280,7 +286,10 @@ describe('a vendor', () => {
     )
   })
 
-  it('that fails five times in a row is left alone, and rows say so', async () => {
+  it('that fails five times in a row is left alone, and rows say so, also in a process that began long ago', async () => {
+    const now = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000)
+    onTestFinished(() => void vi.restoreAllMocks())
     const vendor = await fakeVendor()
     const oneByOne = (file: string) => file.replace('concurrent: 20', 'concurrent: 1')
     await withVendors(
@@ -295,16 +304,32 @@ describe('a vendor', () => {
     )
   })
 
-  it('gets no more of its credits in a day than its file permits', async () => {
+  it.each([
+    ['where it finds', 'King'],
+    ['where its answers are lost, which it may have charged', 'Lost'],
+  ])('gets no more of its credits in a day than its file permits, %s', async (_, name) => {
     const vendor = await fakeVendor()
     await withVendors(
       [vendor],
       async () => {
-        await batch(numbered(8, 'King'))
+        await batch(numbered(8, name))
         const [row] = await batch(['Late'])
         expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
       },
       (file) => `max_cost_per_day: 3\n${file}`,
+    )
+  })
+
+  it('is asked about as many rows at once as the budget suffices for, however little one costs', async () => {
+    const vendor = await fakeVendor()
+    await withVendors(
+      [vendor],
+      async () => {
+        const urls = numbered(20, 'https://www.linkedin.com/in/p')
+        const rows = await batch(urls, '--max-cost', 'vendor1=0.000003')
+        expect([vendor.asked.size, rows.filter((row) => row.phone !== '').length]).toEqual([3, 3])
+      },
+      (file) => file.replace('found: 10 }', 'found: 0.000001 }'),
     )
   })
 
@@ -639,6 +664,80 @@ describe('data forget', () => {
       expect([/king@acme|"King"/.test(kept + wal), /queen@acme/.test(kept + wal)]).toEqual([false, true])
       expect(await here.json('providers', 'stats')).toMatchObject([{ asked: 2, found: 2, cost: 2 }])
     })
+  })
+})
+
+describe('two processes that have one question to a vendor', () => {
+  it('both get an answer that comes while one of them gives it up', async () => {
+    let answer = () => {}
+    const vendor = await fakeVendor((...exchange) => {
+      answer = () => byName(...exchange)
+    })
+    await withVendors([vendor], async () => {
+      const first = find('King')
+      await until(() => vendor.asked.size > 0)
+      const store = await openEngineDatabase(join(here.home, 'engine.db'))
+      await store.transaction((tx) => tx.run('UPDATE provider_calls SET lease_until = 0'))
+      const [member] = await store.read((tx) =>
+        tx.all<{ id: string }>('SELECT workspace_id AS id FROM members'),
+      )
+      // Between its look at the call and its write, the answer comes in.
+      const transaction: Driver['transaction'] = async (...work) => {
+        answer()
+        await first
+        return store.transaction(...work)
+      }
+      const vendors = openVendors({
+        store: { ...store, transaction },
+        clock: { now: () => Date.now() },
+        keyOf: () => key,
+        sleep,
+        servers: [dns.address],
+      })
+      const asking = { workspaceId: member?.id ?? '', memberId: '', run: 'other' }
+      const who = { firstName: 'Ada', lastName: 'King', domain: 'acme.example' }
+      expect(await Array.fromAsync(vendors.ask('email', who, asking))).toMatchObject([{ is: 'found' }])
+      expect([(await first).email_source, vendor.charged()]).toEqual(['vendor1', 1])
+      await vendors.close()
+      await store.close()
+    })
+  })
+
+  it('give back once what was set aside for work that the vendor did not do', async () => {
+    const polls: ServerResponse[] = []
+    const { origin, close } = await answering((request, response) =>
+      request.method === 'POST' ? response.writeHead(202).end('{"request_id": 1}') : polls.push(response),
+    )
+    here = machine()
+    onTestFinished(() => here.remove())
+    await here.run(['init'])
+    const refusing = fakeFile(origin, 'vendor1')
+      .replace('body.success == true', 'status == 402')
+      .replace('{ when: "item.phone', '{ when: "status == 402", is: out_of_credits }, { when: "item.phone')
+    await addProvider(here, `max_cost_per_day: 10\n${refusing}`)
+    const lookUp = () =>
+      run(
+        'contacts',
+        'waterfall',
+        '--sync',
+        '--enrichment-type',
+        'phone',
+        '--linkedin-url',
+        'https://www.linkedin.com/in/p1',
+      )
+    const one = lookUp()
+    await until(() => polls.length === 1)
+    const other = lookUp()
+    await until(() => polls.length === 2)
+    for (const response of polls) response.writeHead(402).end('{}')
+    for (const { stdout, stderr } of [await one, await other])
+      expect(stdout + stderr).toContain('vendor1 (out of credits)')
+    const store = await openEngineDatabase(join(here.home, 'engine.db'))
+    const budgets = await store.read((tx) => tx.all<{ spent: number }>('SELECT spent FROM provider_budgets'))
+    expect(budgets).toContainEqual({ spent: 0 })
+    expect(budgets.filter(({ spent }) => spent !== 0)).toEqual([])
+    await store.close()
+    await close()
   })
 })
 

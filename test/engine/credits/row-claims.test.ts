@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Input, RunRow } from '../../../src/api/calls/caller.js'
+import { findRunReply, storeRunReply } from '../../../src/engine/credits/settlement.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
 const known = { domain: 'known.example' }
@@ -45,6 +46,18 @@ describe('a row of a run', () => {
     const replies = await Promise.all([repeat(bench), repeat(bench)])
     expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 409])
     expect(await bench.balance()).toBe(999)
+  })
+
+  it('keeps its first reply when another one is stored, and the transaction goes on', async () => {
+    const { store, workspaceId } = await openBench()
+    const row = { run: 'run', ordinal: 3 }
+    const [first, second] = ['first', 'second'].map((body) => ({ status: 200, credits: 1, body }))
+    if (!first || !second) throw new Error('no replies')
+    await store.transaction(async (tx) => {
+      expect(await storeRunReply(tx, workspaceId, { ...row, fresh: true }, first)).toBe(true)
+      expect(await storeRunReply(tx, workspaceId, { ...row, fresh: false }, second)).toBe(false)
+    })
+    expect(await store.read((tx) => findRunReply(tx, workspaceId, 'run', 3))).toEqual(first)
   })
 
   it('is distinguished from other rows and other runs', async () => {

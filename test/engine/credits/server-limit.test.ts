@@ -68,8 +68,11 @@ describe('a member with a weekly limit of 1', () => {
   /** What the member spent at servers in the end. */
   let spent: unknown
 
-  /** Sends lookups to a server that answers with the given statuses, each under a key. Returns what the member got. */
-  async function send(statuses: readonly (number | ConnectionLost)[], keys: readonly string[]) {
+  /**
+   * Sends lookups to a server that answers with the given statuses, each under a key, `everyMs` apart. Returns what the member
+   * got.
+   */
+  async function send(statuses: readonly (number | ConnectionLost)[], keys: readonly string[], everyMs = 0) {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 1 })
     const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
@@ -91,6 +94,7 @@ describe('a member with a weekly limit of 1', () => {
         .call('accounts.enrich', { domain: 'acme.example' }, options)
         .catch(() => ({ status: 0 }))
       got.push(reply.status)
+      bench.clock.advance(everyMs)
     }
     spent = await bench.store.read((tx) => readSpentAtServers(tx, found, bench.clock.now()))
     await bench.caller.close()
@@ -99,6 +103,12 @@ describe('a member with a weekly limit of 1', () => {
 
   it('pays for a key that the server refused when it is sent again', async () => {
     expect(await send([422, 200], ['one', 'one', 'other'])).toEqual([422, 200, 403])
+  })
+
+  it('pays for a key that is sent again after a day, when the server has forgotten it', async () => {
+    const dayMs = 86_400_000
+    expect(await send([200, 200], ['one', 'one'], dayMs - 1)).toEqual([200, 200])
+    expect(await send([200, 200], ['one', 'one'], dayMs)).toEqual([200, 403])
   })
 
   it('pays for a call that was cut off, and not for one that the server did not get', async () => {
