@@ -98,7 +98,7 @@ describe('P12: a process that is killed while it accepts work', () => {
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
   it('accepts the work once when it is killed at any point and asked again with the same key', async () => {
-    const rounds = Array.from({ length: tries(4, 10) }, (_, at) => ({
+    const rounds = Array.from({ length: tries(4, 12) }, (_, at) => ({
       key: `key ${at}`.replace(' ', '-'),
       point: points[at % 4],
     }))
