@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Provider } from '../../src/api/ports/ports.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { keepStep, LeaseLost } from '../../src/engine/jobs/progress.js'
-import { type AsyncJob, claimJob, listRecords, updateJob } from '../../src/engine/tables/jobs.js'
+import { createEngine } from '../../src/engine/request/engine.js'
+import { type AsyncJob, claimJob, findJob, listRecords, updateJob } from '../../src/engine/tables/jobs.js'
 import { createWorker, runJob } from '../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../support/engine.js'
 
@@ -202,6 +203,15 @@ describe('a job', () => {
     const claim = { token, realNow, leaseUntil: realNow + 30_000, id }
     return await bench.store.transaction((tx) => claimJob(tx, claim))
   }
+
+  it('is announced once it is stored, so that a worker begins at once', async () => {
+    const { store, source, clock, key, workspaceId } = await openBench()
+    const announced: Promise<AsyncJob | undefined>[] = []
+    const accepted = (id: string) => void announced.push(store.read((tx) => findJob(tx, workspaceId, id)))
+    const { call } = createEngine({ store, source, clock, ids: randomIds, accepted })
+    const { body } = await call('leads.advanced_search', lead, { apiKey: key })
+    expect(await Promise.all(announced)).toMatchObject([{ id: idOf(body), state: 'queued' }])
+  })
 
   it('belongs to one worker while its lease lasts, then to the next', async () => {
     const all = await queued(10)

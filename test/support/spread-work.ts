@@ -25,6 +25,7 @@ export interface SpreadWork {
     readonly mayRepeat?: () => Promise<boolean>
     /** Calls under way at once. */
     readonly atOnce?: number
+    readonly onTrouble?: (error: unknown) => void
   }): Worker
   /** A command that spreads a run. */
   command(run: string, options?: Partial<DistributedCallerPorts>): Command
@@ -49,7 +50,13 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
   const ports = { store, clock, ids: randomIds }
   const ends: (() => Promise<void>)[] = []
   const workOn: SpreadWork['work'] = (options = {}) => {
-    const { leaseMs, source = new TestSource(), mayRepeat = async () => true, atOnce = 100 } = options
+    const {
+      leaseMs,
+      source = new TestSource(),
+      mayRepeat = async () => true,
+      atOnce = 100,
+      onTrouble,
+    } = options
     const engine = createEngine({ ...ports, source })
     const rowCaller = {
       source: '',
@@ -60,7 +67,14 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
     }
     const targets = () => ({ allow: [], loopback: true })
     const lease = leaseMs === undefined ? {} : { leaseMs }
-    const worker = createWorker({ ...ports, source, targets, rowCaller, ...lease })
+    const worker = createWorker({
+      ...ports,
+      source,
+      targets,
+      rowCaller,
+      ...lease,
+      ...(onTrouble ? { onTrouble } : {}),
+    })
     worker.start()
     ends.push(() => worker.stop(0))
     return worker

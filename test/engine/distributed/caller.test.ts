@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { listKeys, revokeKey } from '../../../src/engine/tables/members.js'
 import { TestSource } from '../../support/engine.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
@@ -14,6 +14,8 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
   await work.close()
   await schema.drop()
 })
@@ -92,7 +94,62 @@ describe('distributed rows', () => {
   })
 })
 
+describe('a worker', () => {
+  it('announces itself from time to time, not with every row', async () => {
+    vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+    work.work()
+    const command = work.command('run')
+    await command.call(0, 'known-0.example')
+    const announced = () => schema.sql('SELECT id, seen_until FROM chunk_workers')
+    const first = await announced()
+    for (const row of [1, 2, 3]) await command.call(row, `known-${row}.example`)
+    expect([first.length, await announced()]).toEqual([1, first])
+  })
+
+  it('stops at once while it waits for rows', async () => {
+    // Its next look never comes.
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    const read = vi.spyOn(work.store, 'read')
+    const worker = work.work()
+    await until(() => {
+      const looks = read.mock.settledResults
+      return looks.length >= 3 && looks.every(({ type }) => type === 'fulfilled')
+    })
+    await expect(worker.stop()).resolves.toBeUndefined()
+  })
+
+  it('says what is wrong with a chunk that it cannot read', async () => {
+    const troubles: unknown[] = []
+    const command = work.command('run')
+    void command.call(0, 'known.example').catch(() => {})
+    await until(async () => (await chunks('queued')).length === 1)
+    await schema.sql("UPDATE chunks SET calls = 'no JSON'")
+    work.work({ onTrouble: (error) => troubles.push(error) })
+    await until(() => troubles.length > 0)
+    expect(troubles).toEqual([expect.any(SyntaxError)])
+  })
+})
+
 describe('a worker that loses a chunk', () => {
+  it('makes no further calls for it', async () => {
+    const transaction = vi.spyOn(work.store, 'transaction')
+    const source = new TestSource()
+    work.work({ leaseMs: 300, source, atOnce: 1 })
+    const held = source.hold()
+    const command = work.command('run')
+    void command.all(Array(9).fill('nobody.example')).catch(() => {})
+    const release = await held
+    await schema.sql('DELETE FROM chunks')
+    const { calls, settledResults } = transaction.mock
+    await until(() =>
+      calls.some(([, scope], at) => scope?.startsWith('chunk ') && settledResults[at]?.value === false),
+    )
+    const others = [9, 10].map((row) => command.call(row, 'known.example'))
+    release()
+    await Promise.all(others)
+    expect(source.asked).toBe(3)
+  })
+
   it('writes and charges nothing more for it, even when the run has ended', async () => {
     const source = new TestSource()
     const stale = work.work({ leaseMs: 300, source })
@@ -168,6 +225,49 @@ describe('a command', () => {
     await first.close()
     expect((await second.call(3, 'known-3.example')).status).toBe(200)
     expect(await work.spent()).toBe(3)
+  })
+
+  it('that comes back after it was given up sends its rows again, and none is paid twice', async () => {
+    const source = new TestSource()
+    const held = new Promise<() => void>((waits) => {
+      source.before = ({ domain }) => {
+        if (domain !== 'known-1.example') return undefined
+        source.before = () => {}
+        return new Promise<void>(waits)
+      }
+    })
+    work.work({ source })
+    const replies = work.command('run', { leaseMs: 6_000 }).all(domains(2))
+    const release = await held
+    await until(async () => (await work.spent()) === 1)
+    await schema.sql('DELETE FROM chunks')
+    await schema.sql("UPDATE chunk_runs SET token = ''")
+    release()
+    expect((await replies).map(({ status, replayed }) => [status, replayed])).toEqual([
+      [200, 1],
+      [200, undefined],
+    ])
+    expect(await work.spent()).toBe(2)
+  })
+
+  it('counts the workers before it has sent a row, where it watches them', async () => {
+    work.work()
+    const seen: number[] = []
+    work.command('run', { watches: true, onWorkers: (workers) => seen.push(workers) })
+    await until(() => seen.at(-1) === 1)
+  })
+
+  it('leaves nothing behind when it ends while a row is about to be sent', async () => {
+    let isAsleep = false
+    const sleep = async () => {
+      isAsleep = true
+      await tick()
+      isAsleep = false
+    }
+    const command = work.command('run', { sleep })
+    void command.call(0, 'known.example').catch(() => {})
+    await command.close()
+    expect([isAsleep, await schema.sql('SELECT run FROM chunk_runs')]).toEqual([false, []])
   })
 
   it('has no rows started once it is dead', async () => {
