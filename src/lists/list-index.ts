@@ -225,8 +225,8 @@ const keyColumns = {
 } as const satisfies Record<ListKind, readonly string[]>
 
 const byName = { by: 'name', isName: true } as const
-const elsewhere = { contradicted: ['domain', 'slug', 'id'], within: 'country' } as const
-const others = ['slug', 'id', 'domain'] as const
+const byCompanyName = { ...byName, contradicted: ['domain', 'slug', 'id'], within: 'country' } as const
+const byNameAtCompany = { ...byName, contradicted: ['slug', 'id', 'domain'] } as const
 
 /** How rows are found, the first way that decides first. */
 const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
@@ -234,16 +234,16 @@ const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
     { by: 'domain', column: 'domain', contradicted: ['slug', 'id'] },
     { by: 'profile', column: 'slug', contradicted: ['id'] },
     { by: 'network_id', column: 'id', contradicted: [] },
-    { ...byName, ...elsewhere, column: 'name' },
-    { ...byName, ...elsewhere, column: 'bare_name' },
+    { ...byCompanyName, column: 'name' },
+    { ...byCompanyName, column: 'bare_name' },
   ],
   people: [
     { by: 'email', column: 'email', contradicted: ['slug', 'id'] },
     { by: 'profile', column: 'slug', contradicted: ['id'] },
     { by: 'profile', column: 'id', contradicted: [] },
     { ...byName, column: 'at_domain', contradicted: ['slug', 'id'] },
-    { ...byName, column: 'at_company', contradicted: others },
-    { ...byName, column: 'at_bare_name', contradicted: others },
+    { ...byNameAtCompany, column: 'at_company' },
+    { ...byNameAtCompany, column: 'at_bare_name' },
   ],
 }
 

@@ -132,6 +132,7 @@ export function createRegistry({ store, clock }: RegistryPorts) {
           meant: nearest(kind, providerKinds),
           known: providerKinds,
         })
+      // Not in the scope of all: an order that is stored already can still be used.
       const scope = { ...orderScope, country: { is: 'text', isCountry: true } } as const
       if (condition !== '') await parseExpression(condition, scope, 'when')
       await writing(async (tx, { id: workspaceId }) => {

@@ -211,7 +211,7 @@ export async function targetNames(context: Context): Promise<RecordedTarget> {
   }
 }
 
-/** Returns the time that the times of a target are to be compared with: that of this machine's engine is its own. */
+/** Returns what time it is at the target: the engine of this machine has a clock of its own. */
 export const targetTime = async (context: Context): Promise<number> =>
   context.isLocal() ? (await (await context.admin()).clock()).now : context.clock.now()
 
