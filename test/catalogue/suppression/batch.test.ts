@@ -63,6 +63,13 @@ describe('suppress', () => {
     here.write('list.csv', 'Work Email,Reason\nann@acme.example,asked\n')
     expect((await here.run('suppress', 'import', 'list.csv')).stderr).toMatch(/email +<- +"Work Email"/)
   })
+
+  it('warns once of a mailbox provider that stands in many rows of a file', async () => {
+    const domains = Array.from({ length: 20_000 }, (_, at) => (at % 100 === 0 ? 'gmail.com' : `c${at}.com`))
+    here.write('domains.csv', `Domain\n${domains.join('\n')}\n`)
+    const { stderr } = await here.run('suppress', 'import', 'domains.csv')
+    expect(stderr.match(/mailbox provider/g)).toHaveLength(1)
+  })
 })
 
 describe('a batch with rows about suppressed people', () => {

@@ -50,7 +50,7 @@ const addCommand: CommandFactory = ({ command }) =>
       const added = args.map(readValue)
       const { entries, place } = await openSuppressions(context)
       const count = await entries.add(added, reasonOf(options), context.clock.now())
-      warnOfMailboxes(context, added)
+      warnOfMailboxes(context, new Set(mailboxProvidersIn(added)))
       const shown = added.map(({ kind, value }) => ({ kind, value }))
       await print(
         context,
@@ -73,6 +73,7 @@ const importCommand: CommandFactory = ({ command }) =>
       const [reason, now] = [reasonOf(options), context.clock.now()]
       let [added, rows] = [0, 0]
       const unread: number[] = []
+      const mailboxProviders = new Set<string>()
       for await (const batch of table.rows()) {
         const found = batch.map(({ cells, line }) => {
           const own = suppressiblesIn(toFields(cells)).filter(isKnown)
@@ -80,9 +81,10 @@ const importCommand: CommandFactory = ({ command }) =>
           return own
         })
         rows += batch.length
-        warnOfMailboxes(context, found.flat())
+        for (const domain of mailboxProvidersIn(found.flat())) mailboxProviders.add(domain)
         added += await entries.add(found.flat(), reason, now)
       }
+      warnOfMailboxes(context, mailboxProviders)
       const report = { rows, added, not_understood: unread.length }
       const [first] = unread
       if (first !== undefined)
@@ -157,13 +159,15 @@ function listIn(table: Table, file: string): MappedList | undefined {
   }
 }
 
+const mailboxProvidersIn = (added: readonly Suppressible[]): string[] =>
+  added.map(({ value }) => value).filter((value) => freeMailboxes.has(value))
+
 /** Warns of domains at which everybody may have a mailbox. */
-function warnOfMailboxes(context: Context, added: readonly Suppressible[]): void {
-  for (const domain of new Set(added.map(({ value }) => value)))
-    if (freeMailboxes.has(domain))
-      context.notify(
-        `${domain} is a mailbox provider: everybody with an address there is suppressed. To undo: prospect suppress remove ${domain}`,
-      )
+function warnOfMailboxes(context: Context, domains: ReadonlySet<string>): void {
+  for (const domain of domains)
+    context.notify(
+      `${domain} is a mailbox provider: everybody with an address there is suppressed. To undo: prospect suppress remove ${domain}`,
+    )
 }
 
 function describeAdded(count: number, given: number, place: string): string {
