@@ -32,22 +32,6 @@ interface PeoplePath {
   readonly isCounted: boolean
 }
 
-/** What `similarity.sql` has words for. */
-interface SimilarityWords {
-  /** The rows of the examples, and the column of their order. */
-  readonly examples: string
-  readonly place: string
-  /** The function that returns the greater of two values. */
-  readonly max: string
-  /** The natural logarithm of the headcount of a company, and of an example: of one at least, NULL where it is unknown. */
-  readonly logarithm: string
-  readonly logarithmOfExample: string
-  /** What selects the best row of a company: follows SELECT, is its score, and ends the query. */
-  readonly first: string
-  readonly bestScore: string
-  readonly once: string
-}
-
 /** What an import wrote: its table, all tables it filled, and how many records it updated. */
 export interface Loaded {
   readonly table: string
@@ -89,16 +73,12 @@ export interface CatalogueDialect {
   readonly search: {
     /** Returns where a search of people begins. */
     peoplePath(text: TextQuery | undefined, staff: EstimatedCondition | undefined): PeoplePath
-    /** Returns a query for each engaged person once, from rows that may have one person under two profiles. */
-    distinctEngagers(engaged: string): string
     /** Returns a query for the titles of the first people, by key, whose texts fulfil a query. */
     firstTitles(query: TextQuery, limit: number): Condition
     /** Whether an index has the names of companies in the order of their code points. */
     readonly hasOrderedNames: boolean
     /** Returns whether indexes are there; while a table is filled for the first time, they may be missing. */
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
-    /** Returns the words of `similarity.sql`; a company of unknown headcount has the usual one of its size. */
-    similarityWords(usualHeadcounts: readonly number[]): SimilarityWords
   }
   readonly load: {
     /** Maximum bytes of texts that may stand together in an index; `undefined` for any number. */

@@ -122,10 +122,6 @@ export const postgresSearch: CatalogueDialect['search'] = {
   },
   // The index has their hashes.
   hasOrderedNames: false,
-  distinctEngagers(engaged) {
-    const own = 'person, CASE WHEN person IS NULL THEN profile END'
-    return `SELECT DISTINCT ON (${own}) profile, url, person FROM (${engaged}) AS each ORDER BY ${own}, profile`
-  },
   firstTitles(query, limit) {
     const [matches, ...values] = postgresTexts.matchTexts('people', query, 'many')
     return [
@@ -137,23 +133,7 @@ export const postgresSearch: CatalogueDialect['search'] = {
   },
   // Indexes are never missing.
   hasIndexes: async () => true,
-  similarityWords: (usualHeadcounts) => ({
-    examples: 'jsonb_array_elements(CAST(? AS JSONB)) WITH ORDINALITY AS examples (value, place)',
-    place: 'place',
-    max: 'greatest',
-    logarithm: logarithm(
-      `coalesce(headcount, (ARRAY[${usualHeadcounts.join(', ')}])[CAST(size AS INTEGER) + 1])`,
-    ),
-    logarithmOfExample: logarithm('of_headcount'),
-    first: 'DISTINCT ON (near_key)',
-    bestScore: 'score',
-    once: 'ORDER BY near_key, score DESC, place',
-  }),
 }
-
-/** The logarithm of a headcount, of one at least, where it is known. */
-const logarithm = (headcount: string): string =>
-  `ln(CAST(CASE WHEN ${headcount} IS NOT NULL THEN greatest(1, ${headcount}) END AS DOUBLE PRECISION))`
 
 const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
   driver.transaction(async (connection) => {

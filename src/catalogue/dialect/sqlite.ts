@@ -90,8 +90,6 @@ export const sqliteSearch: CatalogueDialect['search'] = {
     return { key: '+people.key', from: 'people', conditions: [...employer, ...texts], isCounted: false }
   },
   hasOrderedNames: true,
-  distinctEngagers: (engaged) =>
-    `SELECT min(profile) AS profile, url, person FROM (${engaged}) GROUP BY coalesce(person, profile)`,
   firstTitles: ({ texts }, limit) => [
     `SELECT json_extract(record, '$.title') AS title FROM people
       WHERE key IN (SELECT rowid FROM people_text WHERE people_text MATCH ? LIMIT ?)`,
@@ -102,16 +100,6 @@ export const sqliteSearch: CatalogueDialect['search'] = {
     const row = await connection.get<{ count: number }>(presentIndexes, JSON.stringify(names))
     return row?.count === names.length
   },
-  similarityWords: (usualHeadcounts) => ({
-    examples: 'json_each(?)',
-    place: 'key',
-    max: 'max',
-    logarithm: `ln(max(1, coalesce(headcount, '${JSON.stringify(usualHeadcounts)}' ->> size)))`,
-    logarithmOfExample: 'ln(max(1, of_headcount))',
-    first: '',
-    bestScore: 'max(score)',
-    once: 'GROUP BY near_key',
-  }),
 }
 
 // While a table is filled for the first time its indexes are missing, and words are merged at the end: both cost less so.

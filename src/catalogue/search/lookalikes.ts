@@ -1,12 +1,11 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { LookalikeFilters, Similarity } from '../../api/ports/ports.js'
 import { type Connection, fillSql } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialects.js'
-import similaritySql from '../dialect/similarity.sql'
 import { type Condition, countRows, every } from '../full-text/keyword.js'
 import { matchCompany, toAccount } from '../records/match-company.js'
 import { companyConditions } from './conditions.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
+import similaritySql from './similarity.sql'
 
 /**
  * Searches companies that resemble the given ones, which are left out; the most similar first. 404 when the catalogue
@@ -70,16 +69,19 @@ async function selectLookalikes(connection: Connection, filters: LookalikeFilter
   const examples = await findExamples(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
   const sql = fillSql(similaritySql, {
-    ...dialectOf(connection).search.similarityWords(usualHeadcounts),
     base,
     condition,
     scoreUnits,
     minUnits: Math.round(minScore * scoreUnits),
-    sizeFactor,
-    growthPoints,
+    alikeSize: likeness(`abs(${logarithm} - of_logarithm) / ${Math.log(sizeFactor)}`),
+    alikeGrowth: likeness(`abs(growth - of_growth) / ${growthPoints}`),
   })
   return [sql, JSON.stringify(examples.map(weighExample)), ...values]
 }
+
+/** Returns 1 for no difference, and 0 for one of 1 or more and for an unknown one. */
+const likeness = (difference: string): string =>
+  `CASE WHEN ${difference} < 1 THEN 1 - ${difference} ELSE 0 END`
 
 const facts = `SELECT key, industry, industry_name, country, headcount, size,
     (SELECT count(*) FROM company_technologies WHERE company = companies.key) AS technologies,
@@ -135,6 +137,10 @@ export const similarityScale = {
 }
 const { minScore, scoreUnits, sizeFactor, growthPoints, usualHeadcounts } = similarityScale
 
+const headcount = `coalesce(headcount, CASE size ${usualHeadcounts.map((usual, size) => `WHEN ${size} THEN ${usual}`).join(' ')} END)`
+/** The logarithm of the headcount of a company, of one at least; NULL where it is unknown. */
+const logarithm = `ln(CAST(CASE WHEN ${headcount} < 1 THEN 1 ELSE ${headcount} END AS DOUBLE PRECISION))`
+
 /** A company that others are compared with; unknown values are null. */
 interface CompanyExample {
   readonly key: number
@@ -153,11 +159,11 @@ interface CompanyExample {
  * country; technologies and growth cannot make up for less. It is null when too little is known of the company for anything to
  * resemble it.
  */
-function weighExample(example: CompanyExample) {
+function weighExample({ headcount, ...example }: CompanyExample, place: number) {
   const known: Readonly<Record<Aspect, boolean>> = {
     industry: example.industry !== null || example.industry_name !== null,
     technologies: example.technologies > 0,
-    size: example.headcount !== null,
+    size: headcount !== null,
     country: example.country !== null,
     growth: example.growth !== null,
   }
@@ -167,5 +173,11 @@ function weighExample(example: CompanyExample) {
   const own = Object.fromEntries(aspects.map((aspect) => [`for_${aspect}`, scaled(aspect)]))
   // A unit of the score is left for its rounding.
   const least = minScore - scaled('technologies') - scaled('growth') - 1 / scoreUnits
-  return { ...example, ...own, least_base: whole < minKnown ? null : least }
+  return {
+    ...example,
+    ...own,
+    place,
+    logarithm: headcount === null ? null : Math.log(Math.max(1, headcount)),
+    least_base: whole < minKnown ? null : least,
+  }
 }

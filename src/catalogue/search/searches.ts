@@ -45,7 +45,7 @@ export const findRecords = async <K extends SearchKind>(
 const engagers: Searcher<'engagers'> = {
   indexes: ['people_by_slug'],
 
-  count: (connection, filters) => countRows(connection, selectEngagers(connection, filters)),
+  count: (connection, filters) => countRows(connection, selectEngagers(filters)),
 
   find: async (connection, filters, { limit, after, now }) => {
     const [last] = parseCursor<readonly [profile: string]>(after) ?? ['']
@@ -67,7 +67,7 @@ const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['rea
 
 // A profile is an id or a slug, and a post may have one person under both: the lesser one counts. A slug that several
 // people share identifies none.
-function selectEngagers(connection: Connection, { post_url, engagement }: EngagerFilters): Condition {
+function selectEngagers({ post_url, engagement }: EngagerFilters): Condition {
   const [where, ...values] = every([
     ['post = (SELECT key FROM posts WHERE identity = ?)', toPostIdentity(post_url)],
     isOneOf('engagement', engagements[engagement]),
@@ -77,11 +77,14 @@ function selectEngagers(connection: Connection, { post_url, engagement }: Engage
       (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
     ) AS person
     FROM engagers WHERE ${where} GROUP BY profile`
-  return [dialectOf(connection).search.distinctEngagers(each), ...values]
+  const ranked = `SELECT *, row_number() OVER (
+      PARTITION BY person, CASE WHEN person IS NULL THEN profile END ORDER BY profile
+    ) AS place FROM (${each}) AS engaged`
+  return [`SELECT profile, url, person FROM (${ranked}) AS ranked WHERE place = 1`, ...values]
 }
 
 async function readEngagers(connection: Connection, filters: EngagerFilters, last: string, limit: number) {
-  const [engaged, ...values] = selectEngagers(connection, filters)
+  const [engaged, ...values] = selectEngagers(filters)
   return await connection.all<EngagerRow>(
     `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
       FROM (SELECT * FROM (${engaged}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged

@@ -2,9 +2,9 @@
 -- once, for the example that it resembles most; of equal ones the first. Only companies that are near by industry, size and
 -- country are compared by technologies and growth. A technology weighs more the rarer it is.
 WITH example AS MATERIALIZED (
-  SELECT {place} AS place, CAST(value ->> 'key' AS BIGINT) AS of_key, value ->> 'industry' AS of_industry,
+  SELECT CAST(value ->> 'place' AS BIGINT) AS place, CAST(value ->> 'key' AS BIGINT) AS of_key, value ->> 'industry' AS of_industry,
     value ->> 'industry_name' AS of_industry_name, value ->> 'country' AS of_country,
-    CAST(value ->> 'headcount' AS DOUBLE PRECISION) AS of_headcount,
+    CAST(value ->> 'logarithm' AS DOUBLE PRECISION) AS of_logarithm,
     CAST(value ->> 'growth' AS DOUBLE PRECISION) AS of_growth,
     CAST(value ->> 'least_base' AS DOUBLE PRECISION) AS least_base,
     CAST(value ->> 'for_industry' AS DOUBLE PRECISION) AS for_industry,
@@ -12,13 +12,12 @@ WITH example AS MATERIALIZED (
     CAST(value ->> 'for_country' AS DOUBLE PRECISION) AS for_country,
     CAST(value ->> 'for_technologies' AS DOUBLE PRECISION) AS for_technologies,
     CAST(value ->> 'for_growth' AS DOUBLE PRECISION) AS for_growth
-  FROM {examples}
+  FROM json_each(?)
 ), near AS MATERIALIZED (
   SELECT * FROM (
     SELECT companies.key AS near_key, example.*,
       CAST((industry = of_industry OR industry_name = of_industry_name) IS TRUE AS INTEGER) AS same_industry,
-      coalesce({max}(0, 1 - abs({logarithm} - {logarithmOfExample}) / ln(CAST({sizeFactor} AS DOUBLE PRECISION))), 0)
-        AS alike_size,
+      {alikeSize} AS alike_size,
       CAST((country = of_country) IS TRUE AS INTEGER) AS same_country
     FROM example CROSS JOIN companies INDEXED BY companies_facts ON TRUE
     WHERE companies.key NOT IN (SELECT of_key FROM example) AND {condition}
@@ -30,7 +29,7 @@ WITH example AS MATERIALIZED (
   SELECT of_key AS used_by, technology AS used_technology, weight AS used_weight
   FROM example JOIN company_technologies ON company = of_key JOIN rarity USING (technology)
 ), compared AS (
-  SELECT *, coalesce({max}(0, 1 - abs(growth - of_growth) / {growthPoints}), 0) AS alike_growth, coalesce((
+  SELECT *, {alikeGrowth} AS alike_growth, coalesce((
     SELECT coalesce(sum(weight) FILTER (WHERE used_technology IS NOT NULL), 0)
       / nullif(coalesce(sum(weight) FILTER (WHERE used_technology IS NULL), 0)
         + (SELECT coalesce(sum(used_weight), 0) FROM used WHERE used_by = of_key), 0)
@@ -43,6 +42,8 @@ WITH example AS MATERIALIZED (
   SELECT *, CAST(floor({scoreUnits} * ({base} + for_technologies * alike_technologies + for_growth * alike_growth) + 0.5)
     AS BIGINT) AS score FROM compared
 )
-SELECT {first} near_key AS key, {bestScore} AS score, same_industry AS industry, alike_size AS size, same_country AS country,
+SELECT near_key AS key, score, same_industry AS industry, alike_size AS size, same_country AS country,
   alike_technologies AS technologies, alike_growth AS growth
-FROM scored WHERE score >= {minUnits} {once}
+FROM (
+  SELECT *, row_number() OVER (PARTITION BY near_key ORDER BY score DESC, place) AS turn FROM scored WHERE score >= {minUnits}
+) AS ranked WHERE turn = 1
