@@ -1,23 +1,59 @@
-import { describe, expect, it } from 'vitest'
-import { answering, command, errorOf, keyed, machine } from '../support/command.js'
-import { perTest } from '../support/each.js'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { answering, command, ends, errorOf, type Given, machine } from '../support/command.js'
+import { perFile, perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 
 const here = perTest(machine)
 
-/** What is typed, and a part of the message. */
-const wrong = casesOf<readonly [string, string]>('cli/usage/wrong')
+/** A machine with a workspace and files, none of which a refused command changes. */
+const there = perFile(machine)
+const files: Readonly<Record<string, string | Uint8Array>> = {
+  'companies.csv': 'Company,Website,Land\nA,a.example,France\nB,b.example,\n',
+  'people.csv': 'First Name,Last Name,Company,LinkedIn\nAda,L,A,https://www.linkedin.com/in/ada\n',
+  'crm.csv': 'Record ID,Company name,Company Domain Name\n1,Acme,acme.example\n',
+  'phones.csv': 'phone_number\n+33612345678\n',
+  'odd.csv': 'a,b\n1,2\n',
+  'blank.csv': 'name\n" "\n',
+  'empty.csv': '',
+  'open.csv': 'domain\n"unclosed\n',
+  'torn.csv': Buffer.from([...Buffer.from('company,domain\nPlat'), 0xec, ...Buffer.from(',a.example\n')]),
+  'text.db': 'not a database'.repeat(100),
+  'faults.txt': 'credits --status 500\n',
+  'wrong.yaml': 'name: wrong\nbase_url: nowhere\n',
+}
+beforeAll(async () => {
+  await there.run('init')
+  await there.json('runs list')
+  for (const [name, text] of Object.entries(files)) there.write(name, text, 0o600)
+  there.write('open.secret', 'whsec_AAAA', 0o644)
+  mkdirSync(there.path('folder'))
+})
 
 describe('a wrong command', () => {
-  it.each(wrong)('exits 2 and says what to do for: %s', async (line, said) => {
-    const { PROSPECT_API_KEY: _, ...env } = keyed(here.home)
-    const ended = await command(line.split(' '), { env, caller: answering(), cwd: here.home })
-    expect(ended.stderr).toContain(said)
-    expect([ended.code, errorOf(ended).exit_code, ended.stdout]).toEqual([2, 2, ''])
+  it.each(casesOf<[string, string | string[], Given?]>('cli/usage/refused'))(
+    'exits 2 and says what to do for: %s',
+    async (line, says, given = {}) => {
+      const { code, stdout, stderr } = await there.run(line, given)
+      const said = stderr.replaceAll('\\"', '"').replaceAll(/\s+/g, ' ').replaceAll(`${there.home}/`, '')
+      for (const part of [says].flat()) expect(said).toContain(part)
+      expect([code, stdout]).toEqual([2, ''])
+      expect(stderr).not.toMatch(/secret@|=secret|whsec_AAAA/)
+    },
+  )
+
+  it('sends, spends and writes nothing', async () => {
+    expect([await there.balance(), await there.json('runs list')]).toEqual([1_000, []])
+    expect(await there.json('engine jobs list')).toEqual([])
+    const own = /\.db(-\w+)?$|\.json$|^(locks|runs)$/
+    const left = readdirSync(there.home).filter((name) => !own.test(name))
+    expect(left.sort()).toEqual(
+      [...Object.keys(files).filter((name) => !own.test(name)), 'folder', 'open.secret'].sort(),
+    )
   })
 
   it('prints a usage error in one line on a terminal', async () => {
-    const { stderr, code } = await command(['acounts'], { terminal: true, columns: 120 })
+    const { stderr, code } = await command('acounts', { terminal: true, columns: 120 })
     expect(stderr).toBe(
       'prospect has no command "acounts". Did you mean: prospect accounts? See: prospect --help\n',
     )
@@ -25,23 +61,19 @@ describe('a wrong command', () => {
   })
 
   it('refuses two formats', async () => {
-    const { code, stderr } = await command(['credits', '--json', '--format', 'csv'])
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining('--json and --format csv cannot be used together.'),
-    ])
+    await ends(command('credits --json --format csv'), 2, '--json and --format csv cannot be used together.')
   })
 
   it('prints a usage error as a sentence on a terminal also where the name of -o chooses no format, or JSON', async () => {
     for (const file of ['out.xls', 'out.json']) {
-      const argv = ['accounts', 'enrich', 'acme-robotics.example', '--typo', '-o', file]
+      const argv = `accounts enrich acme-robotics.example --typo -o ${file}`
       const { stderr, code } = await command(argv, { terminal: true, columns: 120 })
       expect([code, stderr]).toEqual([2, 'Unknown option "--typo". Add --help to see what it takes.\n'])
     }
   })
 
   it('prints a usage error as one object with --json', async () => {
-    expect(errorOf(await command(['acounts', '--json'], { terminal: true }))).toEqual({
+    expect(errorOf(await command('acounts --json', { terminal: true }))).toEqual({
       error: 'prospect has no command "acounts".',
       code: 'usage',
       status: null,
@@ -55,16 +87,12 @@ describe('a wrong command', () => {
     ['--input', '[1]'],
     ['--input', 'null'],
   ])('refuses %s with %s', async (option, stdin) => {
-    const ended = await command(['accounts', 'enrich', option, '-'], {
-      stdin,
-      env: keyed(here.home),
-      caller: answering(),
-    })
+    const ended = await here.run(['accounts', 'enrich', option, '-'], { stdin, caller: answering() })
     expect([ended.code, ended.stdout]).toEqual([2, ''])
   })
 
   it('never repeats the value of an unknown option', async () => {
-    const { stderr, code } = await command(['credits', '--apikey=SecretValue1'])
+    const { stderr, code } = await command('credits --apikey=SecretValue1')
     expect([code, stderr.includes('SecretValue1')]).toEqual([2, false])
   })
 })

@@ -1,9 +1,11 @@
 import { EventEmitter } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
+import { parse } from 'csv-parse/sync'
+import { expect } from 'vitest'
 import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import type { Streams } from '../../src/cli/context/context.js'
@@ -108,31 +110,23 @@ export function streamsOf(
   } satisfies Streams
 }
 
+/** A command as it is typed after `prospect`, or its words. */
+export type Line = string | readonly string[]
+
+/** Returns the words of a line, which is divided at spaces and has quotes as in a shell. */
+export const wordsOf = (line: Line): readonly string[] =>
+  typeof line === 'string'
+    ? (line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) =>
+        word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'),
+      )
+    : line
+
 /** Runs a command in this process, with its own streams. */
-export async function command(argv: readonly string[], given: Given = {}): Promise<CommandResult> {
+export async function command(line: Line, given: Given = {}): Promise<CommandResult> {
   const { env, stdin, terminal, columns, cwd, signals, typed, onOutput, onErrorOutput, ...world } = given
   const streams = streamsOf(given)
-  const code = await main(argv, streams, world)
+  const code = await main(wordsOf(line), streams, world)
   return new CommandResult(code, streams.stdout.text(), streams.stderr.text())
-}
-
-/** A home folder for several commands. */
-export interface Machine {
-  readonly home: string
-  /** Signals to the commands that run here. */
-  readonly signals: EventEmitter
-  run(
-    argv: readonly string[],
-    given?: Pick<Given, 'stdin' | 'env' | 'typed' | 'sleep' | 'terminal' | 'columns' | 'onErrorOutput'>,
-  ): Promise<CommandResult>
-  /** Runs with `--json` and returns what was printed. Throws when the command fails. */
-  json<T>(...argv: string[]): Promise<T>
-  /** Starts a command that runs until a signal. Rejects with its stderr when it ends without output. */
-  start(
-    argv: readonly string[],
-    given?: Pick<Given, 'stdin' | 'env' | 'sleep' | 'terminal' | 'columns' | 'onErrorOutput'>,
-  ): Promise<StartedCommand>
-  remove(): void
 }
 
 /** A command that runs until a signal. */
@@ -143,38 +137,79 @@ export interface StartedCommand {
   stop(signal?: string): Promise<CommandResult>
 }
 
+/** A home folder for several commands. */
+export type Machine = ReturnType<typeof machine>
+
 /** Creates a machine, with an empty home unless one is given. */
-export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-'))): Machine {
+export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-'))) {
   const signals = new EventEmitter()
-  const run = (argv: readonly string[], { env = {}, ...given }: Given = {}) =>
-    command(argv, {
-      ...given,
-      env: { PROSPECT_HOME: home, ...env },
+  const path = (name: string) => join(home, name)
+  const read = (name: string) => readFileSync(path(name), 'utf8')
+  /** Runs a command; with a fake target, under a key that nothing else accepts. */
+  const run = (line: Line, { env = {}, ...given }: Given = {}) =>
+    command(line, {
       cwd: home,
       signals: signals as unknown as NodeJS.Process,
+      ...given,
+      env: { PROSPECT_HOME: home, ...(given.caller ? { PROSPECT_API_KEY: canary } : {}), ...env },
+    })
+  /** Runs a line, or words, with `--json` and returns what was printed. Throws when the command fails. */
+  const json = async <T>(...line: string[]) => {
+    const words = line.length === 1 ? wordsOf(line[0] ?? '') : line
+    const result = await run([...words, '--json'])
+    if (result.code !== 0) throw new Error(`exit ${result.code}: ${result.stderr}`)
+    return result.json as T
+  }
+  /** Starts a command that runs until a signal. Rejects with its stderr when it ends without output. */
+  const start = (line: Line, given?: Given) =>
+    new Promise<StartedCommand>((resolve, reject) => {
+      const stop = (signal = 'SIGTERM') => {
+        signals.emit(signal)
+        return ended
+      }
+      const onOutput = (text: string) =>
+        text.includes('\n') && resolve({ line: text.slice(0, text.indexOf('\n')), stop })
+      const ended = run(line, { ...given, onOutput })
+      ended.then(({ stderr }) => reject(new Error(stderr)), reject)
     })
   return {
     home,
+    /** Signals to the commands that run here. */
     signals,
     run,
-    json: async <T>(...argv: string[]) => {
-      const result = await run([...argv, '--json'])
-      if (result.code !== 0) throw new Error(`exit ${result.code}: ${result.stderr}`)
-      return result.json as T
-    },
-    start: (argv, given) =>
-      new Promise((resolve, reject) => {
-        const stop = (signal = 'SIGTERM') => {
-          signals.emit(signal)
-          return ended
-        }
-        const onOutput = (text: string) =>
-          text.includes('\n') && resolve({ line: text.slice(0, text.indexOf('\n')), stop })
-        const ended = run(argv, { ...given, onOutput })
-        ended.then(({ stderr }) => reject(new Error(stderr)), reject)
-      }),
+    json,
+    start,
+    path,
+    exists: (name: string) => existsSync(path(name)),
+    read,
+    write: (name: string, content: string | Uint8Array, mode?: number) =>
+      writeFileSync(path(name), content, mode === undefined ? {} : { mode }),
+    /** The rows of a CSV file by the names of its columns. */
+    rows: (name: string): Record<string, string>[] => parse(read(name), { columns: true, bom: true }),
+    /** Imports records into the catalogue. */
+    fill: (kind: string, records: string | Uint8Array) => run(`data import ${kind} -`, { stdin: records }),
+    /** The credits that the workspace has left. */
+    balance: async () => (await json<{ credits: { enrichment: number } }>('credits')).credits.enrichment,
+    /** Creates an API key of a member. */
+    newKey: async (member = 'me@localhost') =>
+      (await json<{ key: string }>(`engine keys create --member ${member}`)).key,
     remove: () => rmSync(home, { recursive: true, force: true }),
   }
+}
+
+/** Expects how a command ends and what it says on stderr, and returns the rest. */
+export async function ends(
+  running: Promise<CommandResult>,
+  code: number,
+  ...says: readonly (string | RegExp)[]
+): Promise<CommandResult> {
+  const result = await running
+  expect([result.code, result.stderr]).toEqual([code, expect.any(String)])
+  for (const part of says)
+    expect(result.stderr).toEqual(
+      typeof part === 'string' ? expect.stringContaining(part) : expect.stringMatching(part),
+    )
+  return result
 }
 
 /** Returns the error object that a command printed as the last line of stderr. */
@@ -188,19 +223,24 @@ export interface Asked {
   readonly options: CallOptions
 }
 
-/** A target that replies from a list, whose last reply repeats, and records its calls. */
-export function answering(...replies: readonly Partial<Reply>[]): Caller & { readonly asked: Asked[] } {
+/** A target that replies from a list, whose last reply repeats, or with what a function returns, and records its calls. */
+export function answering(
+  ...replies: readonly Partial<Reply>[] | [(id: OperationId, input: Input, options: CallOptions) => Answered]
+): Caller & { readonly asked: Asked[] } {
   const asked: Asked[] = []
   return {
     asked,
     call: async (id, input, options = {}) => {
       asked.push({ id, input, options })
       const reply = replies[Math.min(asked.length, replies.length) - 1]
-      return { status: 200, body: {}, headers: {}, credits: 0, ...reply }
+      const own = await (typeof reply === 'function' ? reply(id, input, options) : reply)
+      return { status: 200, body: {}, headers: {}, credits: 0, ...own }
     },
     close: async () => {},
   }
 }
+
+type Answered = Partial<Reply> | Promise<Partial<Reply>>
 
 /** A well-formed API key that nothing accepts. */
 export const canary = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'

@@ -1,15 +1,12 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
-import { casesOf } from '../../support/fixtures.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
   const companies = ['acme,acme.example,FR,120', 'globex,globex.example,DE,40', 'initech,initech.example,DE,']
   const stdin = `name,domain,country,headcount\n${companies.join('\n')}\n`
-  await here.run(['data', 'import', 'companies', '-'], { stdin })
+  await here.fill('companies', stdin)
   write('companies.csv', [
     'Record ID,Website',
     '1,acme.example',
@@ -19,9 +16,8 @@ beforeEach(async () => {
   ])
 })
 
-const write = (name: string, lines: readonly string[]) =>
-  writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)
-const read = (name: string) => readFileSync(join(here.home, name), 'utf8')
+const write = (name: string, lines: readonly string[]) => here.write(name, `${lines.join('\n')}\n`)
+const read = (name: string) => here.read(name)
 const enrich = (...options: string[]) =>
   here.run(['accounts', 'enrich', '--csv', 'companies.csv', '-o', 'out.csv', '--yes', ...options])
 const rows = () => read('out.csv').trimEnd().split('\n')
@@ -61,25 +57,6 @@ describe('--where', () => {
       { credits: 3, credits_before: 3 },
     ])
   })
-
-  it.each(casesOf<[string[], string, string]>('cli/batch/select/refuses-before-anything-is'))(
-    'refuses %j before anything is spent',
-    async (options, problem, hint) => {
-      const { code, stderr } = await here.run([
-        ...'accounts enrich --csv companies.csv --yes'.split(' '),
-        ...options,
-      ])
-      expect([code, stderr]).toEqual([2, expect.stringContaining(problem)])
-      expect(stderr).toContain(hint)
-      expect((await here.json<{ runs?: unknown[] }>('runs', 'list')).runs ?? []).toEqual([])
-      expect(existsSync(join(here.home, 'out.csv'))).toBe(false)
-    },
-  )
-
-  it('is checked by a quote, too', async () => {
-    const { code, stderr } = await enrich('--dry-run', '--where', 'headcuont > 5')
-    expect([code, stderr]).toEqual([2, expect.stringContaining('headcuont')])
-  })
 })
 
 describe('--columns', () => {
@@ -93,7 +70,7 @@ describe('--columns', () => {
       'not_found,,4',
     ])
     const { stdout } = await here.run(
-      'accounts enrich --csv companies.csv --columns name,_status --format ndjson --yes'.split(' '),
+      'accounts enrich --csv companies.csv --columns name,_status --format ndjson --yes',
     )
     expect(JSON.parse(stdout.split('\n')[0] ?? '')).toEqual({ name: 'acme', _status: 'found' })
   })
@@ -108,21 +85,11 @@ describe('--only', () => {
   it('writes rows with a valid email address only', async () => {
     const people = ['Ada,Love,ada@acme.example,valid', 'Bob,Smith,bob@acme.example,risky']
     const stdin = `first_name,last_name,email,email_status,company_domain\n${people.map((one) => `${one},acme.example`).join('\n')}\n`
-    await here.run(['data', 'import', 'people', '-'], { stdin })
+    await here.fill('people', stdin)
     write('people.csv', ['First name,Last name,Domain', 'Ada,Love,acme.example', 'Bob,Smith,acme.example'])
-    const { stdout, stderr } = await here.run([
-      'contacts',
-      'waterfall',
-      '--csv',
-      'people.csv',
-      '--enrichment-type',
-      'email',
-      '--only',
-      'valid',
-      '--columns',
-      'email',
-      '--yes',
-    ])
+    const { stdout, stderr } = await here.run(
+      'contacts waterfall --csv people.csv --enrichment-type email --only valid --columns email ' + '--yes',
+    )
     expect([stdout, stderr.includes('1 row written.')]).toEqual(['email\nada@acme.example\n', true])
   })
 })
@@ -134,10 +101,10 @@ describe('--only new and changed', () => {
   const more = ['4,nobody.example', '5,hooli.example', '6,nobody-else.example', '7,piper.example']
   const addRows = async () => {
     const stdin = 'name,domain\nhooli,hooli.example\npiper,piper.example\n'
-    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    await here.fill('companies', stdin)
     write('companies.csv', [read('companies.csv').trimEnd().split('\n').slice(0, -1).join('\n'), ...more])
   }
-  const last = async () => (await here.run(['runs', 'list', '--format', 'ids'])).stdout.split('\n')[0] ?? ''
+  const last = async () => (await here.run('runs list --format ids')).stdout.split('\n')[0] ?? ''
 
   it('writes the rows that the last finished run of the file did not have, and pays for no others', async () => {
     await enrich('--max-age', '30d')
@@ -158,9 +125,10 @@ describe('--only new and changed', () => {
   })
 
   it('costs at most three lookups and writes three rows for a list with three new rows, every week', async () => {
-    await here.run(['data', 'import', 'companies', '-'], {
-      stdin: `name,domain\n${Array.from({ length: 9 }, (_, at) => `week${at},week${at}.example`).join('\n')}\n`,
-    })
+    await here.fill(
+      'companies',
+      `name,domain\n${Array.from({ length: 9 }, (_, at) => `week${at},week${at}.example`).join('\n')}\n`,
+    )
     const { credits: before } = await here.json<{ credits: { enrichment: number } }>('credits')
     await compare('--only', 'new')
     for (const week of [0, 1, 2]) {
@@ -181,7 +149,7 @@ describe('--only new and changed', () => {
     await compare('--only', 'new,changed', '--only', 'found')
     expect(rows()).toEqual(['Record ID', '5', '7'])
     const stdin = 'name,domain,country,headcount\nglobex,globex.example,DE,41\nnobody,nobody.example,FR,1\n'
-    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    await here.fill('companies', stdin)
     await compare('--only', 'changed')
     expect(rows()).toEqual(['Record ID', '2', '4'])
     await compare('--only', 'new', '--since', first.slice(0, 8))
@@ -195,9 +163,9 @@ describe('--only new and changed', () => {
     const whole = await last()
     write('companies.csv', [read('companies.csv').trimEnd(), '5,hooli.example'])
     write('known.csv', ['domain', 'globex.example'])
-    const other = 'accounts enrich --csv companies.csv --yes -o'.split(' ')
-    await here.run([...other, 'look.csv', '--rows', '5'])
-    await here.run([...other, 'unknown.csv', '--skip-known', 'known.csv'])
+    const other = 'accounts enrich --csv companies.csv --yes -o'
+    await here.run(`${other} look.csv --rows 5`)
+    await here.run(`${other} unknown.csv --skip-known known.csv`)
     const { stderr } = await compare('--only', 'new')
     expect([stderr.includes(`Compared with run ${whole.slice(0, 8)}`), rows()]).toEqual([
       true,
@@ -220,19 +188,9 @@ describe('--only new and changed', () => {
     const run = /runs resume (\S+)/.exec(stderr)?.[1] ?? ''
     expect(code).toBe(12)
     // Another run of the same file, which has all its rows.
-    await here.run(
-      'accounts enrich --csv companies.csv -o other.csv --yes --only found --sample 7'.split(' '),
-    )
+    await here.run('accounts enrich --csv companies.csv -o other.csv --yes --only found --sample 7')
     const resumed = await here.run(['runs', 'resume', run, '--max-credits', '9'])
     expect([resumed.code, rows()]).toEqual([0, ['Record ID', '5', '6', '7']])
-  })
-
-  it.each([
-    [['--since', '7d'], '--since is for --only new or changed'],
-    [['--only', 'new', '--since', 'abcdef12'], '--since: abcdef12 is no finished run'],
-  ])('refuses %j', async (options, sentence) => {
-    const { code, stderr } = await enrich(...options)
-    expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)])
   })
 })
 

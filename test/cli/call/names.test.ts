@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -30,24 +28,10 @@ describe('names of ids', () => {
     })
   })
 
-  it.each([
-    [[...search, '--functions', 'Sales Ops'], 'It takes: Accounting'],
-    [[...search, '--functions', 'Enginering'], 'Did you mean Engineering?'],
-    [[...search, '--functions', 'Pro'], 'Did you mean Product Management or Program and Project Management?'],
-    [[...search, '--included-industries', 'Softwear Development'], 'Did you mean "Software Development"?'],
-    [['accounts', 'search', '--preview', '--included-industries', 'Robotix'], 'prospect industries find'],
-  ])('that mean nothing, or several things, exit 2: %j', async (argv, said) => {
-    const ended = await here.run(argv)
-    expect([ended.code, ended.stdout]).toEqual([2, ''])
-    expect(errorOf(ended).hint).toContain(said)
-  })
-
   it('include the industries of the local catalogue; ids pass', async () => {
     const stdin = 'name,domain,industry\nAcme,acme.example,Robotics\n'
-    expect((await here.run(['data', 'import', 'companies', '-'], { stdin })).code).toBe(0)
-    expect(await here.json('industries', 'find', 'ROBO')).toEqual([
-      { id: null, name: 'robotics', companies: 1 },
-    ])
+    expect((await here.fill('companies', stdin)).code).toBe(0)
+    expect(await here.json('industries find ROBO')).toEqual([{ id: null, name: 'robotics', companies: 1 }])
     const argv = ['accounts', 'search', '--preview', '--included-industries']
     for (const industry of ['Robotics', '4711']) expect((await here.run([...argv, industry])).code).toBe(0)
   })
@@ -64,7 +48,7 @@ describe('names of ids', () => {
   it('stand for the ids of lists of companies', async () => {
     const create = (name: string) => here.run(['lists', 'create', '--name', name, '--companies', 'name=Acme'])
     for (const name of ['Targets', 'Twice', 'Twice']) expect((await create(name)).code).toBe(0)
-    const lists = await here.json<{ lists: { id: string; name: string }[] }>('lists', 'list')
+    const lists = await here.json<{ lists: { id: string; name: string }[] }>('lists list')
     const id = lists.lists.find(({ name }) => name === 'Targets')?.id
     const number = '4711'
     expect(await body(...search, '--included-account-lists', `targets,${number}`)).toMatchObject({
@@ -81,7 +65,7 @@ describe('names of ids', () => {
     })
     expect((await refused('Twice')).error).toContain('2 lists are called "Twice"')
     await create('HubSpot targets')
-    const [newest] = (await here.json<{ lists: { id: string }[] }>('lists', 'list')).lists
+    const [newest] = (await here.json<{ lists: { id: string }[] }>('lists list')).lists
     for (const given of ['HubSpot targets', newest?.id.slice(0, 8) ?? ''])
       expect([
         await body(...search, '--included-account-lists', given),
@@ -101,25 +85,9 @@ describe('names of ids', () => {
     expect(
       await body('lists', 'create', '--name', 'x', '--companies', '{"name":"Acme","country_code":"Austria"}'),
     ).toMatchObject({ companies: [{ name: 'Acme', country_code: 'AT' }] })
-    writeFileSync(join(here.home, 'acme.csv'), 'Name\nAcme\n')
+    here.write('acme.csv', 'Name\nAcme\n')
     const quote = ['accounts', 'enrich', '--csv', 'acme.csv', '--dry-run']
     for (const given of ['--country=Germany', '--override=country=Germany'])
       expect(await here.json(...quote, given)).toMatchObject({ lookups: 1, invalid: 0 })
-  })
-
-  it('of no country exit 2 before a file is read, and no column is blamed', async () => {
-    writeFileSync(join(here.home, 'acme.csv'), 'Name,Country\nAcme,Austria\nBeta,\n')
-    for (const argv of [
-      ['accounts', 'enrich', '--csv', 'acme.csv', '--country', 'Narnia'],
-      ['accounts', 'enrich', '--csv', 'acme.csv', '--override', 'country=Narnia'],
-      ['accounts', 'hiring', '--job-country-codes', 'DE,Narnia'],
-    ]) {
-      const ended = await here.run(argv)
-      expect([ended.code, ended.stdout]).toEqual([2, ''])
-      expect(errorOf(ended)).toMatchObject({
-        error: expect.stringMatching(/^--(country|override|job-country-codes): unknown country "Narnia"\.$/),
-        hint: 'Use a name or a code, such as Germany or DE.',
-      })
-    }
   })
 })

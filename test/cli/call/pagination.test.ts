@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { answering, command, keyed, machine } from '../../support/command.js'
+import { answering, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
@@ -16,7 +16,7 @@ it('fetches all pages of a list and prints them as one', async () => {
     page(['a', 'b'], { page: 1, has_more: true, next_cursor: 'c1' }),
     page(['c'], { has_more: false }),
   )
-  const ended = await command(['personas', 'list', '--all', '--json'], { env: keyed(here.home), caller })
+  const ended = await here.run('personas list --all --json', { caller })
   expect(ended).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(ended.stdout)).toEqual({
     personas: ['a', 'b', 'c'].map((id) => ({ id, name: id })),
@@ -27,14 +27,14 @@ it('fetches all pages of a list and prints them as one', async () => {
 
 it('starts at --cursor with the given page size', async () => {
   const caller = answering(page(['c'], { has_more: false }))
-  const argv = ['lists', 'list', '--all', '--cursor', 'c1', '--per-page', '2']
-  await command(argv, { env: keyed(here.home), caller })
+  const argv = 'lists list --all --cursor c1 --per-page 2'
+  await here.run(argv, { caller })
   expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 2, cursor: 'c1' }])
 })
 
 it('stops when the server repeats a cursor', async () => {
   const caller = answering(page(['a'], { has_more: true, next_cursor: 'c1' }))
-  const ended = await command(['personas', 'list', '--all'], { env: keyed(here.home), caller })
+  const ended = await here.run('personas list --all', { caller })
   expect([ended.code, caller.asked.length]).toEqual([0, 2])
 })
 
@@ -43,16 +43,6 @@ it('prints nothing when a later page is refused', async () => {
     status: 400,
     body: { error: 'Invalid pagination cursor' },
   })
-  const ended = await command(['personas', 'list', '--all', '--format', 'csv'], {
-    env: keyed(here.home),
-    caller,
-  })
+  const ended = await here.run('personas list --all --format csv', { caller })
   expect([ended.code, ended.stdout]).toEqual([7, ''])
-})
-
-it('refuses --all with --page, and for operations without pages', async () => {
-  const caller = answering({})
-  const both = await command(['personas', 'list', '--all', '--page', '2'], { env: keyed(here.home), caller })
-  const alone = await command(['account', '--all'], { env: keyed(here.home), caller })
-  expect([both.code, alone.code, caller.asked.length]).toEqual([2, 2, 0])
 })

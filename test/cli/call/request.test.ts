@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { errorOf, machine } from '../../support/command.js'
+import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
 
 describe('missing required fields', () => {
   it('asks for a missing required field at a terminal', async () => {
-    const { code, json } = await here.run(['personas', 'create'], { typed: [['Name', 'Buyers\r']] })
+    const { code, json } = await here.run('personas create', { typed: [['Name', 'Buyers\r']] })
     expect([code, json]).toMatchObject([0, { name: 'Buyers' }])
   })
 
@@ -15,13 +15,12 @@ describe('missing required fields', () => {
       ['Name', '\r'],
       ['name must', '\u0003'],
     ] as const
-    const { code, stderr } = await here.run(['personas', 'create'], { typed })
-    expect([code, stderr]).toEqual([130, expect.stringContaining('--name must be text.')])
+    await ends(here.run('personas create', { typed }), 130, '--name must be text.')
   })
 
   it('splits an answer at commas for a list field', async () => {
     const typed = [['Job titles', 'CTO, Head of Sales\r']] as const
-    const { code, json } = await here.run(['titles', 'suggest'], { typed })
+    const { code, json } = await here.run('titles suggest', { typed })
     const titles = (json as { suggestions: { jobTitle: string }[] }).suggestions.map(
       ({ jobTitle }) => jobTitle,
     )
@@ -29,15 +28,15 @@ describe('missing required fields', () => {
   })
 
   it('exits 2 with the option of a missing field with --no-input, with --yes or in a pipe', async () => {
-    const asked = await here.run(['personas', 'create', '--no-input'], { typed: [] })
-    const agreed = await here.run(['personas', 'create', '-y'], { typed: [['Name', 'Buyers\r']] })
-    const piped = await here.run(['personas', 'create'])
+    const asked = await here.run('personas create --no-input', { typed: [] })
+    const agreed = await here.run('personas create -y', { typed: [['Name', 'Buyers\r']] })
+    const piped = await here.run('personas create')
     for (const ended of [asked, agreed, piped])
       expect([ended.code, ended.stdout, errorOf(ended).error]).toEqual([2, '', '--name is required.'])
   })
 
   it('leaves a missing field of --input to the API', async () => {
-    const { code, json } = await here.run(['personas', 'create', '--input', '-'], { stdin: '{}' })
+    const { code, json } = await here.run('personas create --input -', { stdin: '{}' })
     expect([code, json]).toEqual([7, { error: 'Missing required keys: name' }])
   })
 })

@@ -46,13 +46,13 @@ describe('a search that excludes a company nobody knows', () => {
   it('is done, and says so once on stderr and in the reply', async () => {
     const page = 'https://www.network.example/sales/search/people?query='
     const url = `${page}(filters:List((type:CURRENT_COMPANY,values:List((text:nobody.example,selectionType:EXCLUDED)))))`
-    const extracted = await here.run(['leads', 'extract', url, '--json'])
+    const extracted = await here.run(`leads extract ${url} --json`)
     expect([extracted.code, extracted.json]).toMatchObject([0, { note }])
     expect(extracted.stderr.split(note)).toHaveLength(2)
   })
 
   it('shows it once on a terminal, where the table is', async () => {
-    const argv = ['leads', 'advanced-search', '--preview', '--excluded-companies', 'nobody.example']
+    const argv = 'leads advanced-search --preview --excluded-companies nobody.example'
     const shown = await here.run(argv, { terminal: true, columns: 200 })
     expect([shown.code, shown.stdout]).toEqual([0, expect.not.stringContaining('nobody.example')])
     expect(shown.stderr).toContain(note)

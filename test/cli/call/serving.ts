@@ -26,7 +26,7 @@ export async function servingWith(
 ): Promise<ServingMachine> {
   const here = machine()
   await prepare(here)
-  const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+  const key = await here.newKey()
   const { line: baseUrl, stop } = await here.start(['serve', '--port', '0', ...options], { env, sleep })
   const close = async () => {
     await stop()
@@ -56,6 +56,6 @@ const companiesCsv = (count: number): string =>
 
 /** Imports companies, and people in sales who each work at a different one. */
 export async function filled(here: Machine, sellers: number, companies: number): Promise<void> {
-  await here.run(['data', 'import', 'people', '-'], { stdin: `${sellersCsv(sellers)}\n` })
-  await here.run(['data', 'import', 'companies', '-'], { stdin: `${companiesCsv(companies)}\n` })
+  await here.fill('people', `${sellersCsv(sellers)}\n`)
+  await here.fill('companies', `${companiesCsv(companies)}\n`)
 }

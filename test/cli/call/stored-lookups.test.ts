@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
 import { closeAfterTest } from '../../client/listeners.js'
@@ -18,12 +16,11 @@ const people = 'full_name,email,company_domain\nAnn Lee,ann@acme.example,acme.ex
 
 /** Fills the catalogue and sets how old stored answers may be. */
 async function prepare(maxAge?: string): Promise<void> {
-  await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
-  await here.run(['data', 'import', 'people', '-'], { stdin: people })
+  await here.fill('companies', companies)
+  await here.fill('people', people)
   if (maxAge !== undefined) await here.run(['config', 'set', 'max_age', maxAge])
 }
-const credits = async () =>
-  (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+const credits = async () => await here.balance()
 /** Returns what commands cost, one after the other. */
 async function costs(...commands: readonly (readonly string[])[]): Promise<number[]> {
   const spent: number[] = []
@@ -52,7 +49,7 @@ describe('a single lookup with max_age', () => {
   it('is paid for each time without max_age, with --refresh, and with an idempotency key of its own', async () => {
     await prepare()
     expect(await costs(acme, acme, [...acme, '--max-age', '1d'])).toEqual([1, 1, 1])
-    await here.run(['config', 'set', 'max_age', '90d'])
+    await here.run('config set max_age 90d')
     expect(await costs(acme, [...acme, '--refresh'], [...acme, '--idempotency-key', 'mine'])).toEqual([
       0, 1, 1,
     ])
@@ -60,8 +57,8 @@ describe('a single lookup with max_age', () => {
 
   it('shares its answers with batches, both ways', async () => {
     await prepare('90d')
-    const both = ['accounts', 'enrich', '--csv', '-', '--json']
-    const bolt = ['accounts', 'enrich', '--domain', 'bolt.example']
+    const both = 'accounts enrich --csv - --json'
+    const bolt = 'accounts enrich --domain bolt.example'
     const before = await credits()
     await here.run(acme)
     const { json } = await here.run(both, { stdin: companies })
@@ -71,7 +68,7 @@ describe('a single lookup with max_age', () => {
     ])
     await here.run(bolt)
     expect(before - (await credits())).toBe(2)
-    expect(await here.json('runs', 'list')).toHaveLength(1)
+    expect(await here.json('runs list')).toHaveLength(1)
   })
 
   it.each([
@@ -101,16 +98,16 @@ describe('a single lookup with max_age', () => {
 
   it('sends what was not found again, since that costs nothing', async () => {
     await prepare('90d')
-    const late = ['accounts', 'enrich', '--domain', 'late.example']
+    const late = 'accounts enrich --domain late.example'
     expect((await here.run(late)).code).toBe(9)
-    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nLate,late.example\n' })
+    await here.fill('companies', 'name,domain\nLate,late.example\n')
     expect((await here.run(late)).code).toBe(0)
   })
 
   it('is sent again after an import, which may have changed its answer', async () => {
     await prepare('90d')
     expect(await costs(acme, acme)).toEqual([1, 0])
-    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme Inc,acme.example\n' })
+    await here.fill('companies', 'name,domain\nAcme Inc,acme.example\n')
     expect(await costs(acme, acme)).toEqual([1, 0])
     expect(await here.json(...acme)).toMatchObject({ name: 'Acme Inc' })
   })
@@ -127,7 +124,7 @@ describe('a single lookup with max_age', () => {
   it('takes a stored answer although no budget is left, and asks nothing', async () => {
     await prepare('90d')
     await here.run(acme)
-    await here.run(['engine', 'credits', 'set', '0'])
+    await here.run('engine credits set 0')
     expect((await here.run([...acme, '--max-credits', '0'])).code).toBe(0)
   })
 
@@ -138,13 +135,13 @@ describe('a single lookup with max_age', () => {
 
   it('is forgotten with the person, and purged by its age', async () => {
     await prepare('90d')
-    await here.run(['contacts', 'reverse-lookup', '--email', 'ann@acme.example'])
+    await here.run('contacts reverse-lookup --email ann@acme.example')
     await here.run(acme)
-    expect(await here.json('data', 'purge', '--older-than', '1d')).toMatchObject({ runs: 0, answers: 0 })
-    const forgotten = await here.json<{ state: object }>('data', 'forget', 'ann@acme.example', '--yes')
+    expect(await here.json('data purge --older-than 1d')).toMatchObject({ runs: 0, answers: 0 })
+    const forgotten = await here.json<{ state: object }>('data forget ann@acme.example --yes')
     expect(forgotten).toMatchObject({ state: { answers: 1 } })
     expect(await costs(acme)).toEqual([0])
-    expect(await here.json('data', 'purge', '--older-than', '0s')).toMatchObject({ runs: 0, answers: 2 })
+    expect(await here.json('data purge --older-than 0s')).toMatchObject({ runs: 0, answers: 2 })
     expect(await costs(acme)).toEqual([1])
   })
 })
@@ -157,20 +154,14 @@ describe('a governed proxy with max_age', () => {
       await servingWith(
         env,
         async (one) => {
-          await one.run(['engine', 'members', 'add', 'you@localhost'])
-          await one.run(['config', 'set', 'max_age', '1d'])
+          await one.run('engine members add you@localhost')
+          await one.run('config set max_age 1d')
         },
         '--upstream',
         server.baseUrl,
       ),
     )
-    const { key } = await proxy.machine.json<{ key: string }>(
-      'engine',
-      'keys',
-      'create',
-      '--member',
-      'you@localhost',
-    )
+    const key = await proxy.machine.newKey('you@localhost')
     const ask = async (one: string, at: number) => {
       const headers = { 'content-type': 'application/json', 'x-api-key': one }
       const body = JSON.stringify({ domain: at % 2 ? `www.robots-${at}.example` : `robots-${at}.example` })
@@ -181,7 +172,7 @@ describe('a governed proxy with max_age', () => {
     const { credits: before } = await spent()
     const stdin = `domain\n${Array.from({ length: 20 }, (_, at) => `robots-${19 - at}.example`).join('\n')}\n`
     const [batch, ...statuses] = await Promise.all([
-      proxy.machine.run(['accounts', 'enrich', '--csv', '-', '--quiet'], { env, stdin }),
+      proxy.machine.run('accounts enrich --csv - --quiet', { env, stdin }),
       ...Array.from({ length: 20 }, (_, at) => [ask(proxy.key, at), ask(key, at)]).flat(),
     ])
     expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
@@ -287,7 +278,7 @@ describe('equal lookups with max_age', () => {
     const target = answering(found)
     const env = (key: string) => ({ ...keyed(here.home), PROSPECT_API_KEY: key })
     const csv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet']
-    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme.example\n')
+    here.write('in.csv', 'domain\nacme.example\n')
     for (const key of ['of-one-workspace', 'of-another-one', 'of-one-workspace']) {
       const given = { env: env(key), caller: target, cwd: here.home }
       expect((await command(csv, given)).code).toBe(0)
@@ -308,7 +299,7 @@ describe('equal lookups with max_age', () => {
         return { status: 200, body: found.body, headers, credits: 0, replayed: 1 }
       },
     }
-    const run = () => command(argv, { env: keyed(here.home), caller })
+    const run = () => here.run(argv, { caller })
     expect((await run()).code).toBe(10)
     isKilled = false
     expect([(await run()).code, (await run()).code]).toEqual([0, 0])
@@ -326,7 +317,7 @@ describe('equal lookups with max_age', () => {
         return reply
       },
     }
-    const known = ['accounts', 'enrich', '--domain', 'known.example', '--max-age', '1d']
+    const known = 'accounts enrich --domain known.example --max-age 1d'
     const run = () => command(known, { env: { ...keyed(here.home), PROSPECT_API_KEY: bench.key }, caller })
     expect((await run()).code).toBe(1)
     isKilled = false
@@ -339,8 +330,8 @@ describe('equal lookups with max_age', () => {
       body: { total_jobs: 9, truncated: true, jobs: [{ job_title: 'x' }] },
       credits: 1,
     })
-    const hiring = ['accounts', 'hiring', '--company-domain', 'acme.example', '--max-age', '1d']
-    for (const _ of [1, 2]) await command(hiring, { env: keyed(here.home), caller })
+    const hiring = 'accounts hiring --company-domain acme.example --max-age 1d'
+    for (const _ of [1, 2]) await here.run(hiring, { caller })
     expect(caller.asked).toHaveLength(2)
   })
 })
@@ -358,8 +349,7 @@ describe('equal lookups of which one is killed', () => {
       asked.push(domain)
       return released.promise
     }
-    for (const name of ['acme', 'bolt'])
-      writeFileSync(join(here.home, `${name}.csv`), `domain\nknown-${name}.example\n`)
+    for (const name of ['acme', 'bolt']) here.write(`${name}.csv`, `domain\nknown-${name}.example\n`)
   })
 
   /** Starts a lookup of the server, which answers once that is released. */
