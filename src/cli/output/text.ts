@@ -307,6 +307,13 @@ export function formatReasons(
 export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${formatNumber(count)} ${count === 1 ? one : many}`
 
+/** Returns what is there of each kind, such as `2 jobs, 1 search`; an empty text where nothing is. */
+export const listCounts = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => `${formatNumber(count)} ${kind}`)
+    .join(', ')
+
 export const countRows = (rows: number): string => countOf(rows, 'row')
 
 export const formatToFix = (rows: number, file: string, when = ''): string =>

@@ -23,7 +23,7 @@ import {
 import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
-import { formatNumber } from '../../output/text.js'
+import { formatNumber, listCounts } from '../../output/text.js'
 import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
 import {
   type ExistingDatabases,
@@ -183,7 +183,10 @@ async function purge(outer: Context, { options }: Invocation): Promise<number> {
   const databases = await openExisting(context)
   const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
   const { remaining } = await rewriteFiles(context)
-  await print(context, purged, { layout: () => formatSummary(purged) })
+  const counts = listCounts(purged)
+  await print(context, purged, {
+    layout: () => (counts === '' ? 'Nothing is that old.\n' : `Deleted ${counts}.\n`),
+  })
   if (remaining.length > 0)
     context.notify(
       `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
@@ -204,12 +207,6 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
     : { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
   const replies = work.replies + (engine ? await purgeRunReplies(engine, purged.runs) : 0)
   return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
-}
-
-const formatSummary = (purged: Readonly<Record<string, number>>): string => {
-  const counts = Object.entries(purged).filter(([, count]) => count > 0)
-  if (counts.length === 0) return 'Nothing is that old.\n'
-  return `Deleted ${counts.map(([what, count]) => `${formatNumber(count)} ${what}`).join(', ')}.\n`
 }
 
 const forgetCommand: CommandFactory = ({ command }) =>

@@ -55,6 +55,7 @@ import {
   formatNumber,
   formatReasons,
   formatToFix,
+  listCounts,
   oneLine,
 } from '../../output/text.js'
 
@@ -375,7 +376,7 @@ export const sampleCommand: CommandFactory = ({ command }) =>
         const { companies, people, seed } = options
         return addSample(withCatalogueOption(context, options), withoutUndefined({ companies, people, seed }))
       },
-      { layout: formatSummary },
+      { layout: (added) => `Loaded ${listCounts(added as Record<string, number>)}.\n` },
     )
 
 const size = optionRows({
@@ -395,8 +396,3 @@ export async function addSample(context: Context, asked: OptionsOf<typeof size>)
   const kinds = ['companies', 'people', 'jobs', 'posts'] as const
   return Object.fromEntries(kinds.map((kind) => [kind, reports[kind].added + reports[kind].updated]))
 }
-
-const formatSummary = (added: unknown): string =>
-  `Loaded ${Object.entries(added as Readonly<Record<string, number>>)
-    .map(([kind, count]) => `${formatNumber(count)} ${kind}`)
-    .join(', ')}.\n`

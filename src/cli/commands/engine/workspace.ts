@@ -5,6 +5,8 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { plans } from '../../../api/operations/plans.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
+import type { Stats } from '../../../catalogue/lookup/lookups.js'
+import type { Admin } from '../../../engine/admin/admin.js'
 import type { ClockState } from '../../../engine/admin/clock.js'
 import { groupings } from '../../../engine/credits/ledger.js'
 import { listWorkspaces, type Workspace } from '../../../engine/tables/members.js'
@@ -27,9 +29,9 @@ import {
 } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { confirmLoss } from '../../output/prompt.js'
-import { type Row, toPrinted, toView, valueAt } from '../../output/records.js'
+import { toPrinted, toView } from '../../output/records.js'
 import { record } from '../../output/table.js'
-import { formatNumber, formatTime, type Look } from '../../output/text.js'
+import { formatNumber, formatTime, type Look, listCounts } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
 import { faultsCommand } from './faults.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
@@ -129,50 +131,30 @@ const secretCommand: CommandFactory = ({ command }) =>
       secret: await admin.webhookSecret(options.rotate === true),
     }))
 
-/** `prospect engine status` for a person. */
 function formatStatus(body: unknown, look: Look): string {
-  const at = (path: string) => valueAt(body, path)
-  const number = (path: string) => formatNumber(Number(at(path) ?? 0))
-  const facts = {
-    Workspace: at('workspace.name'),
-    Plan: at('plan_listed') === false ? `${at('plan')} (not listed: limits of free)` : at('plan'),
-    Credits: `${number('credits.enrichment')}${at('credits.held') ? `, ${number('credits.held')} held` : ''}`,
-    'Next grant': formatTime(String(at('next_allocation_at')), look),
-    Members: at('members'),
-    'Valid keys': at('keys'),
-    Jobs: formatStates(at('jobs'), ['queued', 'running'], 'none under way'),
-    Deliveries: formatStates(at('deliveries'), ['pending', 'failed', 'delivered'], 'none'),
-    Sessions: `network ${formatValidity(at('sessions.network'))}, premium ${formatValidity(at('sessions.premium'))}`,
-    ...(at('faults') ? { Faults: `${number('faults')} set (prospect engine faults list)` } : {}),
-    Clock: `${String(at('clock.now'))
-      .replace('T', ' ')
-      .replace(
-        /(?:\.\d+)?Z$/,
-        ' UTC',
-      )}${formatClockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
-    Catalogue: Object.entries((at('catalogue') ?? {}) as Row)
-      .map(([kind, count]) => `${formatNumber(Number(count))} ${kind}`)
-      .join(', '),
-    Schema: at('schema_version'),
+  const { quotas, clock, credits, sessions, ...status } = body as Awaited<ReturnType<Admin['status']>> & {
+    readonly catalogue: Stats
   }
-  return `${record(facts, look)}\n${formatQuotas((at('quotas') ?? {}) as object, look)}`
-}
-
-/** Formats the counts of some states, without those that are 0. */
-function formatStates(counts: unknown, states: readonly string[], none: string): string {
-  const parts = states
-    .map((state) => [state, Number(valueAt(counts, state) ?? 0)] as const)
-    .filter(([, count]) => count > 0)
-    .map(([state, count]) => `${formatNumber(count)} ${state}`)
-  return parts.join(', ') || none
-}
-
-const formatValidity = (state: unknown): string => (state === true ? 'valid' : 'not valid')
-
-function formatClockNote(frozen: unknown, offsetSeconds: number): string {
-  if (frozen === true) return ' (frozen)'
-  if (offsetSeconds === 0) return ''
-  return ` (${formatNumber(Math.abs(offsetSeconds))} s ${offsetSeconds > 0 ? 'ahead' : 'behind'})`
+  const ahead = clock.offset_seconds > 0 ? 'ahead' : 'behind'
+  const moved =
+    clock.offset_seconds === 0 ? '' : ` (${formatNumber(Math.abs(clock.offset_seconds))} s ${ahead})`
+  const validity = (isValid: boolean) => (isValid ? 'valid' : 'not valid')
+  const facts = {
+    Workspace: status.workspace.name,
+    Plan: status.plan_listed ? status.plan : `${status.plan} (not listed: limits of free)`,
+    Credits: `${formatNumber(credits.enrichment)}${credits.held ? `, ${formatNumber(credits.held)} held` : ''}`,
+    'Next grant': formatTime(status.next_allocation_at, look),
+    Members: status.members,
+    'Valid keys': status.keys,
+    Jobs: listCounts(status.jobs) || 'none under way',
+    Deliveries: listCounts(status.deliveries) || 'none',
+    Sessions: `network ${validity(sessions.network)}, premium ${validity(sessions.premium)}`,
+    Faults: status.faults === 0 ? '' : `${status.faults} set (prospect engine faults list)`,
+    Clock: `${clock.now.replace('T', ' ').replace(/(?:\.\d+)?Z$/, ' UTC')}${clock.frozen ? ' (frozen)' : moved}`,
+    Catalogue: listCounts(status.catalogue) || 'empty',
+    Schema: status.schema_version,
+  }
+  return `${record(facts, look)}\n${formatQuotas(quotas, look)}`
 }
 
 const workspacesCommand: CommandFactory = ({ group }) =>
@@ -332,29 +314,34 @@ const backupCommand: CommandFactory = ({ command }) =>
     .printResult(
       async (context, { args: [file = ''], options }) => {
         const { backup } = await import('../../../storage/database/backup.js')
-        const { databaseFile } = await import('../../../storage/database/database-file.js')
-        const engine = databaseFile(context.home.engine)
-        const copies = planCopies(context, engine, file, options.catalogue)
-        return copies.map(({ of, from, to }) => ({ database: of, file: to, bytes: backup(from, to) }))
+        const copies = await filesOf(context, file, options.catalogue, 'write')
+        for (const { database, at, copy } of copies) {
+          if (!existsSync(at))
+            throw new UsageError(`There is no ${database} to back up yet.`, 'Create it with: prospect init')
+          if (existsSync(copy))
+            throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
+        }
+        return copies.map(({ database, at, copy }) => ({ database, file: copy, bytes: backup(at, copy) }))
       },
       { columns: ['database', 'file', 'bytes'] },
     )
 
-/** Returns what to copy where. Throws a `UsageError` unless all of it can be written. */
-function planCopies({ home, streams, claimFile }: Context, engine: string, file: string, catalogue: unknown) {
-  const copies = [
-    { of: 'engine', from: engine, to: resolve(streams.cwd, file) },
-    ...(typeof catalogue === 'string'
-      ? [{ of: 'catalogue', from: home.catalogue, to: resolve(streams.cwd, catalogue) }]
-      : []),
-  ]
-  for (const { of, from, to } of copies) {
-    claimFile(to, of === 'engine' ? 'FILE' : '--catalogue')
-    if (!existsSync(from))
-      throw new UsageError(`There is no ${of} to back up yet.`, 'Create it with: prospect init')
-    if (existsSync(to)) throw new UsageError(`${to} exists already.`, 'Choose another name for the backup.')
+/** Returns the databases that a backup is of, and the files of their copies, which options may name. */
+async function filesOf(
+  { home, streams, claimFile }: Context,
+  file: string,
+  catalogue: unknown,
+  use: FileUse,
+) {
+  const { databaseFile } = await import('../../../storage/database/database-file.js')
+  const copyAt = (path: string, option: string) => {
+    claimFile(path, option, use)
+    return resolve(streams.cwd, path)
   }
-  return copies
+  const engine = { database: 'engine', at: databaseFile(home.engine), copy: copyAt(file, 'FILE') } as const
+  if (typeof catalogue !== 'string') return [engine]
+  const copy = copyAt(catalogue, '--catalogue')
+  return [engine, { database: 'catalogue', at: home.catalogue, copy }] as const
 }
 
 const restoreCommand: CommandFactory = ({ command }) =>
@@ -364,38 +351,27 @@ const restoreCommand: CommandFactory = ({ command }) =>
     .printResult(
       async (context, { args: [file = ''], options }) => {
         context.prepareHome()
-        const plan = await planRestore(context, file, options.catalogue)
-        const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
+        const { restore } = await import('../../../storage/database/backup.js')
+        const { engineSchema } = await import('../../../engine/tables/schema.js')
+        const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
+        const expected = {
+          engine: { table: 'movements', schema: engineSchema },
+          catalogue: { table: 'companies', schema: catalogueSchema },
+        }
+        const copies = await filesOf(context, file, options.catalogue, 'read')
+        const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
         if (existing.length > 0)
           await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
-        const { restore } = await import('../../../storage/database/backup.js')
-        const done = plan.map(({ of, from, to, expected }) => ({
-          database: of,
-          file: to,
-          schema_version: restore(from, to, expected),
+        const done = copies.map(({ database, at, copy }) => ({
+          database,
+          file: at,
+          schema_version: restore(copy, at, expected[database]),
         }))
         await forgetDeadKey(context, await context.admin({ create: false }))
         return done
       },
       { columns: ['database', 'file', 'schema_version'] },
     )
-
-async function planRestore({ home, streams, claimFile }: Context, file: string, catalogue: unknown) {
-  claimFile(file, 'FILE', 'read')
-  const { engineSchema } = await import('../../../engine/tables/schema.js')
-  const { databaseFile } = await import('../../../storage/database/database-file.js')
-  const engine = {
-    of: 'engine',
-    from: resolve(streams.cwd, file),
-    to: databaseFile(home.engine),
-    expected: { table: 'movements', schema: engineSchema },
-  }
-  if (typeof catalogue !== 'string') return [engine]
-  claimFile(catalogue, '--catalogue', 'read')
-  const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
-  const expected = { table: 'companies', schema: catalogueSchema }
-  return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
-}
 
 const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Write the whole engine to a file that engine import reads')
@@ -460,11 +436,8 @@ async function readWorkspaceIds(file: string): Promise<string[]> {
   const { openEngineDatabase } = await import('../../../engine/tables/schema.js')
   try {
     const store = await openEngineDatabase(file)
-    try {
-      return (await store.read(listWorkspaces)).map(({ id }) => id)
-    } finally {
-      await store.close()
-    }
+    const all = await Promise.resolve(store.read(listWorkspaces)).finally(() => store.close())
+    return all.map(({ id }) => id)
   } catch {
     return []
   }

@@ -7,15 +7,16 @@ import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
-import { isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
+import { openRuns, type RunRecords } from '../../../runs/records.js'
 import { readRemaining } from '../../call/confirm.js'
 import type { Context, DataSource } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
-import { isoTime, runPlaceOf, sharedOptions } from '../../options/values.js'
+import { runPlaceOf, sharedOptions } from '../../options/values.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
 import { targetNames } from '../../target/resolve-target.js'
+import { toRunView } from '../runs/runs.js'
 
 /** Flows, as their commands name them. */
 export const stored: StoredKind = { noun: 'flow', list: 'flow list' }
@@ -44,21 +45,23 @@ export function stepsOf({ request }: Run, { runs }: RunRecords): Promise<readonl
 }
 
 async function toView(context: Context, flow: Run, records: RunRecords) {
-  const record = parseJson(flow.request) as Partial<FlowRecord>
+  const { flow: name = '', stopped = null } = parseJson(flow.request) as Partial<FlowRecord>
+  const run = await toRunView(context, flow, records)
+  const { id, file, output, target, status, done, started_at, finished_at } = run
   const steps = await stepsOf(flow, records)
-  const isStopped = flow.status === 'running' && !(await isRunning(context, flow, records.locks))
+  const credits = steps.reduce((sum, step) => sum + step.credits, 0)
   return {
-    id: flow.id,
-    flow: record.flow ?? '',
-    file: flow.file,
-    output: flow.output,
-    target: flow.target,
-    status: isStopped ? 'stopped' : flow.status,
-    written: flow.done,
-    credits: steps.reduce((sum, { credits }) => sum + credits, 0),
-    started_at: isoTime(flow.startedAt),
-    finished_at: flow.status === 'finished' ? isoTime(flow.endedAt) : null,
-    stopped: record.stopped ?? null,
+    id,
+    flow: name,
+    file,
+    output,
+    target,
+    status,
+    written: done,
+    credits,
+    started_at,
+    finished_at,
+    stopped,
     steps,
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Refusal } from '../../../api/calls/errors.js'
 import { escapeControls } from '../../../api/values/json.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
@@ -7,7 +6,7 @@ import { newToken, receiver } from '../../../http/receiver.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { deliveriesPort } from '../../call/receive.js'
-import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
+import type { Context, StreamsContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -106,8 +105,14 @@ async function serve(
   try {
     const url = webhookUrl(listening, token, known)
     const { secrets, secret, from } = trust
-    const opening = { url, verifying: secrets.length > 0, secret, secret_from: from }
-    await lines.open({ listening: listening.origin, ...opening })
+    const opening = {
+      listening: listening.origin,
+      url,
+      verifying: secrets.length > 0,
+      secret,
+      secret_from: from,
+    }
+    await lines.open(opening)
     context.notify(`Listening on ${listening.origin}. ${trust.words} Ctrl-C ends it.`)
     await aborted(over)
   } finally {
@@ -135,33 +140,17 @@ function formatFailure({ delivery, attempts }: Forward, { answer }: Passed, isLa
   return `${id} was not forwarded (attempt ${attempts + 1}: ${answer}): ${next}.`
 }
 
-interface Trust {
-  /** Given secrets. Deliveries signed with none of them are refused. */
-  readonly secrets: readonly string[]
-  /** Returns the secrets of this machine's workspace. Deliveries signed with none of them are kept, unverified. */
-  readonly known?: () => Promise<readonly string[]>
-  /** The secret to print, which is that of this machine's workspace; null when secrets were given. */
-  readonly secret: string | null
-  readonly from: string | null
-  readonly words: string
-}
-
-/** Reads the given secrets. Without any, those of the workspace are used when this machine is the target. */
-async function readTrust(context: Context, choice: SecretChoice): Promise<Trust> {
+/**
+ * Reads the given secrets; deliveries signed with none of them are refused. Without any, those of this machine's workspace are
+ * known where it is the target; what is signed with none of these is kept, unverified. `secret` is what is printed.
+ */
+async function readTrust(context: Context, choice: SecretChoice) {
   const secrets = await givenSecrets(context.streams, choice)
   const from = secretSource(context.streams, choice) ?? null
-  if (secrets.length > 0) {
-    const prints = secrets.map(fingerprint).join(' and ')
-    const words = `Signatures are verified with the secret of ${from} (SHA-256 ${prints}).`
-    return { secrets, secret: null, from, words }
-  }
+  if (secrets.length > 0)
+    return { secrets, secret: null, from, words: `Signatures are verified with the secret of ${from}.` }
   if (!context.isLocal())
     return { secrets, secret: null, from, words: 'Signatures are not verified: no secret is known.' }
-  return trustWorkspace(context)
-}
-
-/** Trusts the workspace of this machine: its deliveries are verified, and those of others are kept, too. */
-async function trustWorkspace(context: TargetContext): Promise<Trust> {
   const admin = await context.admin()
   const secret = await admin.webhookSecret(false)
   let last: readonly string[] = [secret]
@@ -172,23 +161,7 @@ async function trustWorkspace(context: TargetContext): Promise<Trust> {
   }
   const words =
     'Deliveries signed by your workspace are verified with this secret. Others are accepted unverified.'
-  return { secrets: [], known, secret, from: 'workspace', words }
-}
-
-/** Returns a short hash that identifies a secret without revealing it. */
-const fingerprint = (secret: string): string => createHash('sha256').update(secret).digest('hex').slice(0, 12)
-
-/** What a receiver prints first. */
-interface FirstLines {
-  readonly listening: string
-  /** The address to give as `--webhook-url`. */
-  readonly url: string
-  /** Whether deliveries without a valid signature are refused. */
-  readonly verifying: boolean
-  /** The secret of this machine's workspace; null when another one is used, or none. */
-  readonly secret: string | null
-  /** Where the secret comes from: `workspace`, a file, a variable or stdin. */
-  readonly secret_from: string | null
+  return { secrets, known, secret, from: 'workspace', words }
 }
 
 /** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
@@ -201,7 +174,8 @@ function openLines(context: StreamsContext, failed: () => void) {
     last.catch(failed)
   }
   return {
-    open: (opening: FirstLines): Promise<void> => {
+    /** `secret` is null where it is not to be printed. */
+    open: (opening: { readonly url: string; readonly secret: string | null }): Promise<void> => {
       const { url, secret } = opening
       const label = (text: string) => (stdout.isTTY ? text.padEnd(16) : '')
       line(isObjects ? JSON.stringify(opening) : label('Webhook URL') + url)

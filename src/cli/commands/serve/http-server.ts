@@ -7,7 +7,7 @@ import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening, ListenOptions } from '../../../http/listen.js'
 import type { BodyThreads } from '../../../http/request-body.js'
 import { type Context, type StreamsContext, version } from '../../context/context.js'
-import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
+import { checkServer, openAdmin } from '../../context/open-databases.js'
 import { type OptionsOf, optionRows, port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { notifyBug } from '../../output/print.js'
@@ -70,13 +70,8 @@ interface LocalBackendOptions {
   readonly faults?: readonly WantedFault[] | undefined
 }
 
-/** Returns `undefined` when a signal ends the wait for its database. */
-export const openLocalBackend = (
-  context: Context,
-  options: LocalBackendOptions,
-): Promise<Backend | undefined> => openWhenWritable(context, () => openEngineBackend(context, options))
-
-async function openEngineBackend(context: Context, options: LocalBackendOptions): Promise<Backend> {
+/** Opens the engine of this machine as what is served. */
+export async function openEngineBackend(context: Context, options: LocalBackendOptions): Promise<Backend> {
   const { names, baseUrl, faults } = options
   const admin = await openAdmin(context)
   // A server that the profile names is not what is served.

@@ -26,7 +26,7 @@ import {
 } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/io.js'
-import { openEngineStore, openEvents, openStateOf, openWhenWritable } from '../../context/open-databases.js'
+import { openEngineStore, openEvents, openStateOf } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import {
@@ -52,13 +52,9 @@ const defaultTimeout = 150
 
 /**
  * Opens another server as what is served. Governed: clients use keys of this machine's workspace, and the server gets
- * its own key at a pace it accepts. With `--direct` the client's key is passed on, and ours never. Returns `undefined`
- * when a signal ends the wait for the database.
+ * its own key at a pace it accepts. With `--direct` the client's key is passed on, and ours never.
  */
-export const openProxy = (context: Context, options: ProxyOptions): Promise<Backend | undefined> =>
-  openWhenWritable(context, () => openProxyBackend(context, options))
-
-async function openProxyBackend(
+export async function openProxy(
   context: Context,
   { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
 ): Promise<Backend> {

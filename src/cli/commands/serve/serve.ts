@@ -29,7 +29,7 @@ import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../.
 import { baseUrlOf, namesOf, targetIn } from '../../target/resolve-target.js'
 import { type DashboardChoices, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
 import { readFaults } from '../engine/faults.js'
-import { type Backend, listenOptions, openLocalBackend, startListening } from './http-server.js'
+import { type Backend, listenOptions, openEngineBackend, startListening } from './http-server.js'
 
 const defaultPort = 4010
 
@@ -118,7 +118,8 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
-    return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl })
+    const proxied = { upstream, publicUrl, secrets, targets, worker, baseUrl }
+    return openWhenWritable(context, () => openProxy(context, proxied))
   }
   if (outer.globals.direct)
     throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
@@ -128,12 +129,8 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
   const names = namesOf(outer.globals, {})
   const faults =
     options.faults === undefined ? undefined : await readFaults(outer.streams, options.faults, seed)
-  return openLocalBackend(outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }), {
-    names,
-    worker,
-    baseUrl,
-    faults,
-  })
+  const context = outer.withDatabase(database, { targets, names, observedLimits, deliveryShape })
+  return openWhenWritable(context, () => openEngineBackend(context, { names, worker, baseUrl, faults }))
 }
 
 function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {
@@ -211,39 +208,41 @@ async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeo
   })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new Refusal('usage.worker_database', { engine: context.home.engine })
-  if (upstream !== undefined) return workFor(context, { upstream, calls, isShared })
-  if (calls !== undefined) throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
-  const worker = await openWhenWritable(context, context.worker)
-  if (!worker) return 0
+  if (upstream === undefined && calls !== undefined)
+    throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
+  if (upstream !== undefined && !isShared) throw new Refusal('usage.worker_upstream')
+  const work = await openWhenWritable(context, () =>
+    upstream === undefined ? openEngineWork(context) : openServerWork(context, upstream, calls),
+  )
+  if (!work) return 0
   await notifyUnlessWritable(context)
-  await interruptible(outer.streams, async (signal) => {
-    worker.start()
+  await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.')
-    await aborted(signal)
-    await worker.stop()
+    await work(signal)
   })
   return 0
 }
 
-/** Calls a server for distributed runs only. */
-async function workFor(
-  outer: Context,
-  { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
-): Promise<number> {
-  if (!isShared) throw new Refusal('usage.worker_upstream')
+/** Returns what works until a signal. */
+type Work = Promise<(signal: AbortSignal) => Promise<void>>
+
+async function openEngineWork({ worker: openWorker }: Context): Work {
+  const worker = await openWorker()
+  return async (signal) => {
+    worker.start()
+    await aborted(signal)
+    await worker.stop()
+  }
+}
+
+/** Opens what calls a server for distributed runs only. */
+async function openServerWork(outer: Context, upstream: string, calls: number | undefined): Work {
   const baseUrl = baseUrlOf(upstream, '--upstream', outer.globals.insecureHttp === true).href
   const { openRowWorker } = await import('../../target/local-target.js')
   const context = outer.withGlobals({ local: undefined, baseUrl })
   const timeout = context.globals.timeout ?? targetIn(context).timeout
   const caller = compose([withTimeout(timeout), doubtLayer(context)], await context.caller())
-  const runChunkWorker = await openWhenWritable(context, () => openRowWorker(context, caller, calls))
-  if (!runChunkWorker) return 0
-  await notifyUnlessWritable(context)
-  await interruptible(context.streams, async (signal) => {
-    context.notify('Working. Ctrl-C ends it.')
-    await runChunkWorker(signal)
-  })
-  return 0
+  return openRowWorker(context, caller, calls)
 }
 
 const dashboardPort = 4011

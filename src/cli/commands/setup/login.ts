@@ -3,7 +3,6 @@ import { isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
-import type { Admin } from '../../../engine/admin/admin.js'
 import type { Context } from '../../context/context.js'
 import {
   forgetKey,
@@ -166,8 +165,9 @@ async function init(context: Context, { options }: Invocation<InitChoices>): Pro
   const place = local ? undefined : (baseUrl ?? (await choosePlace(context, options)))
   if (place !== undefined && place !== 'local') return initRemote(context, place)
   if (place === 'local') await leaveServer(context)
+  const { workspace: name, email } = options
   const admin = await context.admin({ create: false })
-  const made = await admin.init(await readNames(context, admin, options))
+  const made = await admin.init(withoutUndefined({ workspace: name, email }))
   const { workspace, member, key, credits, created } = made
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
@@ -195,24 +195,6 @@ async function leaveServer(context: Context): Promise<void> {
   if (profile.base_url === undefined || profile.target === 'local') return
   await changeProfile(context, name, { target: 'local' })
   context.notify(`Every command now uses this machine, no longer ${profile.base_url}.`)
-}
-
-/** Returns the names in the options. On a terminal it asks for missing ones, when there is a workspace to create. */
-async function readNames(context: Context, admin: Admin, { workspace, email }: InitChoices) {
-  const isAsking = !context.globals.yes && (await admin.workspaces()).length === 0
-  const read = async (
-    given: string | undefined,
-    question: string,
-    preset: string,
-    parse: (text: string) => string,
-  ) => {
-    const text = given ?? (isAsking ? await askText(context, question, preset, parse) : undefined)
-    return text === undefined ? undefined : parse(text)
-  }
-  return withoutUndefined({
-    workspace: await read(workspace, 'Name of the workspace', 'Local', parseWorkspaceName),
-    email: await read(email, 'Your email address', 'me@localhost', parseEmail),
-  })
 }
 
 /** Asks for the address of a server; returns `local` for the engine of this machine, `undefined` without a terminal. */

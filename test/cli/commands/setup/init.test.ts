@@ -47,18 +47,6 @@ describe('init', () => {
     expect(stdout + stderr).not.toContain('pk_')
   })
 
-  it('asks for names at a terminal when there is something to create', async () => {
-    const typed = [
-      ['Where do your searches', '\r'],
-      ['Name of the workspace', 'Acme\r'],
-      ['Your email address', 'ann@example.com\r'],
-    ] as const
-    const { json, code } = await here.run(['init', '--json'], { typed })
-    expect([code, json]).toMatchObject([0, { workspace: 'Acme', member: 'ann@example.com' }])
-    const again = await here.run(['init', '--json'], { typed: [['Where do your searches', '\r']] })
-    expect([again.code, again.json]).toMatchObject([0, { workspace: 'Acme' }])
-  })
-
   it('connects a server, and goes back to this machine, where a workspace exists already', async () => {
     await here.json('init')
     const there = await served()
