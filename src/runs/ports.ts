@@ -49,7 +49,7 @@ export interface RunHome {
 export interface RecordedTarget {
   readonly name: string
   /** Id of an engine, wherever its database is; `undefined` on a server, or before it has a workspace. */
-  readonly engine?: string
+  readonly engine?: string | undefined
   readonly formerly: readonly Omit<TargetAlias, 'identityKey'>[]
 }
 

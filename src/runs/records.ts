@@ -255,7 +255,7 @@ export async function openUnnamedFile(home: RunHome): Promise<FileHandle> {
 }
 
 /** Name of the file that marks the folder of a run whose records are not in this machine's home. */
-export const elsewhere = 'elsewhere'
+const elsewhere = 'elsewhere'
 
 /** Marks the folder of a run with shared records, so that it is not removed as a leftover. */
 export const markShared = (home: HomeOnly, id: string): Promise<void> =>

@@ -199,34 +199,23 @@ function readDelimiter(text: string): string {
   return character
 }
 
-export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): InputChoices {
-  const {
-    csv: file = '',
-    map = [],
-    mapOnly = false,
-    dryRun = false,
-    rawCsv: raw = false,
-    failOn = 'any',
-  } = given
-  const { sheet, encoding, delimiter, skipLines, sample, saveMap } = given
-  return {
-    file,
-    sheet,
-    map,
-    mapOnly,
-    dryRun,
-    encoding,
-    delimiter,
-    skipLines,
-    raw,
-    sample,
-    saveMap,
-    failOn,
-    header: given.header === false ? false : undefined,
-    rejects: pathOf('--rejects', given.rejects, streams),
-    skipKnown: knownLists(given, streams),
-  }
-}
+export const inputChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): InputChoices => ({
+  file: given.csv ?? '',
+  sheet: given.sheet,
+  map: given.map ?? [],
+  mapOnly: given.mapOnly ?? false,
+  dryRun: given.dryRun ?? false,
+  encoding: given.encoding,
+  delimiter: given.delimiter,
+  skipLines: given.skipLines,
+  raw: given.rawCsv ?? false,
+  sample: given.sample,
+  saveMap: given.saveMap,
+  failOn: given.failOn ?? 'any',
+  header: given.header === false ? false : undefined,
+  rejects: pathOf('--rejects', given.rejects, streams),
+  skipKnown: knownLists(given, streams),
+})
 
 export function selectChoicesOf(
   { globals }: Pick<StreamsContext, 'globals'>,
@@ -317,25 +306,21 @@ export function maxAgeOf(
   return refresh || chosen === 0 ? undefined : chosen
 }
 
-export function runChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): RunChoices {
-  const { fresh = false, retryUnknown = false, maxAge: maxAgeMs, refresh, rows, maxCredits } = given
-  const { maxCreditsPerDay, maxProfiles, concurrency, lock, distribute, summaryJson } = given
-  return {
-    fresh,
-    retryUnknown,
-    maxAgeMs,
-    refresh,
-    rows,
-    maxCredits,
-    maxCreditsPerDay,
-    maxProfiles,
-    concurrency,
-    lock,
-    // A resumed run is distributed as before, unless the option is given.
-    distribute,
-    summaryJson: pathOf('--summary-json', summaryJson, streams),
-  }
-}
+export const runChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): RunChoices => ({
+  fresh: given.fresh ?? false,
+  retryUnknown: given.retryUnknown ?? false,
+  maxAgeMs: given.maxAge,
+  refresh: given.refresh,
+  rows: given.rows,
+  maxCredits: given.maxCredits,
+  maxCreditsPerDay: given.maxCreditsPerDay,
+  maxProfiles: given.maxProfiles,
+  concurrency: given.concurrency,
+  lock: given.lock,
+  // A resumed run is distributed as before, unless the option is given.
+  distribute: given.distribute,
+  summaryJson: pathOf('--summary-json', given.summaryJson, streams),
+})
 
 /** Returns the format of rows. On a terminal it is CSV too, because a table would need all rows at once. */
 export function rowFormat(context: StreamsContext): BatchChoices['format'] {

@@ -165,7 +165,7 @@ async function engineWork(
     end: async () => {
       const job = await admin.job(id)
       if (kind === 'list_import' && job.state === 'finished') await reportUnresolved(context, job, lineOf)
-      await awaitDeliveries(context, job, delivered)
+      await delivered
       await reportDeliveries(context, job)
     },
   }
@@ -207,27 +207,7 @@ async function reportUnresolved(
   context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`)
 }
 
-/** How long deliveries may take before a notice explains the wait, in milliseconds. */
-const noticeMs = 2_000
-
 const serversText = 'prospect serve, prospect worker or prospect engine jobs run.'
-
-/** Waits for the first attempt of each delivery. After a while it says what it waits for, and how to leave. */
-export async function awaitDeliveries(
-  context: Pick<Context, 'sleep' | 'notify'>,
-  { webhookUrl }: Pick<AsyncJob, 'webhookUrl'>,
-  delivered: Promise<unknown>,
-): Promise<void> {
-  if (webhookUrl === null || webhookUrl === ownWebhook) return void (await delivered)
-  const done = new AbortController()
-  const notice = `Delivering to ${new URL(webhookUrl).host}. Ctrl-C leaves the rest to ${serversText}`
-  const waiting = context.sleep(noticeMs, done.signal).then(
-    () => context.notify(notice),
-    () => {},
-  )
-  await delivered.finally(() => done.abort())
-  await waiting
-}
 
 async function reportDeliveries(context: Context, { id, webhookUrl }: AsyncJob): Promise<void> {
   if (webhookUrl === null || webhookUrl === ownWebhook) return

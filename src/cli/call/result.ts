@@ -12,7 +12,7 @@ import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/rec
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Context } from '../context/context.js'
 import { type Report, report, withoutStop } from '../context/errors.js'
-import { fileOf, isDevice, openSink } from '../output/output.js'
+import { checkOutputFolder, checkOutputName, fileOf } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
 import type { Step } from '../output/progress.js'
 import { columnsOfKind } from '../output/records.js'
@@ -175,10 +175,12 @@ function nounOf(kind: EventKind, count: number): string {
 export async function checkOutput(context: Context, id: OperationId): Promise<Context> {
   const kind = eventOf(id)
   const resolved = kind ? withFields(context, { output: resultOfKind(kind) }) : context
-  const file = fileOf(context.globals)
-  // The reader of a pipe would take this for the end of the output.
-  if (file !== undefined && (await isDevice(context, file))) return resolved
-  await (await openSink(context)).discard()
+  const { globals, streams } = context
+  const file = fileOf(globals)
+  if (file !== undefined) {
+    checkOutputName(file, globals, streams)
+    checkOutputFolder('-o', file, streams)
+  }
   return resolved
 }
 

@@ -3,6 +3,7 @@ import {
   type Caller,
   type CallOptions,
   ConnectionLost,
+  compose,
   type Input,
   isOk,
   type Layer,
@@ -14,18 +15,19 @@ import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
-import { type Fields, isObject } from '../../api/values/objects.js'
+import { type Fields, isObject, once } from '../../api/values/objects.js'
 import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
+import { maxTimerMs } from '../context/io.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits, formatNumber } from '../output/text.js'
 import { profileName, targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import {
   costOfCall,
-  createDoubtRecorder,
+  doubtLayer,
   holds,
   isCostKnown,
   openSpending,
@@ -50,21 +52,11 @@ export async function callOnce(
   input: Input,
   idempotencyKey?: string,
 ): Promise<Reply> {
-  const target = targetIn(context)
-  const timeout = context.globals.timeout ?? target.timeout
+  const timeout = context.globals.timeout ?? targetIn(context).timeout
+  const called = compose([withTimeout(timeout), doubtLayer(context)], caller)
   const apiKey = await context.apiKey()
-  let fresh: string | undefined
-  const freshKey = () => {
-    fresh ??= context.ids.uuid()
-    return fresh
-  }
-  const doubt = createDoubtRecorder(context)
-  const keys = { apiKey, idempotencyKey, freshKey, onDoubted: () => doubt({ operation: operation.id }) }
-  const send = () => {
-    const call: CallOptions = { ...keys, ...deadline(timeout) }
-    return callAndLog(context, caller, operation, input, call)
-  }
-  const reply = await waitForRateLimits(context, send)
+  const keys: CallOptions = { apiKey, idempotencyKey, freshKey: once(() => context.ids.uuid()) }
+  const reply = await waitForRateLimits(context, () => callAndLog(context, called, operation, input, keys))
   const credits = costOfCall(operation, reply, idempotencyKey !== undefined)
   if (isPriced(operation) && isCostKnown(operation, reply)) await recordSpent(context, operation.id, credits)
   const note = noteIn(reply)
@@ -105,14 +97,6 @@ async function waitInSight(context: Context, seconds: number): Promise<void> {
   await context.sleep(seconds * 1_000).finally(() => progress.stop())
 }
 
-/** The longest timer of Node: about 24 days. */
-const maxTimeoutMs = 2_147_483_647
-
-const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
-  seconds === undefined
-    ? {}
-    : { signal: AbortSignal.timeout(Math.min(maxTimeoutMs, Math.ceil(seconds * 1_000))) }
-
 /** Gives each call so many seconds; `undefined` without a number. */
 export const withTimeout = (seconds: number | undefined): Layer | undefined =>
   seconds === undefined
@@ -120,8 +104,9 @@ export const withTimeout = (seconds: number | undefined): Layer | undefined =>
     : (caller) => ({
         ...caller,
         call: (id, input, options = {}) => {
-          const signals = [options.signal, deadline(seconds).signal].filter((one) => one !== undefined)
-          return caller.call(id, input, { ...options, signal: AbortSignal.any(signals) })
+          const late = AbortSignal.timeout(Math.min(maxTimerMs, Math.ceil(seconds * 1_000)))
+          const signal = options.signal ? AbortSignal.any([options.signal, late]) : late
+          return caller.call(id, input, { ...options, signal })
         },
       })
 

@@ -1,5 +1,4 @@
 import {
-  type BigIntStats,
   chmodSync,
   closeSync,
   fsyncSync,
@@ -288,25 +287,16 @@ const written = (path: string): string[] =>
 /** Whether two paths lead to one file, also to one that does not exist yet. Devices may be shared. */
 function isSameFile(one: string, other: string): boolean {
   const [first, second] = [fileAt(one), fileAt(other)]
-  if (!first && !second) return isSameName(realPath(one), realPath(other))
-  return first !== undefined && !first.isCharacterDevice() && isSame(first, second)
+  if (!first || !second) return realPath(one) === realPath(other)
+  return !first.isCharacterDevice() && first.dev === second.dev && first.ino === second.ino
 }
 
 /** Whether a path leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
 function isOwn(home: Home, path: string): boolean {
   const { files, folders } = homeFiles(home)
-  const real = realPath(path)
-  const stats = fileAt(path)
-  if (files.some((file) => isSameName(real, realPath(file)) || (stats && isSame(stats, fileAt(file)))))
-    return true
-  const own = folders.map(fileAt).filter((folder) => folder !== undefined)
-  for (let folder = real; folder !== dirname(folder); ) {
-    folder = dirname(folder)
-    if (own.some((one) => isSame(one, fileAt(folder)))) return true
-  }
-  // A file with one name is not linked from these folders.
-  if (!stats?.isFile() || stats.nlink < 2n) return false
-  return folders.some((folder) => filesIn(folder).some((file) => isSame(stats, fileAt(file))))
+  return (
+    files.some((file) => isSameFile(path, file)) || folders.some((folder) => isInside(realPath(folder), path))
+  )
 }
 
 function homeFiles({ config, credentials, folder, engine, catalogue, state }: Home) {
@@ -324,18 +314,8 @@ export function isInside(root: string, path: string): boolean {
   return real === root || real.startsWith(join(root, sep))
 }
 
-/** Letters of either case are one name to some file systems. */
-const isSameName = (one: string, other: string): boolean =>
-  foldName(one) === foldName(other) &&
-  (dirname(one) === dirname(other) || isSame(fileAt(dirname(one)), fileAt(dirname(other))))
-
-const foldName = (path: string): string => basename(path).normalize('NFC').toLowerCase()
-
-const isSame = (one: BigIntStats | undefined, other: BigIntStats | undefined): boolean =>
-  one !== undefined && one.dev === other?.dev && one.ino === other.ino
-
 /** Returns what a path leads to; `undefined` where there is nothing, or nothing that can be seen. */
-const fileAt = (path: string): BigIntStats | undefined =>
+const fileAt = (path: string) =>
   resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
 
 const maxLinks = 40
@@ -351,11 +331,6 @@ function realPath(path: string, links = maxLinks): string {
   const target = itself?.isSymbolicLink() && resultOr(undefined, () => readlinkSync(path))
   return target ? realPath(resolve(above, target), links - 1) : join(realPath(above), basename(path))
 }
-
-const filesIn = (folder: string): string[] =>
-  resultOr([], () =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-  )
 
 /** Schema of `config.json`, for writing; reading checks only what it needs. */
 const settingsSchema = {

@@ -182,7 +182,7 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
 }
 
 /** The longest timer of Node: about 24 days. */
-const maxMs = 2_147_483_647
+export const maxTimerMs = 2_147_483_647
 
 /** Runs work that is aborted by a signal of the system, or after some seconds; without seconds it takes its time. */
 export async function within<T>(
@@ -195,7 +195,7 @@ export async function within<T>(
   const end = () => late.abort()
   if (seconds === 0) end()
   else if (seconds !== undefined)
-    context.sleep(Math.min(seconds * 1_000, maxMs), done.signal).then(end, () => {})
+    context.sleep(Math.min(seconds * 1_000, maxTimerMs), done.signal).then(end, () => {})
   try {
     return await work(AbortSignal.any([interrupted, late.signal]))
   } finally {

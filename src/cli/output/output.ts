@@ -122,10 +122,6 @@ export function pathOf(option: string, value: unknown, { cwd }: Pick<Streams, 'c
   return resolve(cwd, value)
 }
 
-/** Whether a path is that of a pipe or device, which can be opened only once. */
-export const isDevice = async ({ streams }: StreamsContext, file: string): Promise<boolean> =>
-  (await nodeFiles.kind(resolve(streams.cwd, file)).catch(() => undefined)) === 'device'
-
 /**
  * Throws UsageError where the name of an output says another format than it gets: that of a workbook which is not written, or
  * an unknown one. Without a format, what has no extension and what is no regular file is written as where there is none.

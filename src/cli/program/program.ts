@@ -152,37 +152,8 @@ const savedAreas: ReadonlySet<string> = new Set(['searches', 'lists', 'personas'
 
 export const areas: Readonly<Record<string, string>> = texts.areas
 
-interface MappedOption {
-  readonly flags: string
-  readonly name: string
-  readonly description: string
-  readonly takes_value: boolean
-  readonly values?: readonly string[]
-  readonly group: string | null
-}
-
 /** A command, for programs to read: agents, and what writes the documents. */
-export interface MappedCommand {
-  /** Words after `prospect`. */
-  readonly command: string
-  /** Option that chooses it among commands of the same words. */
-  readonly flag?: string
-  readonly summary: string
-  readonly arguments: readonly {
-    readonly name: string
-    readonly required: boolean
-    readonly description: string
-    readonly values?: readonly string[]
-  }[]
-  readonly options: readonly MappedOption[]
-  readonly note?: string
-  readonly operation?: string
-  readonly method?: string
-  readonly path?: string
-  readonly price?: string
-  readonly limits?: string
-  readonly idempotent?: boolean
-}
+export type MappedCommand = ReturnType<typeof facts> & Partial<ReturnType<typeof factsOfOperation>>
 
 const commandsCommand: CommandFactory = (environment) =>
   environment
@@ -194,17 +165,7 @@ async function commandMap(environment: CommandEnvironment): Promise<MappedComman
     operations().map(async (row) => {
       const words = row.command.split(' ')
       const command = await operationCommand(environment, words.at(-1) ?? '', row)
-      return {
-        ...facts(command, row.command),
-        ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
-        ...(row.observed ? { note: observedNote } : {}),
-        operation: row.id,
-        method: row.method,
-        path: row.path,
-        price: priceText(row),
-        limits: limitsText(row),
-        idempotent: row.idempotent,
-      }
+      return { ...facts(command, row.command), ...factsOfOperation(row) }
     }),
   )
   const written = await Promise.all(
@@ -221,8 +182,21 @@ function leaves(command: Command, path: string): MappedCommand[] {
   return acts ? [facts(command, path), ...below] : below
 }
 
-function facts(command: Command, path: string): MappedCommand {
+const factsOfOperation = (row: Operation) => ({
+  /** The option that chooses it among commands of the same words. */
+  ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
+  ...(row.observed ? { note: observedNote } : {}),
+  operation: row.id,
+  method: row.method,
+  path: row.path,
+  price: priceText(row),
+  limits: limitsText(row),
+  idempotent: row.idempotent,
+})
+
+function facts(command: Command, path: string) {
   return {
+    /** The words after `prospect`. */
     command: path,
     summary: command.description(),
     arguments: command.registeredArguments.map((argument) => ({
@@ -235,7 +209,7 @@ function facts(command: Command, path: string): MappedCommand {
   }
 }
 
-function toMappedOption(option: Option): MappedOption {
+function toMappedOption(option: Option) {
   const name = option.long ?? option.short ?? ''
   const words = option.argChoices ?? optionValues.get(option) ?? []
   return {

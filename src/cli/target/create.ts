@@ -116,7 +116,7 @@ function contextOf(
       shared.claim(home(), { path: resolve(streams.cwd, path), option, use }),
   } satisfies Partial<Context>
   const local = createLocal(machine, { ...engine, targets, names })
-  const remote = createRemoteServer(machine)
+  const openServer = once((target: RemoteTarget) => open(machine, target))
   const owners = {
     machine: once(() => openMachineOwner(machine)),
     workspace: once(() => openWorkspaceOwner(machine)),
@@ -126,7 +126,7 @@ function contextOf(
     return suppressorFor(await (isDirect ? owners.machine() : owners.workspace()))
   }
   const callServer = async (target: RemoteTarget) => {
-    const { remote: server, governed } = await remote.open(target)
+    const { remote: server, governed } = await openServer(target)
     const { keptFrom } = await import('../../catalogue/suppression/rewrite.js')
     return compose([keptFrom(() => suppressorOf(target)), ...governed], server)
   }
@@ -158,13 +158,13 @@ function contextOf(
       suppressor: () => suppressorOf(chosen()),
       source: async (member) => (await import('./local-target.js')).sourceOf(context, member),
       notifySource: async (member) => (await import('./local-target.js')).notifySource(context, member),
-      server: async () => remote.open(chosen() as RemoteTarget),
+      server: async () => openServer(chosen() as RemoteTarget),
       apiKey: async () => {
         const target = chosen()
         const key =
           target.kind === 'local'
             ? ((await givenKey(globals)) ?? (await local.key(context)))
-            : await remote.key(target, globals)
+            : await keyFor(machine, target, globals)
         conceal(key)
         return key
       },
@@ -232,16 +232,7 @@ function createClosing(): Pick<Context, 'onClose' | 'close'> {
   }
 }
 
-type RemotePorts = Machine & {
-  /** Returns the key given with the command: in a file, on stdin or in the environment. */
-  readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
-}
-
-const createRemoteServer = (ports: RemotePorts) => ({
-  open: once((target: RemoteTarget) => open(ports, target)),
-  /** Returns the key for the target. Throws Stop (exit 3) where there is none. */
-  key: (target: RemoteTarget, options: GlobalOptions) => keyFor(ports, target, options),
-})
+type RemotePorts = Machine & Pick<Shared, 'givenKey'>
 
 async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedServer> {
   const { streams, clock, ids, sleep, onClose } = ports

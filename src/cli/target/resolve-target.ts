@@ -9,7 +9,6 @@ import type {
   Context,
   GlobalOptions,
   Home,
-  HomeContext,
   Profile,
   Settings,
   Streams,
@@ -177,8 +176,8 @@ export function namesOf(
 
 /** Not where the environment names another server, whose key it then is. */
 export function isKeyFor(origin: string, env: Streams['env']): boolean {
-  const engineTargetName = parseUrl(env.PROSPECT_BASE_URL ?? '')
-  return !engineTargetName || engineTargetName.origin === origin
+  const address = parseUrl(env.PROSPECT_BASE_URL ?? '')
+  return !address || address.origin === origin
 }
 
 const localName = 'local'
@@ -187,7 +186,7 @@ const localName = 'local'
 export async function targetName(context: Context): Promise<string> {
   const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
-  return isOwn(context.home) ? localName : engineTargetName(context, await engineOf(context))
+  return isOwn(context.home) ? localName : `${localName} ${await engineOf(context)}`
 }
 
 export async function targetNames(context: Context): Promise<RecordedTarget> {
@@ -196,19 +195,13 @@ export async function targetNames(context: Context): Promise<RecordedTarget> {
   if (isOwn(home)) {
     // State that was moved back from a server belongs to this machine again.
     const engine = existsSync(home.engine) ? await engineOf(context, { create: false }) : undefined
-    return engine === undefined
-      ? { name: localName, formerly: [] }
-      : { name: localName, engine, formerly: [{ target: `${localName} ${engine}` }] }
+    const formerly = engine === undefined ? [] : [{ target: `${localName} ${engine}` }]
+    return { name: localName, engine, formerly }
   }
   const engine = await engineOf(context)
-  const name = engineTargetName(context, engine)
-  if (engine === undefined) return { name, formerly: [] }
   const isMoved = (await engineAt(enginePathBeside(home))) === engine
-  return {
-    name,
-    engine,
-    formerly: [{ target: placeName(home) }, isMoved ? { target: localName } : { target: localName, engine }],
-  }
+  const former = isMoved ? { target: localName } : { target: localName, engine }
+  return { name: `${localName} ${engine}`, engine, formerly: [former] }
 }
 
 /** Returns what time it is at the target: the engine of this machine has a clock of its own. */
@@ -232,16 +225,6 @@ export async function workspaceName(context: Context): Promise<string> {
 const enginePathBeside = ({ catalogue }: Home): string => join(dirname(catalogue), 'engine.db')
 
 const isOwn = (home: Home): boolean => home.engine === enginePathBeside(home)
-
-const engineTargetName = ({ home }: HomeContext, engine: string | undefined): string =>
-  engine === undefined ? placeName(home) : `${localName} ${engine}`
-
-/** Returns the name that an engine at another place had before names followed from its workspace. */
-const placeName = ({ engine }: Home): string => `${localName} ${digest(withoutSecrets(engine))}`
-
-/** Returns a database address without user and password. */
-const withoutSecrets = (location: string): string =>
-  location.replace(/^(postgres(?:ql)?:\/\/)[^/@]*@/, '$1').replace(/(?<=[?&])(?:user|password)=[^&]*/g, '')
 
 /** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
 async function engineOf(context: TargetContext, options?: { readonly create: boolean }) {

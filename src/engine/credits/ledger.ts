@@ -203,17 +203,16 @@ const pageSize = 10_000
 export async function verifyLedger(
   store: Pick<Driver, 'read'>,
   workspaceId: string,
-  from: Balances = { seq: 0, credits: 0, held: 0, spent: 0 },
 ): Promise<{ readonly movements: number; readonly problems: readonly string[] }> {
   const problems: string[] = []
-  let position = from
+  let position: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
   for (;;) {
     const page = await store.read((tx) => listMovements(tx, workspaceId, position.seq, pageSize))
     for (const movement of page) {
       problems.push(...findDifferences(applyMovement(position, movement), movement))
       position = movement
     }
-    if (page.length < pageSize) return { movements: position.seq - from.seq, problems }
+    if (page.length < pageSize) return { movements: position.seq, problems }
   }
 }
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { operation } from '../../../src/api/operations/table.js'
-import { awaitDeliveries } from '../../../src/cli/call/await.js'
 import { stepText, successText } from '../../../src/cli/call/result.js'
 
 const step = (rows: number, total: number | undefined, credits = 0) => ({ rows, found: rows, total, credits })
@@ -25,29 +24,5 @@ describe('the end of a job', () => {
     expect(successText(contact, { done: 1, spent: 33 })).toBe('Looked up 1 contact for 33 credits.')
     const list = { kind: 'list_import', operation: operation('lists.create') } as const
     expect(successText(list, { done: 2, spent: 0 })).toBe('Imported 2 companies.')
-  })
-})
-
-describe('pending deliveries', () => {
-  const slow = (signal?: AbortSignal) =>
-    new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))))
-  const told = async (webhookUrl: string | null, isQuick: boolean) => {
-    const notices: string[] = []
-    const sleep = (_: number, signal?: AbortSignal) => (isQuick ? slow(signal) : Promise.resolve())
-    const context = { sleep, notify: (text: string) => void notices.push(text) }
-    const delivered = new Promise<void>((resolve) => setTimeout(resolve, isQuick ? 0 : 10))
-    await awaitDeliveries(context, { webhookUrl }, delivered)
-    return notices
-  }
-
-  it('says that deliveries are pending when they take long, without the path of the webhook', async () => {
-    const [notice = '', ...more] = await told('https://hooks.example/secret-path', false)
-    expect(notice).toMatch(/^Delivering to hooks\.example\. Ctrl-C leaves the rest/)
-    expect([notice.includes('secret-path'), more]).toEqual([false, []])
-  })
-
-  it('says nothing when deliveries are quick or there are none', async () => {
-    expect(await told('https://hooks.example/in', true)).toEqual([])
-    expect(await told(null, false)).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync } from 'node:fs'
+import { statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
 import type { ReadOnlyDatabase } from '../../../storage/database/database-file.js'
@@ -20,7 +20,8 @@ export interface Doctor {
   readonly databases: ReturnType<typeof databasesOf>
   /** Whether large databases are read through, too. */
   readonly thorough: boolean
-  readonly disk: Disk
+  /** Returns the kind of a folder's file system, as `statfs` numbers it. */
+  fileSystemType(folder: string): number
 }
 
 export interface Check {
@@ -32,26 +33,7 @@ export interface Check {
 export function createDoctor(context: Context, thorough: boolean): Doctor {
   const databases = databasesOf(context.home)
   context.onClose(() => databases.close())
-  return { databases, thorough, disk }
-}
-
-/** What a test cannot bring about. */
-interface Disk {
-  isWritable(folder: string): boolean
-  /** Returns the kind of a file system, as `statfs` numbers it, and the bytes that may still be written to it. */
-  space(folder: string): { readonly type: number; readonly free: number }
-}
-
-const disk: Disk = {
-  isWritable: (folder) =>
-    resultOr(false, () => {
-      accessSync(folder, constants.W_OK | constants.X_OK)
-      return true
-    }),
-  space: (folder) => {
-    const { type, bavail, bsize } = statfsSync(folder)
-    return { type: type >>> 0, free: bavail * bsize }
-  },
+  return { databases, thorough, fileSystemType: (folder) => statfsSync(folder).type >>> 0 }
 }
 
 /** Returns the chosen target; `undefined` where settings or options name none, which their checks report. */
@@ -125,7 +107,7 @@ export type Name = 'engine' | 'catalogue' | 'state'
 
 /** A database that can be read; only one of this program's version can be asked more than its schema. */
 type Database =
-  | { readonly is: 'missing' | 'elsewhere' }
+  | { readonly is: 'missing' }
   | { readonly is: 'unusable'; readonly error: unknown }
   | { readonly is: 'served'; readonly driver: Driver; readonly schema: SchemaState }
   | Readable
@@ -172,7 +154,6 @@ async function openDatabase(name: Name, location: string): Promise<Database> {
       const stored = await driver.read(readStoredNumber)
       return { is: 'served', driver, schema: toSchemaState(stored, await schemaOf.engine()) }
     }
-    if (!isFile(location)) return { is: 'elsewhere' }
     const stats = statsOf(location)
     if (!stats) return { is: 'missing' }
     if (!stats.isFile()) return { is: 'unusable', error: new Error('it is not a file') }

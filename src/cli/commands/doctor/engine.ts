@@ -1,23 +1,12 @@
-import { lstatSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { refusalOf } from '../../../api/calls/errors.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
-import { resultOr } from '../../../api/values/objects.js'
-import { parseUrl } from '../../../api/values/url.js'
 import { readEngineTime } from '../../../engine/clock.js'
-import { listMovements, readBalances, verifyLedger } from '../../../engine/credits/ledger.js'
+import { listMovements, readBalances } from '../../../engine/credits/ledger.js'
 import { hashKey } from '../../../engine/request/access.js'
-import {
-  countDeliveries,
-  type Delivery,
-  listDeliveries,
-  listSigningSecrets,
-} from '../../../engine/tables/deliveries.js'
+import { countDeliveries } from '../../../engine/tables/deliveries.js'
 import { describeFaults, listFaults } from '../../../engine/tables/faults.js'
-import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/tables/jobs.js'
+import { countUnfinishedJobs } from '../../../engine/tables/jobs.js'
 import { findPrincipal, findWorkspace, readClock, type Workspace } from '../../../engine/tables/members.js'
-import type { Run } from '../../../runs/journal/runs.js'
-import { elsewhere, isRunning } from '../../../runs/records.js'
 import {
   readStoredNumber,
   requireUsable,
@@ -28,9 +17,8 @@ import { findSharedCatalogue, isShared } from '../../../storage/database/open.js
 import { type Connection, type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { givenKey, localOrigin, storedKey } from '../../context/credentials.js'
-import { foldersOf, quoteForShell } from '../../context/home.js'
 import { isoTime } from '../../options/values.js'
-import { countOf, formatNumber } from '../../output/text.js'
+import { countOf } from '../../output/text.js'
 import { describeSource } from '../../target/local-target.js'
 import {
   chosenTarget,
@@ -65,8 +53,6 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
   switch (found.is) {
     case 'missing':
       return ok(`${path} does not exist yet; the first command that needs it creates it.`)
-    case 'elsewhere':
-      return warning(`The database of the ${name} is not a file of this machine, so it is not checked.`)
     case 'unusable':
       if (isPostgres(path)) throw found.error
       return problem(`${path} cannot be read: ${reasonOf(found.error)}.`, repairs[name])
@@ -174,69 +160,6 @@ async function checkSharedData(context: Context, { databases }: Doctor): Promise
   }
 }
 
-/** Files that were not written to for this long are left over. */
-const leftMs = 86_400_000
-const maxNamed = 3
-
-/** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
-export async function leftovers(context: Context, { databases }: Doctor): Promise<Findings> {
-  const driver = await databases.current('state')
-  const { runsOver } = await import('../../../runs/journal/runs.js')
-  const runs = driver && (await runsOver(driver).list())
-  const troubles = [
-    ...(runs ? [...(await partialOutputs(context, runs)), unknownFolders(context, runs)] : []),
-    ...partialFiles(context),
-  ]
-  return orElse(troubles, 'Nothing is left over from commands that were stopped.')
-}
-
-async function partialOutputs(context: Context, runs: readonly Run[]): Promise<readonly Found[]> {
-  const stopped: Run[] = []
-  for (const run of runs) {
-    const isOpen = run.status !== 'finished' && run.output !== null
-    if (isOpen && writtenAt(`${run.output}.partial`) > 0 && !(await isRunning(context, run)))
-      stopped.push(run)
-  }
-  const named = stopped.slice(0, maxNamed).map((run) => {
-    const rows = `${formatNumber(run.done)} of ${formatNumber(run.total)} rows`
-    return warning(
-      `The run ${run.id} was stopped after ${rows}; they are in ${run.output}.partial.`,
-      `prospect runs resume ${run.id}`,
-    )
-  })
-  const more = stopped.length - named.length
-  return [
-    ...named,
-    more > 0 && warning(`${formatNumber(more)} more runs were stopped.`, 'prospect runs list'),
-  ]
-}
-
-function unknownFolders({ clock, home }: Context, runs: readonly Run[]): Found {
-  const folder = join(dirname(home.state), 'runs')
-  const known = new Set(runs.map(({ id }) => id))
-  const left = namesIn(folder)
-    .filter((name) => !known.has(name) && isOld(join(folder, name), clock.now()))
-    .filter((name) => !namesIn(join(folder, name)).includes(elsewhere))
-  const text = `${countOf(left.length, 'folder')} of no run in ${folder}.`
-  return left.length > 0 && warning(text, 'Nothing to do: the next batch removes them.')
-}
-
-/** Finds temporary files whose command was killed before it renamed them. */
-const partialFiles = ({ clock, home }: Context): readonly Verdict[] =>
-  foldersOf(home)
-    .flatMap((folder) => namesIn(folder).map((name) => join(folder, name)))
-    .filter((path) => path.endsWith('.partial') && isOld(path, clock.now()))
-    .map((path) => warning(`${path} was never completed.`, `rm ${quoteForShell(path)}`))
-
-const namesIn = (folder: string): readonly string[] => resultOr([], () => readdirSync(folder).sort())
-
-/** Returns when a file was last written to, in milliseconds since 1970; 0 where there is none. */
-const writtenAt = (path: string): number => resultOr(0, () => lstatSync(path).mtimeMs)
-
-/** Whether neither the path nor anything directly in it was written to recently. */
-const isOld = (path: string, now: number): boolean =>
-  now - Math.max(writtenAt(path), ...namesIn(path).map((name) => writtenAt(join(path, name)))) > leftMs
-
 /** The engine's state, read only. */
 interface EngineState {
   readonly store: Driver
@@ -324,130 +247,37 @@ export const sessionTroubles = (
 export const toleratedMs = 300_000
 
 /** Checks that engine time equals real time and that no clock went back. */
-export async function clocks(context: Context, doctor: Doctor): Promise<Findings> {
-  const troubles = [await engineClock(context, doctor), await machineClock(context, doctor)].flat()
-  return orElse(troubles, 'The engine clock matches real time.')
-}
-
-const engineClock = ofEngine(async (tx, { workspace, now }, { clock }) => {
+export const clock = ofEngine(async (tx, { workspace, now }, context) => {
   const { offsetMs, frozenAt } = await readClock(tx)
   const hint = 'Set it to real time: prospect engine clock reset'
   if (frozenAt !== null) return warning(`The engine clock is frozen at ${isoTime(frozenAt)}.`, hint)
   if (offsetMs !== 0) return warning(`The engine clock was changed: it shows ${isoTime(now)}.`, hint)
   const { seq } = await readBalances(tx, workspace.id)
   const [newest] = await listMovements(tx, workspace.id, seq - 1, 1)
-  if (!newest || newest.created_at <= clock.now() + toleratedMs) return undefined
+  if (!newest || newest.created_at <= context.clock.now() + toleratedMs)
+    return ok('The engine clock matches real time.')
   return warning(
     `The newest ledger entry is dated ${isoTime(newest.created_at)}, which is in the future: a clock was set back.`,
     'Check the time of this machine. Until it is right, rate limits and quotas do not reset.',
   )
 })
 
-/** The state of this machine has real timestamps, whatever the engine's clock. */
-async function machineClock({ clock }: Context, { databases }: Doctor): Promise<Findings> {
-  const driver = await databases.current('state')
-  if (!driver) return undefined
-  const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
-  const { runsOver } = await import('../../../runs/journal/runs.js')
-  const [event] = await eventsOver(driver).list({}, 'newest', 1)
-  const [run] = await runsOver(driver).list()
-  const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)
-  if (newest <= clock.now() + toleratedMs) return undefined
-  return warning(
-    `A record of this machine is dated ${isoTime(newest)}, which is in the future: its clock was set back.`,
-    'Set the time of this machine; signatures are refused where it is more than 5 minutes off.',
-  )
-}
-
-/** Number of movements to check; `engine ledger verify` checks all. */
-const recent = 10_000
-
-/** Checks the sums of the newest ledger movements. */
-export async function ledger(context: Context, doctor: Doctor): Promise<Findings> {
-  const state = await engineState(context, doctor)
-  if (!state) return undefined
-  const { store, workspace } = state
-  const [from] = await store.read(async (tx) => {
-    const { seq } = await readBalances(tx, workspace.id)
-    return seq <= recent ? [] : listMovements(tx, workspace.id, seq - recent - 1, 1)
-  })
-  const { movements, problems } = await verifyLedger(store, workspace.id, from)
-  const [first, ...more] = problems
-  if (first === undefined)
-    return ok(`The ledger adds up: ${countOf(movements, 'movement')}${from ? ', the newest' : ''}.`)
-  const others = more.length === 0 ? '' : `, and ${more.length} more`
-  const text = `The ledger does not add up: ${first}${others}.`
-  return problem(text, 'prospect engine ledger verify lists all problems.')
-}
-
-const most = 1_000
-/** A worker takes due work within seconds, so none ran for this long. */
-const unattendedMs = 600_000
-/** Attempts that make a job suspicious; after 10 it fails. */
-const manyAttempts = 3
-
-export const jobs = ofEngine(async (tx, { workspace: { id }, now }, { clock }) => {
-  const running = await listJobs(tx, id, { state: 'running' }, { skip: 0, limit: most })
-  const queued = await listJobs(tx, id, { state: 'queued' }, { skip: 0, limit: most })
-  const alone = running.filter(({ leaseUntil }) => leaseUntil <= clock.now())
-  const waiting = queued.filter(({ createdAt }) => createdAt <= now - unattendedMs)
-  const failing = [...running, ...queued].filter(({ attempts }) => attempts >= manyAttempts)
-  const unfinished = await countUnfinishedJobs(tx, id)
-  const open = unfinished.queued + unfinished.running
-  const run = 'Run them: prospect engine jobs run'
-  const stuck = `at attempt ${manyAttempts} or later, without progress`
-  const troubles = [
-    countTrouble(alone, 'running without a worker', run),
-    countTrouble(waiting, 'waiting for longer than 10 minutes', run),
-    countTrouble(failing, stuck, 'prospect engine jobs show ID shows details.'),
+/** Counts what a server or worker has still to do, and the deliveries that it has given up. */
+export const openWork = ofEngine(async (tx, { workspace: { id } }) => {
+  const { queued, running } = await countUnfinishedJobs(tx, id)
+  const { pending, failed } = await countDeliveries(tx, id)
+  const jobs = queued + running
+  const deliveries = (count: number) => countOf(count, 'delivery', 'deliveries')
+  const hint = 'prospect serve and prospect worker do them; prospect engine jobs run does, once.'
+  const isOpen = jobs + pending > 0
+  return [
+    isOpen
+      ? ok(`${countOf(jobs, 'job')} and ${deliveries(pending)} are open.`, hint)
+      : ok('No job or delivery is open.'),
+    failed > 0 &&
+      warning(
+        `${deliveries(failed)} failed for good.`,
+        'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',
+      ),
   ]
-  return orElse(troubles, open === 0 ? 'No jobs are open.' : `${countOf(open, 'job')} open, none stuck.`)
-})
-
-export const deliveries = ofEngine(async (tx, { workspace: { id }, now }) => {
-  const counts = await countDeliveries(tx, id)
-  const pending = await listDeliveries(tx, id, { state: 'pending' }, most)
-  const failed = counts.failed === 0 ? [] : await listDeliveries(tx, id, { state: 'failed' }, 1)
-  const overdue = pending.filter(({ dueAt }) => dueAt !== null && dueAt <= now - unattendedMs)
-  const sending = 'Send what is due with prospect engine jobs run, or continuously with prospect worker.'
-  const troubles = [
-    countTrouble(overdue, 'due for longer than 10 minutes', sending),
-    ...failed.map((newest) => failedDelivery(newest, counts.failed)),
-  ]
-  const open = `${countOf(counts.pending, 'delivery', 'deliveries')} open, none overdue.`
-  return orElse(troubles, counts.pending === 0 ? 'No delivery is open or failed.' : open)
-})
-
-function failedDelivery({ url, error, status }: Delivery, count: number): Verdict {
-  const reason = error ?? (status === null ? 'no answer' : `answer ${status}`)
-  // The rest of the URL may be a secret of its receiver.
-  const host = parseUrl(url)?.host ?? 'its receiver'
-  return warning(
-    `${countOf(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
-    'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',
-  )
-}
-
-function countTrouble(found: readonly (AsyncJob | Delivery)[], what: string, hint: string): Found {
-  const [first] = found
-  if (!first) return undefined
-  const count =
-    'url' in first ? countOf(found.length, 'delivery', 'deliveries') : countOf(found.length, 'job')
-  const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
-  return warning(`${count} ${which} ${what}.`, hint)
-}
-
-const yearMs = 365 * 86_400_000
-/** How long the old secret still signs after a rotation. */
-const overlapMs = 86_400_000
-
-export const signingSecret = ofEngine(async (tx, { workspace, now }) => {
-  const secrets = await listSigningSecrets(tx, workspace.id)
-  if (secrets.length === 0) return ok('There is no signing secret yet; the first delivery creates one.')
-  // Only the end of the one before is stored: this is the earliest time at which the current one can have been created.
-  const ended = secrets.flatMap(({ until }) => until ?? [])
-  const since = ended.length === 0 ? workspace.createdAt : Math.max(...ended) - overlapMs
-  const text = `The signing secret has not been changed since ${isoTime(since)}`
-  if (now - since <= yearMs) return ok(`${text}.`)
-  return warning(`${text}, for more than a year.`, 'prospect engine webhooks secret --rotate')
 })

@@ -4,22 +4,20 @@ import { isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import type { OperationId } from '../../../api/operations/table.js'
 import { isObject, resultOr } from '../../../api/values/objects.js'
-import { addressOf } from '../../../client/connection.js'
 import { deliveriesPort } from '../../call/receive.js'
-import type { Context, Settings } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { reportOfReply, withoutStop } from '../../context/errors.js'
-import { checkFile, checkFolder, foldersOf, quoteForShell, statsOf } from '../../context/home.js'
+import { checkFile, checkFolder, foldersOf, profileOf, statsOf } from '../../context/home.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber } from '../../output/text.js'
 import { describeSource } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
-import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
+import { readSetting } from '../setup/profiles.js'
 import {
   chosenTarget,
   type Doctor,
   type Findings,
   type Found,
-  formatSize,
   isFile,
   ok,
   orElse,
@@ -50,83 +48,47 @@ export async function sqliteVersion(): Promise<Findings> {
   }
 }
 
-/** Variables whose value may be printed. */
-const plain: readonly string[] = ['PROSPECT_HOME', 'PROSPECT_PROFILE', 'PROSPECT_BASE_URL', 'PROSPECT_DEBUG']
-/** Variables that hold a secret; their value is not printed. */
-const secret: readonly string[] = ['PROSPECT_API_KEY', 'PROSPECT_WEBHOOK_SECRET', 'PROSPECT_DATABASE_URL']
-const proxies: readonly string[] = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy']
-const others: readonly string[] = [
-  'NO_PROXY',
-  'NO_COLOR',
-  'CI',
-  'NODE_EXTRA_CA_CERTS',
-  'XDG_CONFIG_HOME',
-  'XDG_DATA_HOME',
-  'XDG_STATE_HOME',
-  'no_proxy',
+/** The variables of this program. */
+const variables: readonly string[] = [
+  'PROSPECT_HOME',
+  'PROSPECT_PROFILE',
+  'PROSPECT_BASE_URL',
+  'PROSPECT_DEBUG',
+  'PROSPECT_API_KEY',
+  'PROSPECT_WEBHOOK_SECRET',
+  'PROSPECT_DATABASE_URL',
 ]
 
 export function environment({ streams: { env } }: Context): Findings {
-  const known = [...plain, ...secret]
-  const told = [...known, ...proxies, ...others]
-    .filter((name) => env[name])
-    .map((name) => described(name, env))
   const unknown = Object.keys(env).filter(
-    (name) => env[name] && name.startsWith('PROSPECT_') && !known.includes(name),
+    (name) => env[name] && name.startsWith('PROSPECT_') && !variables.includes(name),
   )
+  if (unknown.length === 0) return undefined
   const some = unknown.length === 1 ? 'A variable is' : 'Variables are'
-  return [
-    ok(told.length === 0 ? 'No environment variable changes what commands do.' : `Set: ${told.join(', ')}.`),
-    unknown.length > 0 && warning(`${some} not known: ${unknown.join(', ')}.`, `Known: ${known.join(', ')}.`),
-    ...proxies
-      .filter((name) => env[name] && !addressOf(env[name]))
-      .map((name) => warning(`${name} is not the address of a proxy.`, 'Such as http://proxy.example:3128')),
-    env.NODE_TLS_REJECT_UNAUTHORIZED === '0' &&
-      warning(
-        'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates anyway.',
-        'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
-      ),
-  ]
+  return warning(`${some} not known: ${unknown.join(', ')}.`, `Known: ${variables.join(', ')}.`)
 }
 
-/** An address is told without user, password and query, which may hold secrets. */
-function described(name: string, env: Context['streams']['env']): string {
-  const value = env[name] ?? ''
-  if (!proxies.includes(name) && name !== 'PROSPECT_BASE_URL')
-    return plain.includes(name) ? `${name} (${value})` : name
-  const url = addressOf(value)
-  return `${name} (${url ? `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` : 'not an address'})`
-}
-
-export function folders({ home }: Context, { disk }: Doctor): Findings {
+export function folders({ home }: Context): Findings {
   const all = foldersOf(home)
-  const there = all.filter(statsOf)
-  const troubles = there.map(
-    (folder) =>
-      refusedBy(() => checkFolder(folder)) ??
-      (!disk.isWritable(folder) &&
-        problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)),
+  const fine = all.some(statsOf) ? 'is private' : 'is created by the first command'
+  return orElse(
+    all.map((folder) => refusedBy(() => checkFolder(folder))),
+    `${all.join(', ')} ${fine}.`,
   )
-  const fine = there.length === 0 ? 'is created by the first command' : 'is private'
-  return orElse(troubles, `${all.join(', ')} ${fine}.`)
 }
 
 export function privateFiles({ home }: Context): Findings {
   const { config, credentials, engine, catalogue, state } = home
-  const main = [config, credentials, engine, catalogue, state].filter(isFile)
-  const beside = main.slice(2).flatMap((file) => [`${file}-wal`, `${file}-shm`])
+  const databases = [engine, catalogue, state].filter(isFile)
+  const beside = databases.flatMap((file) => [`${file}-wal`, `${file}-shm`])
   const below = ['runs', 'locks'].flatMap((name) => filesIn(join(dirname(state), name)))
-  const others = [...beside, ...below]
-  const count = [...main, ...others].filter((file) => statsOf(file)).length
-  const troubles = [
-    ...main.map((file) => refusedBy(() => checkFile(file))),
-    ...others.map((file) => {
-      const refused = refusedBy(() => checkFile(file))
-      return refused && warning(refused.text, refused.hint)
-    }),
-  ]
+  const files = [config, credentials, ...databases, ...beside, ...below]
+  const count = files.filter((file) => statsOf(file)).length
   const some = count === 1 ? '1 file is' : `${count} files are`
-  return orElse(troubles, count === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
+  return orElse(
+    files.map((file) => refusedBy(() => checkFile(file))),
+    count === 0 ? 'There are no files yet.' : `${some} readable by you only.`,
+  )
 }
 
 const filesIn = (folder: string): readonly string[] =>
@@ -136,24 +98,6 @@ const filesIn = (folder: string): readonly string[] =>
       .map(({ parentPath, name }) => join(parentPath, name))
       .sort(),
   )
-
-const mebibyte = 1_048_576
-/** The WAL alone grows to 16 MiB before its checkpoint. */
-const tooLittle = 64 * mebibyte
-const little = 1_024 * mebibyte
-
-export function freeSpace(context: Context, { disk }: Doctor): Findings {
-  const spaces = databaseFolders(context).map((folder) => ({ folder, free: disk.space(folder).free }))
-  const troubles = spaces
-    .filter(({ free }) => free < little)
-    .map(({ folder, free }) =>
-      (free < tooLittle ? problem : warning)(
-        `Only ${formatSize(free)} are free where ${folder} is.`,
-        'Free some space, or set PROSPECT_HOME to a larger disk.',
-      ),
-    )
-  return orElse(troubles, `${formatSize(Math.min(...spaces.map(({ free }) => free)))} are free.`)
-}
 
 /** Network file systems, by their `statfs` type on Linux. */
 const overNetwork: ReadonlyMap<number, string> = new Map([
@@ -166,20 +110,18 @@ const overNetwork: ReadonlyMap<number, string> = new Map([
   [0x01021997, '9P'],
   [0x0bd00bd0, 'Lustre'],
 ])
-/** A FUSE file system may be local or remote; its type does not tell. */
-const fuse = 0x65735546
-
 /** Checks that the databases are on a local disk. File locks are unreliable over a network. */
-export function fileSystem(context: Context, { disk }: Doctor): Findings {
+export function fileSystem(context: Context, { fileSystemType }: Doctor): Findings {
   if (process.platform !== 'linux') return undefined
   const troubles = databaseFolders(context).map((folder) => {
-    const { type } = disk.space(folder)
-    const name = overNetwork.get(type)
-    if (name === undefined && type !== fuse) return undefined
-    const text = name
-      ? `${folder} is on a network file system (${name}), where databases can be damaged.`
-      : `${folder} is on a FUSE file system, which may be one over a network.`
-    return warning(text, 'Set PROSPECT_HOME to a folder on a disk of this machine.')
+    const name = overNetwork.get(fileSystemType(folder))
+    return (
+      name !== undefined &&
+      warning(
+        `${folder} is on a network file system (${name}), where databases can be damaged.`,
+        'Set PROSPECT_HOME to a folder on a disk of this machine.',
+      )
+    )
   })
   return orElse(troubles, 'The databases are on a disk of this machine.')
 }
@@ -193,55 +135,25 @@ function nearestFolder(path: string): string {
   return above === path || statsOf(above) ? above : nearestFolder(above)
 }
 
-/** Checks that this program understands `config.json`. */
+/** Checks that commands take what `config.json` says. */
 export function settingsFile(context: Context): Findings {
   const { config } = context.home
   if (!statsOf(config)) return ok('There is no config.json: every setting has its default.')
-  const {
-    profile: used,
-    profiles = {},
-    ...unknown
-  } = context.settings() as Settings & Record<string, unknown>
-  if (!isObject(profiles)) return problem(`"profiles" in ${config} is not an object.`, `Correct ${config}`)
-  const names = Object.keys(profiles)
-  const troubles = [
-    unknownKeys(Object.keys(unknown), ''),
-    ...names.flatMap((name) => profileTroubles(name, profiles[name])),
-    used !== undefined &&
-      ![...builtIn, ...names].includes(used) &&
-      problem(`The profile in use, ${used}, does not exist.`, 'prospect profiles use default'),
-  ]
-  return orElse(troubles, `config.json is in order: ${countOf(names.length, 'profile')} of your own.`)
-}
-
-function profileTroubles(name: string, profile: unknown): Findings {
-  if (!isObject(profile))
-    return problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)
-  const isKnown = (key: string): key is keyof typeof profileKeys => Object.hasOwn(profileKeys, key)
-  const keys = Object.keys(profile)
-  const unknown = keys.filter((key) => !isKnown(key))
-  return [
-    unknownKeys(unknown, ` in the profile ${name}`),
-    ...keys.filter(isKnown).map((key) => valueTrouble(name, key, profile[key])),
-  ]
-}
-
-function unknownKeys(keys: readonly string[], where: string): Found {
-  const some = keys.length === 1 ? 'A setting is' : 'Settings are'
-  const text = `${some} not known${where}: ${keys.join(', ')}.`
-  return keys.length > 0 && warning(text, `Settings of a profile: ${keyNames}.`)
-}
-
-function valueTrouble(name: string, key: keyof typeof profileKeys, value: unknown): Found {
-  const { parse, description } = profileKeys[key]
-  const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} resets it.`
-  try {
-    const isValid = parse(String(value)) !== undefined
-    return !isValid && problem(`${key} of the profile ${name} has an invalid value.`, hint)
-  } catch (error) {
-    // An address may hold a password, so the error leaves the value out.
-    return problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)
-  }
+  const { profiles = {} } = context.settings()
+  if (!isObject(profiles) || !Object.values(profiles).every(isObject))
+    return problem(`"profiles" in ${config} is not an object of profiles.`, `Correct it in ${config}.`)
+  const troubles = Object.entries(profiles).flatMap(([name, profile]) =>
+    Object.entries(profile).map(([key, value]) => {
+      const refused = refusedBy(() => readSetting(key, String(value)))
+      return (
+        refused && problem(`Profile ${name}: ${refused.text}`, `${refused.hint} Correct it in ${config}.`)
+      )
+    }),
+  )
+  return orElse(
+    [...troubles, refusedBy(() => profileOf(context.settings(), undefined))],
+    `config.json is in order: ${countOf(Object.keys(profiles).length, 'profile')} of your own.`,
+  )
 }
 
 export function target(context: Context): Findings {

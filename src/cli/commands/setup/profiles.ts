@@ -73,23 +73,14 @@ const addProfile: CommandFactory = ({ command }) =>
         sync_base_url: syncBaseUrl,
       }
       const settings = Object.fromEntries(
-        Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),
+        Object.entries(change).map(([key, value]) => [
+          key,
+          value === undefined ? null : readSetting(key, String(value), `--${key.replaceAll('_', '-')}`),
+        ]),
       )
       await changeProfile(context, name, settings)
       return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
     })
-
-/** Returns a setting in the form in which it is stored; null when it was not given. */
-function parseSetting(key: string, value: string | number | undefined): string | number | null {
-  if (value === undefined) return null
-  const parsed = profileKeys[parseKeyName(key)].parse(String(value))
-  if (parsed === undefined)
-    throw new UsageError(
-      `--${key.replaceAll('_', '-')} does not take "${value}".`,
-      profileKeys[parseKeyName(key)].description,
-    )
-  return parsed
-}
 
 function checkNewName({ globals, settings, streams }: Context, name: string): void {
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
@@ -138,7 +129,7 @@ const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
 const parseMatching = (pattern: RegExp) => (text: string) =>
   pattern.test(text.trim()) ? text.trim() : undefined
 
-export const profileKeys = {
+const profileKeys = {
   timeout: { description: 'seconds until a request times out', parse: parseSeconds(0, true) },
   max_wait: { description: 'seconds to wait for a rate limit', parse: parseSeconds(0, false) },
   base_url: {
@@ -193,7 +184,7 @@ export const profileKeys = {
 
 type ProfileKey = keyof typeof profileKeys
 
-export const keyNames = Object.keys(profileKeys).join(', ')
+const keyNames = Object.keys(profileKeys).join(', ')
 
 /** Returns the setting with a name. Throws a `UsageError` when there is none. */
 function parseKeyName(name: string): ProfileKey {
@@ -202,13 +193,21 @@ function parseKeyName(name: string): ProfileKey {
   throw new UsageError(`There is no setting ${name}.`, `Settings: profile, ${keyNames}.`)
 }
 
+/** Returns a setting as it is stored. Throws a `UsageError` when there is none of that name, or for a value that it does not take. */
+export function readSetting(name: string, value: string, typed = name): number | string {
+  const { description, parse }: ProfileSetting = profileKeys[parseKeyName(name)]
+  const parsed = parse(value)
+  if (parsed !== undefined) return parsed
+  throw new UsageError(`${typed} does not take "${value}".`, `It takes ${description}, or default.`)
+}
+
 /** Returns the selected profile: of the option, else of the environment, else the one in use. */
 export function currentProfile(context: Context) {
   const name = profileName(context)
   return { name, profile: profileInUse(context) }
 }
 
-export const builtIn: readonly string[] = ['default', 'local']
+const builtIn: readonly string[] = ['default', 'local']
 
 /** Changes settings of a profile, which is created if needed; null removes a setting. */
 export async function changeProfile(
@@ -330,12 +329,7 @@ async function changeSetting(context: Context, { args: [name = '', value = ''] }
     return 0
   }
   const key = parseKeyName(name)
-  const parsed = value === 'default' ? null : profileKeys[key].parse(value)
-  if (parsed === undefined)
-    throw new UsageError(
-      `${name} does not take "${value}".`,
-      `It takes ${profileKeys[key].description}, or default.`,
-    )
+  const parsed = value === 'default' ? null : readSetting(name, value)
   const { name: profile } = currentProfile(context)
   await changeProfile(context, profile, { [key]: parsed })
   await print(context, { profile, [name]: parsed })

@@ -46,11 +46,6 @@ describe('doctor: databases', () => {
     expect(readdirSync(here.home)).not.toContain('state.db')
   })
 
-  it('does not check a database that is no file', async () => {
-    const env = { PROSPECT_DATABASE_URL: ':memory:' }
-    await here.says(/^warning .*is not a file of this machine/, 'engine database', { env })
-  })
-
   it('checks a database in use without touching its log', async () => {
     const other = new Database(here.path('engine.db'))
     try {
@@ -70,7 +65,7 @@ describe('doctor: databases', () => {
         /^problem .* cannot be used: it has schema version 99, newer than this program's \d+; upgrade prospect\./,
       ),
     )
-    for (const name of ['workspace', 'key', 'sessions', 'ledger', 'jobs', 'deliveries', 'signing secret'])
+    for (const name of ['workspace', 'clock', 'key', 'sessions', 'jobs'])
       expect([name, await here.look(name)]).toEqual([name, []])
   })
 
@@ -165,40 +160,5 @@ describe('doctor: catalogue', () => {
     expect(await here.lines('catalogue')).toContainEqual(
       expect.stringMatching(/^warning .*prospect data stats/),
     )
-  })
-})
-
-describe('doctor: ledger', () => {
-  /** Changes a movement so that it contradicts the others. */
-  const forge = (seq: number) =>
-    here.sql(
-      'engine.db',
-      `DROP TRIGGER movements_unchanged; UPDATE movements SET credits = credits + 7 WHERE seq = ${seq}`,
-    )
-
-  it('verifies the sums of the ledger', async () => {
-    await here.engine((admin) => admin.addCredits(5))
-    expect(await here.lines('ledger')).toEqual(['ok | The ledger adds up: 2 movements. | '])
-  })
-
-  it('names a movement that does not add up', async () => {
-    await here.engine((admin) => admin.addCredits(5))
-    forge(2)
-    await here.says(
-      /^problem .* movement 2: credits is 1012, should be 1005\. \| prospect engine ledger verify/,
-      'ledger',
-    )
-  })
-
-  it('checks only the newest movements of a long ledger', async () => {
-    here.sql(
-      'engine.db',
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050)
-       INSERT INTO movements SELECT workspace_id, seq + i, 'top_up', 'issued', 'credits', 1, credits + i, 0, 0, NULL,
-         NULL, NULL, created_at FROM n, (SELECT * FROM movements WHERE seq = 1)`,
-    )
-    expect(await here.lines('ledger')).toEqual(['ok | The ledger adds up: 10,000 movements, the newest. | '])
-    forge(10_051)
-    expect(await here.look('ledger')).toMatchObject([{ status: 'problem' }])
   })
 })

@@ -18,7 +18,7 @@ export interface Given {
   readonly options?: GlobalOptions
   readonly clock?: Clock
   readonly thorough?: boolean
-  readonly disk?: Partial<Doctor['disk']>
+  readonly fileSystemType?: Doctor['fileSystemType']
 }
 
 /** A machine whose home can be damaged and examined by single checks. */
@@ -44,7 +44,8 @@ export function place(): Place {
     const context = createContext(streams, given.clock ? { clock: given.clock } : {})
     const doctor = createDoctor(context, given.thorough === true)
     try {
-      const asked = { ...doctor, disk: { ...doctor.disk, ...given.disk } }
+      const { fileSystemType = doctor.fileSystemType } = given
+      const asked = { ...doctor, fileSystemType }
       return (await runChecks(named(name), context.withGlobals(given.options ?? {}), asked)).checks
     } finally {
       await context.close()
