@@ -5,6 +5,7 @@ import { findIdentifiers, type Subject } from '../../../src/catalogue/erasure/ta
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { tries } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 import { openEmpty } from '../open.js'
 
 const url = 'https://www.network.example/in/jos%C3%A9-doe'
@@ -35,44 +36,15 @@ async function known(...more: readonly object[]): Promise<(subject?: Subject) =>
 }
 
 describe('the identifiers of an erased person', () => {
-  it.each([
-    { email: 'JOSE@acme.example' },
-    { most_probable_email: 'jd@mail.example', last_name: 'Other' },
-    { lead: { network_profile_url: 'http://fr.network.example/in/Jos%c3%a9-Doe/' } },
-    { premium_profile_url: 'https://www.linkedin.com/sales/lead/ACwAAJoseDoe00000000000000000000000000,x,y' },
-    { network_id: 'ACwAAJoseDoe00000000000000000000000000' },
-    { phone: ['+33639980077'] },
-    { results: [{ phone_number: '+33 6 39 98 00 77' }] },
-    { first_name: 'Jose', last_name: 'DOE', domain: 'www.acme.example' },
-    { lead: { full_name: 'José Doe' }, company: { name: 'ACME Limited' } },
-    { full_name: 'Jose Doe', current_position: { company_name: 'Old Co' } },
-    { firstname: 'jose', lastname: 'doe', email: null },
-    { full_name: 'Jose Doe', most_probable_email: 'j.doe@acme.example' },
-    'person:slug:josé-doe',
-    'person:name:jose doe:company:domain:acme.example [["enrichment_type",["email"]]]',
-    ['jose@acme.example'],
-  ])('recognise that %j is about the person', async (value) => {
-    const who = await (await known())()
-    expect([who.isAbout(value), who.mentions(value)]).toEqual([true, true])
-  })
+  it.each(casesOf<unknown>('catalogue/erasure/matcher/is-about'))(
+    'recognise that %j is about the person',
+    async (value) => {
+      const who = await (await known())()
+      expect([who.isAbout(value), who.mentions(value)]).toEqual([true, true])
+    },
+  )
 
-  it.each([
-    { email: 'x.jose@acme.example' },
-    { email: 'jose@acme.example.org' },
-    { phone: ['+33170189900'] },
-    { phone_number: '+336399800771' },
-    { url: 'https://www.network.example/in/josé-doe-2' },
-    { url: 'https://www.network.example/company/josé-doe' },
-    { first_name: 'Jose', last_name: 'Doe', domain: 'other.example' },
-    { full_name: 'Jose Doe', network_profile_url: 'https://www.network.example/in/jose-other' },
-    { full_name: 'Jose Doe', email: 'jose@other.example' },
-    { full_name: 'Jose Doe Smith', domain: 'acme.example' },
-    { name: 'Jose Doe', domain: 'acme.example' },
-    'person:name:jose doe:company:domain:other.example',
-    'jose doe',
-    null,
-    7,
-  ])('do not match %j', async (value) => {
+  it.each(casesOf<unknown>('catalogue/erasure/matcher/is-not-about'))('do not match %j', async (value) => {
     const who = await (await known())()
     expect([who.mentions(value), who.isAbout(value), who.redact(value)]).toEqual([false, false, value])
   })

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.js'
@@ -11,30 +8,30 @@ import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { openShared } from '../../../src/storage/database/open.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
+import { newFolder } from '../../support/new-folder.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { countedIds, exported, longText, stillClock } from '../open.js'
 
-let folder: string
+const folder = perTest(newFolder)
 let schema: TestDatabase
 const drivers: Driver[] = []
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-copy-'))
   schema = await freshSchema()
 })
 
 afterEach(async () => {
   for (const driver of drivers.splice(0)) await driver.close()
   await schema.drop()
-  rmSync(folder, { recursive: true })
 })
 
 async function opened(driver: Driver): Promise<{ driver: Driver; catalogue: Catalogue }> {
   drivers.push(driver)
   return { driver, catalogue: await openCatalogue(driver, { clock: stillClock, ids: countedIds() }) }
 }
-const inFile = (name: string) => opened(openSqlite(join(folder, name)))
+const inFile = (name: string) => opened(openSqlite(folder.at(name)))
 
 const said = async (catalogue: Catalogue): Promise<string> =>
   JSON.stringify(await Promise.all(kinds.map((kind) => exported(catalogue, kind))))

@@ -2,61 +2,20 @@ import { describe, expect, it } from 'vitest'
 import type { Fields } from '../../../src/api/values/objects.js'
 import type { Connection, Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import words from '../../fixtures/exports/status-words.json' with { type: 'json' }
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
-import { exported, openEmpty } from '../open.js'
-
-const profile = (slug: string) => `https://www.network.example/company/${slug}`
+import { bytesOf, exported, openEmpty } from '../open.js'
 
 describe('companies that are imported', () => {
   const catalogue = perTest(openEmpty)
   const take = (...companies: Fields[]) => catalogue.importRecords('companies', companies)
-
-  it('are added once, then updated with the new values', async () => {
-    expect(await take({ domain: 'acme.example', name: 'Acme', city: 'Lyon' })).toMatchObject({
-      added: 1,
-      updated: 0,
-    })
-    expect(await take({ domain: 'www.acme.example', name: 'Acme SAS', city: '' })).toMatchObject({
-      added: 0,
-      updated: 1,
-    })
-    expect(await exported(catalogue, 'companies')).toMatchObject([
-      { domain: 'acme.example', name: 'Acme SAS', city: 'Lyon' },
-    ])
-  })
 
   it('keep their id', async () => {
     await take({ domain: 'acme.example' })
     const [{ id } = {}] = await exported(catalogue, 'companies')
     await take({ domain: 'acme.example', id: 'another', name: 'Acme' })
     expect(await exported(catalogue, 'companies')).toMatchObject([{ id, name: 'Acme' }])
-  })
-
-  it('are the same by domain within one import', async () => {
-    expect(await take({ domain: 'acme.example' }, { domain: 'ACME.example' })).toMatchObject({
-      added: 1,
-      updated: 1,
-    })
-  })
-
-  it('are the same by profile when one of them has no domain', async () => {
-    await take({ network_url: profile('acme'), name: 'Acme' })
-    await take({ network_url: profile('acme'), domain: 'acme.example' })
-    await take({ network_url: profile('ACME'), city: 'Lyon' })
-    expect(await exported(catalogue, 'companies')).toMatchObject([
-      { name: 'Acme', domain: 'acme.example', city: 'Lyon' },
-    ])
-  })
-
-  it('are different by domain though they share a profile', async () => {
-    await take(
-      { network_url: profile('acme'), domain: 'acme.example' },
-      { network_url: profile('acme'), domain: 'acme-fr.example' },
-    )
-    expect((await catalogue.stats()).companies).toBe(2)
-    const { rejected } = await take({ network_url: profile('acme'), name: 'Acme' })
-    expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining('domain') }])
   })
 
   it('derive the size from the headcount, and a cleaned name', async () => {
@@ -71,34 +30,6 @@ describe('companies that are imported', () => {
       headcount: null,
       employee_range: '51-200',
     })
-  })
-
-  it.each<[string, Fields, string]>([
-    ['nothing that identifies it', { name: 'Acme' }, 'needs a domain'],
-    ['text for a domain', { domain: 'not a domain' }, 'domain: no website domain'],
-    ['a mailbox at a host of many', { domain: 'ada@gmail.com' }, 'domain: no website domain'],
-    ['a page at a host of many', { domain: 'https://facebook.com/acme' }, 'domain: no website domain'],
-    ['the host of another company', { domain: 'tiktok.com', name: 'Acme' }, 'domain: '],
-  ])('are rejected with %s', async (_, company, reason) => {
-    const { rejected } = await take(company)
-    expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
-    expect(await exported(catalogue, 'companies')).toEqual([])
-  })
-
-  it('have the domain of an email address, and the bare host that is their own', async () => {
-    await take(
-      { name: 'Acme', domain: 'Bob <bob@acme.example>' },
-      { name: 'HEY', domain: 'hey.com' },
-      { name: 'TikTok™ (HQ)', website: 'https://www.tiktok.com/' },
-      { name: 'Birch', website: 'info@birch.example' },
-    )
-    const stored = await exported(catalogue, 'companies')
-    expect(stored.map(({ domain, website }) => [domain, website ?? null])).toEqual([
-      ['acme.example', null],
-      ['hey.com', null],
-      ['tiktok.com', 'https://www.tiktok.com/'],
-      ['birch.example', null],
-    ])
   })
 
   it.each(casesOf<[string, Fields, string]>('catalogue/import/import/are-read-without-which'))(
@@ -129,51 +60,6 @@ describe('companies that are imported', () => {
     expect(await catalogue.technologies('react', 1)).toMatchObject([{ name: 'React' }])
   })
 
-  it('use technologies by slug, with confidence 1 by default', async () => {
-    await take({ domain: 'acme.example', technologies: 'react; Node JS ;react' })
-    await take({
-      domain: 'acme.example',
-      technology_details: [
-        { slug: 'react', name: 'React', confidence: 'low', job_mentions: 3 },
-        { slug: 'go' },
-      ],
-    })
-    const [company] = await exported(catalogue, 'companies')
-    expect(company).toMatchObject({
-      technologies: ['react', 'go'],
-      technology_details: [
-        { slug: 'react', name: 'React', confidence: 0.3, job_mentions: 3 },
-        { slug: 'go', name: 'Go', confidence: 1, job_mentions: 0 },
-      ],
-    })
-    await take({ domain: 'acme.example', technologies: ['react'] })
-    expect((await exported(catalogue, 'companies'))[0]).toMatchObject({
-      technology_details: [{ slug: 'react', confidence: 0.3, job_mentions: 3 }],
-    })
-  })
-
-  it('add to their headcount history by day and department', async () => {
-    await take({
-      domain: 'acme.example',
-      headcount_history: [
-        { date: '2026-01-01', headcount: 10 },
-        { date: '2026-01-01', department: 'Sales', headcount: 2 },
-      ],
-    })
-    await take({
-      domain: 'acme.example',
-      headcount_history: [
-        { date: '2026-01-01', headcount: 11 },
-        { date: '2026-02-01', headcount: 12 },
-      ],
-    })
-    expect((await exported(catalogue, 'companies'))[0]?.headcount_history).toEqual([
-      { date: '2026-01-01', department: 'All', headcount: 11 },
-      { date: '2026-02-01', department: 'All', headcount: 12 },
-      { date: '2026-01-01', department: 'Sales', headcount: 2 },
-    ])
-  })
-
   it('are found by the words of their new texts, not of the old ones', async () => {
     const driver = openSqlite(':memory:')
     const words = await openEmpty(driver)
@@ -189,6 +75,45 @@ describe('companies that are imported', () => {
     expect(await hits('robot')).toHaveLength(0)
     expect(await hits('"acme" AND coffee')).toHaveLength(1)
     await words.close()
+  })
+})
+
+describe('people that are imported', () => {
+  const catalogue = perTest(openEmpty)
+  const people = () => exported(catalogue, 'people')
+  const take = (...given: Fields[]) => catalogue.importRecords('people', given)
+
+  it('have the status of their address in the words of any tool', async () => {
+    const file = words.map(({ word }, at) => `p${at}@acme.example,${word}`)
+    const more = ['q@acme.example,Unverifiable', 'r@acme.example,perhaps']
+    const text = ['Email,Email Status', ...file, ...more].join('\n')
+    const { rejected, leftOut } = await catalogue.importFile('people', bytesOf(text))
+    // A status that says nothing vouches for no address.
+    const statusOf = (means: string, word: string) =>
+      means !== 'none' ? means : word.trim() === '' ? 'valid' : 'risky'
+    expect((await people()).map(({ email_status }) => email_status)).toEqual([
+      ...words.map(({ means, word }) => statusOf(means, word)),
+      'risky',
+      'risky',
+    ])
+    expect([rejected, leftOut]).toEqual([[], [{ field: 'email_status', values: 1, sample: 'perhaps' }]])
+  })
+
+  it('get a generated id when they have none', async () => {
+    await take({ email: 'x@acme.example' })
+    expect(await people()).toMatchObject([{ network_id: expect.stringMatching(/^ACoAA[\w-]{20,}$/) }])
+  })
+
+  it('create a missing company that is identified by domain or profile', async () => {
+    const report = await take(
+      { email: 'a@ghost.example', company_domain: 'ghost.example', company_name: 'Ghost Ltd' },
+      { email: 'b@ghost.example', company_domain: 'ghost.example' },
+      { email: 'c@vague.example', company_name: 'Vague' },
+    )
+    expect(report).toMatchObject({ added: 3, companies: 1 })
+    expect(await catalogue.company({ domain: 'ghost.example' })).toMatchObject({ name: 'Ghost Ltd' })
+    expect(await catalogue.company({ name: 'Vague' })).toBeUndefined()
+    expect((await people())[2]).toMatchObject({ company_name: 'Vague' })
   })
 })
 

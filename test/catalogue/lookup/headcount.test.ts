@@ -1,10 +1,6 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Account } from '../../../src/api/ports/ports.js'
-import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { perFile } from '../../support/each.js'
-import { tries } from '../../support/effort.js'
-import { exported, openEmpty, openWith, stillClock } from '../open.js'
+import { openWith } from '../open.js'
 
 const at = (date: string, headcount: number, department?: string) => ({ date, headcount, department })
 
@@ -76,41 +72,4 @@ describe('headcount', () => {
     expect(await catalogue.headcount({ networkId: '100', url }, [])).toEqual(await ask())
     expect(await catalogue.headcount({ networkId: '101', domain: 'acme.example' }, [])).toBeUndefined()
   })
-})
-
-it('the headcount of each company of the sample has a current value and a base for every period', async () => {
-  const count = tries(25, 40)
-  const catalogue = await openEmpty()
-  await loadSample(catalogue, { companies: count, people: 0, now: stillClock.now() })
-  const companies = (await exported(catalogue, 'companies')) as unknown as Account[]
-  expect(companies.length).toBe(count)
-  for (const { domain, headcount } of companies) {
-    const all = (await catalogue.headcount({ domain: domain ?? '' }, []))?.All
-    expect(all?.current_headcount).toBe(headcount)
-    for (const months of [3, 6, 12] as const)
-      expect(all?.[`${months}_months_evolution`]?.base_headcount).toEqual(expect.any(Number))
-  }
-  await catalogue.close()
-})
-
-it('the headcount gain is the current value minus the base, whatever the history', async () => {
-  const counts = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 4, maxLength: 4 })
-  const one = fc.asyncProperty(counts, async ([now = 0, three = 0, six = 0, twelve = 0]) => {
-    const history = [
-      at('2026-05-31', now),
-      at('2026-02-28', three),
-      at('2025-11-30', six),
-      at('2025-05-31', twelve),
-    ]
-    const catalogue = await openWith([{ domain: 'acme.example', headcount_history: history }])
-    const all = (await catalogue.headcount({ domain: 'acme.example' }, []))?.All
-    const bases = [three, six, twelve]
-    for (const [index, months] of ([3, 6, 12] as const).entries())
-      expect(all?.[`${months}_months_evolution`]).toMatchObject({
-        base_headcount: bases[index],
-        headcount_gain: now - (bases[index] ?? 0),
-      })
-    await catalogue.close()
-  })
-  await fc.assert(one, { seed: 312, numRuns: tries(6, 25) })
 })

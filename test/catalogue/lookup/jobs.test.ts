@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Account, JobFilters } from '../../../src/api/ports/ports.js'
+import type { JobFilters } from '../../../src/api/ports/ports.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { casesOf } from '../../support/fixtures.js'
-import { exported, openEmpty, openWith, stillClock } from '../open.js'
+import { openWith, stillClock } from '../open.js'
 
 const now = stillClock.now()
 
@@ -86,16 +85,4 @@ describe('the jobs of a company', () => {
     expect(await catalogue.jobs({ domain: 'bare.example' }, {}, 9, now)).toEqual({ total: 0, jobs: [] })
     expect(await catalogue.jobs({ domain: 'ghost.example' }, {}, 9, now)).toBeUndefined()
   })
-})
-
-it('each job of the sample is found at its company', async () => {
-  const catalogue = await openEmpty()
-  await loadSample(catalogue, { companies: 40, people: 0, now })
-  const companies = (await exported(catalogue, 'companies')) as unknown as Account[]
-  let total = 0
-  for (const { domain } of companies)
-    total += (await catalogue.jobs({ domain: domain ?? '' }, {}, 0, now))?.total ?? 0
-  expect(total).toBe((await exported(catalogue, 'jobs')).length)
-  expect(total).toBeGreaterThan(40)
-  await catalogue.close()
 })

@@ -2,14 +2,15 @@ import * as fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { PersonQuery } from '../../../src/api/ports/ports.js'
 import { personRecord } from '../../../src/api/schemas/records.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 import { openWith } from '../open.js'
 
 const at = (slug: string) => `https://www.network.example/in/${slug}`
 const userId = 'ACoAAB1234567890abcdefghijklmnopqrstuvw'
-const mail = (address: string) => ({ email: `${address}@acme.example` })
 
 const companies = [
   { name: 'Acme Robotics GmbH', domain: 'acme.example', network_id: '100' },
@@ -18,44 +19,7 @@ const companies = [
   { name: 'Cedar Inc', network_url: 'https://www.network.example/company/cedar' },
 ]
 
-const people = [
-  {
-    id: 'ada',
-    first_name: 'Ada',
-    last_name: 'Lovelace',
-    network_profile_url: at('ada-lovelace'),
-    network_id: userId,
-    company_domain: 'acme.example',
-    title: 'Engineer',
-    started_at: '2024-01-15',
-    email: 'Ada@Acme.example',
-    personal_email: 'ada@mailbox.example',
-    phones: ['+33639980001', '+33139980002'],
-  },
-  { id: 'zoe', first_name: 'Zoé', last_name: "D'Arc-Łoś", company_domain: 'acme.example', ...mail('zoe') },
-  { id: 'max-1', full_name: 'Max Born', company_domain: 'acme.example', ...mail('max') },
-  { id: 'max-2', full_name: 'Max Born', company_domain: 'acme.example', ...mail('born') },
-  { id: 'max-3', full_name: 'Max Born', company_domain: 'delta.example', personal_email: 'max@acme.example' },
-  { id: 'eve-1', full_name: 'Eve Moss', company_domain: 'delta.example' },
-  { id: 'ivy-1', full_name: 'Ivy Reed', company_domain: 'delta.example' },
-  { id: 'ivy-2', full_name: 'Ivy Reed', company_domain: 'delta-fr.example' },
-  { id: 'sam', full_name: 'Sam Oak', company_name: 'Cedar' },
-  {
-    id: 'lone',
-    full_name: 'Lea Lone',
-    company_name: 'Nowhere Ltd',
-    messenger: true,
-    phones: ['+12125550101'],
-  },
-  {
-    id: 'mute',
-    full_name: 'Mia Mute',
-    company_name: 'Nowhere Ltd',
-    messenger: false,
-    phones: ['+33639980009'],
-  },
-  { id: 'us', full_name: 'Uma Unsaid', company_name: 'Nowhere Ltd', phones: ['+12125550102'] },
-]
+const people = casesOf<Fields>('catalogue/lookup/match-person/people')
 
 const catalogue = perFile(() => openWith(companies))
 beforeAll(async () => {
@@ -69,59 +33,12 @@ const named = (name: string, query: PersonQuery): PersonQuery => {
 }
 
 describe('a person', () => {
-  it.each<[string, PersonQuery, string | undefined]>([
-    ['a profile url', { url: at('ada-lovelace') }, 'ada'],
-    ['a profile url in another spelling', { url: 'http://fr.linkedin.com/in/Ada-Lovelace/?x=1' }, 'ada'],
-    ['a profile url by user id', { url: at(userId) }, 'ada'],
-    ['a premium url', { url: `https://www.network.example/sales/lead/${userId},NAME_SEARCH,x` }, 'ada'],
-    ['a user id in another case', { url: at(userId.replace('abc', 'ABC')) }, undefined],
-    ['a profile url, whatever the name', named('Max Born', { url: at('ada-lovelace') }), 'ada'],
-    ['an unknown profile url', { url: at('ghost') }, undefined],
-    ['the url of a company', { url: 'https://www.network.example/company/cedar' }, undefined],
-    ['name and domain', named('ADA lovelace', { domain: 'acme.example' }), 'ada'],
-    ['name and website', named('Ada Lovelace', { domain: 'https://www.acme.example/team' }), 'ada'],
-    ['a name without its accents', named('zoe darc-los', { domain: 'acme.example' }), 'zoe'],
-    ['name and company', named('Ada Lovelace', { companyName: 'ACME Robotics' }), 'ada'],
-    ['name and company of a profile alone', named('Sam Oak', { companyName: 'Cedar Inc.' }), 'sam'],
-    ['name and a company that is only a name', named('Lea Lone', { companyName: 'nowhere' }), 'lone'],
-    ['a name alone', named('Ada Lovelace', {}), undefined],
-    ['half a name', { firstName: 'Ada', domain: 'acme.example' }, undefined],
-    ['a name at another domain', named('Ada Lovelace', { domain: 'delta.example' }), undefined],
-    ['a name that two have there', named('Max Born', { domain: 'acme.example' }), undefined],
-    ['a name that one has there', named('Max Born', { domain: 'delta.example' }), 'max-3'],
-    ['a name at one of two companies of a name', named('Eve Moss', { companyName: 'Delta' }), 'eve-1'],
-    ['a name at both companies of a name', named('Ivy Reed', { companyName: 'Delta' }), undefined],
-    [
-      'a known domain, whatever the company name',
-      named('Ivy Reed', { domain: 'delta-fr.example', companyName: 'Acme' }),
-      'ivy-2',
-    ],
-    [
-      'an unknown domain where the company has its own',
-      named('Ada Lovelace', { domain: 'ghost.example', companyName: 'Acme Robotics' }),
-      undefined,
-    ],
-    [
-      'an unknown domain where the company has none',
-      named('Sam Oak', { domain: 'ghost.example', companyName: 'Cedar' }),
-      'sam',
-    ],
-    [
-      'an unknown profile where the person has one',
-      named('Ada Lovelace', { url: at('other-ada'), domain: 'acme.example' }),
-      undefined,
-    ],
-    [
-      'an unknown profile where the person has none',
-      named('Zoé Darc-Łoś', { url: at('zoe'), domain: 'acme.example' }),
-      'zoe',
-    ],
-    ['nothing', {}, undefined],
-    ['blank text', { url: '', firstName: ' ', lastName: ' ', domain: ' ', companyName: ' ' }, undefined],
-    ['a character that no text has', { firstName: '\0', lastName: 'x', companyName: '\0' }, undefined],
-  ])('is looked up by %s', async (_, query, id) => {
-    expect((await catalogue.person(query))?.id).toBe(id)
-  })
+  it.each(casesOf<[string, PersonQuery, string | null]>('catalogue/lookup/match-person/is-looked-up-by'))(
+    'is looked up by %s',
+    async (_, query, id) => {
+      expect((await catalogue.person(query))?.id ?? null).toBe(id)
+    },
+  )
 
   it.each([
     ['a professional address', 'ada@acme.example', 'ada'],

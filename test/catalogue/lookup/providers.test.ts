@@ -3,26 +3,10 @@ import type { Contact, ContactType } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
 import { runWaterfall } from '../../../src/engine/handlers/waterfall.js'
 import { perFile } from '../../support/each.js'
+import { casesOf } from '../../support/fixtures.js'
 import { openWith } from '../open.js'
 
 const at = (slug: string) => `https://www.network.example/in/${slug}`
-
-/** Colleagues at a company with addresses in one pattern, two unless more are wanted. */
-const staff = (
-  domain: string,
-  address: (first: string, last: string) => string,
-  more: Fields = {},
-): Fields[] =>
-  [
-    ['Grace', 'Hopper'],
-    ['Alan', 'Turing'],
-  ].map(([first = '', last = '']) => ({
-    first_name: first,
-    last_name: last,
-    company_domain: domain,
-    email: address(first.toLowerCase(), last.toLowerCase()),
-    ...more,
-  }))
 
 const companies = [
   ...['acme', 'mail', 'tie', 'two', 'few', 'risk', 'free'].map((name) => ({
@@ -31,43 +15,7 @@ const companies = [
   })),
 ]
 
-const people: Fields[] = [
-  ...staff('acme.example', (first, last) => `${first}.${last}@acme.example`),
-  {
-    first_name: 'Ada',
-    last_name: 'Lovelace',
-    company_domain: 'acme.example',
-    network_profile_url: at('ada'),
-    email: 'countess@acme.example',
-    email_status: 'risky',
-    personal_email: 'ada@mailbox.example',
-    personal_email_status: 'invalid',
-    phones: ['+33639980001', '+12125550101', '+33199001234'],
-  },
-  { first_name: 'Ivy', last_name: 'Reed', company_domain: 'acme.example', network_profile_url: at('ivy') },
-  {
-    first_name: 'Wrong',
-    last_name: 'Way',
-    company_domain: 'acme.example',
-    email: 'wrong.way@acme.example',
-    email_status: 'invalid',
-  },
-  // Two of one name: nobody can say who is meant, and the address is taken.
-  { full_name: 'Max Born', company_domain: 'acme.example', email: 'max.born@acme.example' },
-  { full_name: 'Max Born', company_domain: 'acme.example', email: 'max.born2@acme.example' },
-  { full_name: 'Somebody Else', email: 'else@x.example', personal_email: 'eve.moss@acme.example' },
-  ...staff('mail.example', (first, last) => `${first.charAt(0)}${last}@mail-group.example`),
-  { full_name: 'Old Timer', company_domain: 'mail.example', email: 'otimer@mail.example' },
-  ...staff('tie.example', (first) => `${first}@tie.example`),
-  { full_name: 'Kay One', company_domain: 'tie.example', email: 'one.kay@tie-group.example' },
-  { full_name: 'Kim Two', company_domain: 'tie.example', email: 'two.kim@tie-group.example' },
-  ...staff('two.example', (first) => `${first}@two-a.example`),
-  { full_name: 'Kay One', company_domain: 'two.example', email: 'kay@two-b.example' },
-  { full_name: 'Kim Two', company_domain: 'two.example', email: 'kim@two-b.example' },
-  staff('few.example', (first, last) => `${first}.${last}@few.example`)[0] ?? {},
-  ...staff('risk.example', (first, last) => `${first}.${last}@risk.example`, { email_status: 'risky' }),
-  ...staff('free.example', (first, last) => `${first}.${last}@gmail.com`),
-]
+const people: Fields[] = casesOf<Fields>('catalogue/lookup/providers/people')
 
 const catalogue = perFile(() => openWith(companies))
 beforeAll(async () => {
@@ -134,30 +82,12 @@ describe('the guess from addresses of colleagues', () => {
     expect(used).toEqual({ email: 1 })
   })
 
-  it.each<[string, Contact, string | null]>([
-    ['for a person known by a profile alone', { url: at('ivy') }, 'ivy.reed@acme.example'],
-    ['by the name of the company', named('Eve Oak', { companyName: 'ACME' }), 'eve.oak@acme.example'],
-    [
-      'at the domain of the addresses',
-      named('Eve Moss', { domain: 'mail.example' }),
-      'emoss@mail-group.example',
-    ],
-    ['not when it is a personal address of another', named('Eve Moss', { domain: 'acme.example' }), null],
-    ['not when another has it', named('Max Born', { domain: 'acme.example' }), null],
-    ['not for half a name', { firstName: 'Eve', domain: 'acme.example' }, null],
-    ['not at an unknown company', named('Eve Oak', { domain: 'ghost.example' }), null],
-    ['not from one colleague', named('Eve Oak', { domain: 'few.example' }), null],
-    ['not from addresses that are risky themselves', named('Eve Oak', { domain: 'risk.example' }), null],
-    ['not from free mailboxes', named('Eve Oak', { domain: 'free.example' }), null],
-    ['not when two domains are equally common', named('Eve Oak', { domain: 'two.example' }), null],
-    [
-      'at the given domain when another is equally common',
-      named('Eve Oak', { domain: 'tie.example' }),
-      'eve@tie.example',
-    ],
-  ])('is returned or withheld: %s', async (_, contact, email) => {
-    expect((await reach(contact, 'email')).found.email).toBe(email)
-  })
+  it.each(casesOf<[string, Contact, string | null]>('catalogue/lookup/providers/is-returned-or-withheld'))(
+    'is returned or withheld: %s',
+    async (_, contact, email) => {
+      expect((await reach(contact, 'email')).found.email).toBe(email)
+    },
+  )
 
   it('is never a personal address or a phone', async () => {
     const { found } = await reach({ url: at('ivy') }, 'personal_email', 'phone')

@@ -48,48 +48,12 @@ test('a column of a certain kind fills only the fields of that kind, and any oth
   expect(fitsColumn('people', 'last_name', 'company name')).toBe(false)
 })
 
-test.each([
-  'https://www.linkedin.com/in/ada',
-  'https://www.facebook.com/acme',
-  'https://bit.ly/3abc',
-  'ada@gmail.com',
-  'Ada <ada@tiktok.com>',
-  'acme.tumblr.com',
-  '+33639980001',
-])('%s is not the domain of a company', (cell) => {
-  expect(isMisplaced('companies', 'domain', cell)).toBe(true)
-})
-
-test.each([
-  ['gmail.com', 'Acme GmbH'],
-  ['https://www.facebook.com/', 'Acme'],
-  ['orange.fr', 'Boulangerie Orange'],
-])('%s is not the domain of %s', (cell, name) => {
-  expect(isMisplaced('companies', 'domain', cell, name)).toBe(true)
-})
-
-test.each([
-  ['https://www.tiktok.com/', 'TikTok Ltd.'],
-  ['hey.com', 'HEY'],
-  ['bit.ly', 'Bitly'],
-  ['facebook.com', 'Meta Platforms, Inc.'],
-  ['WEB.DE', 'WEB.DE®'],
-  ['gmail.com', undefined],
-])('the bare host %s is the domain of its owner %s', (cell, name) => {
-  expect(isMisplaced('companies', 'domain', cell, name)).toBe(false)
-})
-
-test.each([
-  'ada@acme.example',
-  'Ada Lovelace <ada@acme.example>',
-  'acme.example',
-  'https://www.acme.example/in/',
-  'acme.github.io',
-  'acme',
-  'x.company',
-])('%s may be the domain of a company', (cell) => {
-  expect(isMisplaced('companies', 'domain', cell)).toBe(false)
-})
+test.each(casesOf<[string, string | null, boolean]>('catalogue/normalize/value-kinds/is-misplaced'))(
+  'whether %s is not the domain of a company named %s: %s',
+  (cell, name, isWrong) => {
+    expect(isMisplaced('companies', 'domain', cell, name ?? undefined)).toBe(isWrong)
+  },
+)
 
 test('the sample of a file ends after a million characters, also when a column is empty in every row', () => {
   const sample = new ColumnSample(2)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
-import { rowsOf } from '../../support/fixtures.js'
+import { casesOf, rowsOf } from '../../support/fixtures.js'
 import { inPostgres, openWith } from '../open.js'
 
 const written = rowsOf('company-names/written.tsv')
@@ -111,30 +111,10 @@ describe('a written name', () => {
     return answer
   }
 
-  it.each<[string, readonly string[], string, string | undefined]>([
-    ['a tag that is a word and a small town', ['Siemens | DE'], 'Siemens (Energy)', undefined],
-    ['a tag that is no place', ['Siemens | DE'], 'Siemens - Healthineers', undefined],
-    ['a large city of another country', ['Amazon | US'], 'Amazon - Munich', 'Amazon'],
-    ['a word that is also a record tag', ['Dominion Freight Line'], 'OLD DOMINION FREIGHT LINE', undefined],
-    ['a number that belongs to the name', ['Century', 'Forever'], 'Forever, 21', undefined],
-    ['the franchise of another company', ["McDonald's"], "ABC Foods Inc. dba McDonald's", undefined],
-    ['the company whose address it is', ['Regus'], 'Acme c/o Regus', undefined],
-    ['the company before a change of name', ['Square'], 'Block (formerly Square)', undefined],
-    ['ue that is no ü', ['Baur'], 'Bauer AG', undefined],
-    ['ae that is ä', ['Bär'], 'Baer AG', 'Bär'],
-    ['a foundation', ['Acme AG | DE'], 'Acme Foundation', undefined],
-    ['an association', ['Acme AG | DE'], 'Acme e.V.', undefined],
-    ['two companies and the country of one', ['Acme | FR', 'Acme Ltd | DE'], 'Acme® [DE]', 'Acme Ltd'],
-    ['two companies and another country', ['Acme | FR', 'Acme Ltd | GB'], 'Acme® [DE]', undefined],
-    ['an abbreviation of two words', ['Delta Electric', 'Delta Electronics'], 'Delta Elec.', undefined],
-    [
-      'an abbreviation written out',
-      ['Warner Bros. Discovery'],
-      'Warner Brothers Discovery',
-      'Warner Bros. Discovery',
-    ],
-  ])('with %s finds no other company', async (_, there, name, company) => {
-    expect(await found(there, name)).toBe(company)
+  it.each(
+    casesOf<[string, string[], string, string | null]>('catalogue/records/written-names/finds-no-other'),
+  )('with %s finds no other company', async (_, there, name, company) => {
+    expect((await found(there, name)) ?? null).toBe(company)
   })
 
   it("finds nothing when the country given is not the company's", async () => {

@@ -1,20 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { storedNumber } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 import { openEmpty } from '../open.js'
 
 describe('the catalogue file', () => {
-  let folder: string
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'catalogue-'))
-  })
-  afterEach(() => {
-    rmSync(folder, { recursive: true })
-  })
-  const file = () => openSqlite(join(folder, 'catalogue.db'))
+  const folder = perTest(newFolder)
+  const file = () => openSqlite(folder.at('catalogue.db'))
 
   it('keeps its records after it is reopened', async () => {
     const first = await openEmpty(file())

@@ -66,16 +66,4 @@ describe('a search of companies', () => {
     expect(await count({ included_industries: ['12'], included_locations: ['DE'] })).toBe(1)
     await catalogue.close()
   })
-
-  it.each<[string, CompanyFilters]>([
-    ['included_locations', { included_locations: ['nowhere at all'] }],
-    ['excluded_locations', { excluded_locations: ['nowhere at all'] }],
-    ['keyword', { keyword: 'a AND' }],
-  ])('is refused with the name of an invalid filter: %s', async (field, filters) => {
-    const catalogue = await openWith([])
-    const refusal = { status: 422, message: expect.stringContaining(field) }
-    await expect(catalogue.count(search(filters), now)).rejects.toMatchObject(refusal)
-    await expect(catalogue.find(search(filters), { limit: 1, now })).rejects.toMatchObject(refusal)
-    await catalogue.close()
-  })
 })

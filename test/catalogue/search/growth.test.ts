@@ -184,13 +184,4 @@ describe('a search by growth', () => {
     expect(await numbers(catalogue, stored)).toEqual([1])
     await catalogue.close()
   })
-
-  it('is refused with the name of a filter with an unknown place', async () => {
-    const catalogue = await openWith([])
-    const nowhere = search({ min_headcount_growth_percentage: 1, included_locations: ['nowhere at all'] })
-    const refusal = { status: 422, message: expect.stringContaining('locations') }
-    await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
-    await expect(catalogue.find(nowhere, { limit: 1, now })).rejects.toMatchObject(refusal)
-    await catalogue.close()
-  })
 })

@@ -211,16 +211,4 @@ describe('a search by jobs', () => {
     ])
     await catalogue.close()
   })
-
-  it.each(['included_locations', 'excluded_locations'] as const)(
-    'is refused with the name of a filter with an unknown place: %s',
-    async (field) => {
-      const catalogue = await openWith([])
-      const nowhere = search({ [field]: ['nowhere at all'] })
-      const refusal = { status: 422, message: expect.stringContaining(field) }
-      await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
-      await expect(catalogue.find(nowhere, { limit: 1, now })).rejects.toMatchObject(refusal)
-      await catalogue.close()
-    },
-  )
 })

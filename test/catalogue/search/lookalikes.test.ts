@@ -200,13 +200,8 @@ describe('a search for lookalikes', () => {
       })
       await expect(catalogue.find(unknown, { limit: 1, now })).rejects.toMatchObject({ status: 404 })
     })
-
-    it('is refused with the name of a filter with an unknown place', async () => {
-      const nowhere = search({ company_network_url: profile(0), included_locations: ['nowhere at all'] })
-      const refusal = { status: 422, message: expect.stringContaining('locations') }
-      await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
-    })
   })
+
   it('uses the weights that docs/matching.md states', () => {
     const text = readFileSync(new URL('../../../docs/matching.md', import.meta.url), 'utf8')
     const rows = [...text.matchAll(/^\| `(\w+)` \| ([\d.]+) \|/gm)]

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
 import { toSuppressible } from '../../../src/catalogue/suppression/identifiers.js'
@@ -12,6 +9,7 @@ import { createWorker } from '../../../src/engine/worker/worker.js'
 import { FakeSender, idOf, portsOf } from '../../engine/fake-sender.js'
 import { requests } from '../../spec/requests.js'
 import { type Bench, openBench, personOf, randomIds } from '../../support/engine.js'
+import { newFolder } from '../../support/new-folder.js'
 import { freshSchema } from '../../support/postgres.js'
 
 /** What only people at the suppressed company have. */
@@ -19,8 +17,8 @@ const canary = /@known\.example|\/in\/(?:ada|person-)|"full_name":"/
 
 const databases = {
   SQLite: async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'suppressed-'))
-    return { location: join(folder, 'engine.db'), drop: async () => rmSync(folder, { recursive: true }) }
+    const { at, remove } = newFolder()
+    return { location: at('engine.db'), drop: async () => remove() }
   },
   PostgreSQL: async () => {
     const { url, drop } = await freshSchema()

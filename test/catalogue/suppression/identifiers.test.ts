@@ -6,28 +6,20 @@ import {
   toSuppressible,
 } from '../../../src/catalogue/suppression/identifiers.js'
 import { withoutRecords } from '../../../src/catalogue/suppression/rewrite.js'
+import { casesOf } from '../../support/fixtures.js'
 
 const url = 'https://www.network.example'
 
 describe('what can be suppressed', () => {
-  it.each([
-    ['Jane.Doe@Acme.example', 'email', 'jane.doe@acme.example'],
-    ['Jane <jane@acme.example>', 'email', 'jane@acme.example'],
-    ['https://www.acme.example/about', 'domain', 'acme.example'],
-    ['mail.acme.example', 'domain', 'acme.example'],
-    [`${url}/in/Jane-Doe?x=1`, 'profile', `${url}/in/Jane-Doe?x=1`],
-    [`${url}/company/acme`, 'profile', `${url}/company/acme`],
-    ['+33 6 12 34 56 78', 'phone', '+33612345678'],
-    ['Jane Doe, acme.example', 'person', 'Jane Doe at acme.example'],
-    ['Jane Doe at www.acme.example', 'person', 'Jane Doe at acme.example'],
-    ['Jane Doe acme.example', 'person', 'Jane Doe at acme.example'],
-    ['Jane Doe @ acme.example', 'person', 'Jane Doe at acme.example'],
-  ])('reads %s', (text, kind, value) => {
-    const read = toSuppressible(text)
-    expect(read).toMatchObject({ kind, value })
-    // What was read is found by itself.
-    expect(read && keysOf(asRecord(read)).keys).toContain(read?.key)
-  })
+  it.each(casesOf<[string, string, string]>('catalogue/suppression/identifiers/reads'))(
+    'reads %s',
+    (text, kind, value) => {
+      const read = toSuppressible(text)
+      expect(read).toMatchObject({ kind, value })
+      // What was read is found by itself.
+      expect(read && keysOf(asRecord(read)).keys).toContain(read?.key)
+    },
+  )
 
   it.each(['', 'Jane', 'Jane Doe', '12', 'gmail', `${url}/jobs/1`])('reads nobody in "%s"', (text) => {
     expect(toSuppressible(text)).toBeUndefined()

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Fields } from '../../../src/api/values/objects.js'
@@ -11,7 +8,9 @@ import type { RecordKind } from '../../../src/catalogue/kinds/kind.js'
 import { isGeneratedId } from '../../../src/catalogue/records/write-person.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
+import { newFolder } from '../../support/new-folder.js'
 import { exported, openEmpty } from '../open.js'
 
 /** Records enough for an import to build its indexes at the end. */
@@ -142,19 +141,15 @@ describe('an import into an empty table', () => {
 
 describe('during an import into an empty table', () => {
   const slug = (name: string) => `https://network.example/company/${name}`
-  let folder: string
+  const folder = perTest(newFolder)
   let catalogue: Catalogue
   let other: Catalogue
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'catalogue-load-'))
-    const file = () => openSqlite(join(folder, 'catalogue.db'))
+    const file = () => openSqlite(folder.at('catalogue.db'))
     catalogue = await openEmpty(file())
     other = await openEmpty(file())
   })
-  afterEach(async () => {
-    await Promise.all([catalogue.close(), other.close()])
-    rmSync(folder, { recursive: true })
-  })
+  afterEach(() => Promise.all([catalogue.close(), other.close()]))
 
   /** Imports companies while `meanwhile` happens, and then one that it knows the profile of. */
   async function importAround(meanwhile: () => Promise<unknown>): Promise<ImportReport> {
@@ -187,11 +182,11 @@ describe('during an import into an empty table', () => {
   })
 
   it('another process that opens the catalogue builds its indexes, and nothing is lost', async () => {
-    const driver = openSqlite(join(folder, 'catalogue.db'))
+    const driver = openSqlite(folder.at('catalogue.db'))
     const built: boolean[] = []
     await importAround(async () => {
       built.push(await isUnbuilt(driver))
-      const third = await openEmpty(openSqlite(join(folder, 'catalogue.db')))
+      const third = await openEmpty(openSqlite(folder.at('catalogue.db')))
       await third.close()
       built.push(await isUnbuilt(driver))
     })

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { sample, tries } from '../../support/effort.js'
+import { newFolder } from '../../support/new-folder.js'
 import { start } from '../../support/processes.js'
 import { bundled } from '../../support/programs.js'
 import { openEmpty } from '../open.js'
@@ -17,13 +16,8 @@ beforeAll(async () => {
   program = await bundled('programs/importer.ts')
 })
 
-let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'catalogue-killed-'))
-})
-afterEach(() => rmSync(folder, { recursive: true }))
-
-const file = () => join(folder, 'catalogue.db')
+const folder = perTest(newFolder)
+const file = () => folder.at('catalogue.db')
 const all = (driver: Driver, sql: string) => driver.read((connection) => connection.all(sql))
 const indexes = `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name`
 

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { hashKey, isKey, makeKey } from '../../../src/engine/request/access.js'
+import { perTest } from '../../support/each.js'
 import { openBench, randomIds, seededIds } from '../../support/engine.js'
+import { newFolder } from '../../support/new-folder.js'
+
+const folder = perTest(newFolder)
 
 describe('P28: keys are stored safely', () => {
   it('creates keys of one form, never two alike', () => {
@@ -30,21 +32,16 @@ describe('P28: keys are stored safely', () => {
   })
 
   it('stores only the hash: no file contains the key', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'prospect-keys-'))
-    try {
-      const bench = await openBench(join(folder, 'engine.db'))
-      const { key } = await bench.admin.createKey({ member: 'me@localhost' })
-      await bench.call('accounts.enrich', { domain: 'known.example' }, { apiKey: key, idempotencyKey: 'k' })
-      for (const name of readdirSync(folder)) {
-        const bytes = readFileSync(join(folder, name))
-        expect(bytes.includes(key)).toBe(false)
-        expect(bytes.includes(bench.key)).toBe(false)
-      }
-      expect(readFileSync(join(folder, 'engine.db-wal')).includes(hashKey(key))).toBe(true)
-      await bench.caller.close()
-    } finally {
-      rmSync(folder, { recursive: true })
+    const bench = await openBench(folder.at('engine.db'))
+    const { key } = await bench.admin.createKey({ member: 'me@localhost' })
+    await bench.call('accounts.enrich', { domain: 'known.example' }, { apiKey: key, idempotencyKey: 'k' })
+    for (const name of readdirSync(folder.path)) {
+      const bytes = readFileSync(folder.at(name))
+      expect(bytes.includes(key)).toBe(false)
+      expect(bytes.includes(bench.key)).toBe(false)
     }
+    expect(readFileSync(folder.at('engine.db-wal')).includes(hashKey(key))).toBe(true)
+    await bench.caller.close()
   })
 })
 

@@ -1,7 +1,5 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { afterEach, describe, expect, it } from 'vitest'
 import { createAdmin } from '../../../src/engine/admin/admin.js'
 import { findRunReply, storeRunReply } from '../../../src/engine/credits/settlement.js'
 import { exportEngine, importEngine } from '../../../src/engine/tables/export.js'
@@ -9,26 +7,23 @@ import { listWorkspaces, readClock } from '../../../src/engine/tables/members.js
 import { engineSchema, listEngineTables, openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { sampleRun } from '../../reference/sample-run.js'
+import { perTest } from '../../support/each.js'
 import { randomIds } from '../../support/engine.js'
 import { inWords } from '../../support/in-words.js'
+import { newFolder } from '../../support/new-folder.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 
-let folder: string
+const folder = perTest(newFolder)
 let schema: TestDatabase | undefined
 const open: Driver[] = []
-
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-transfer-'))
-})
 
 afterEach(async () => {
   for (const driver of open.splice(0)) await driver.close()
   await schema?.drop()
   schema = undefined
-  rmSync(folder, { recursive: true })
 })
 
-const file = (name: string) => join(folder, name)
+const file = (name: string) => folder.at(name)
 
 async function database(location: string): Promise<Driver> {
   const driver = await openEngineDatabase(location)
@@ -126,7 +121,7 @@ describe('exporting an engine', () => {
     await expect(inWords(() => importEngine(driver, file('export')))).rejects.toThrow(
       'has workspaces already',
     )
-    await expect(exportEngine(driver, join(folder, 'nowhere', 'export'))).rejects.toMatchObject({
+    await expect(exportEngine(driver, file('nowhere/export'))).rejects.toMatchObject({
       name: 'Refusal',
     })
   })
@@ -164,7 +159,7 @@ describe('exporting an engine', () => {
       expect(await store.read((tx) => listWorkspaces(tx))).toEqual([])
       expect(await store.read((tx) => readClock(tx))).toEqual({ offsetMs: 0, frozenAt: null })
     }
-    expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([])
+    expect(readdirSync(folder.path).filter((name) => name.endsWith('.partial'))).toEqual([])
   })
 
   it.each([
@@ -199,7 +194,7 @@ describe('exporting an engine', () => {
         driver.read((connection) => work({ ...connection, all: () => Promise.reject(lost) as never })),
     }
     await expect(exportEngine(losing, file('export'))).rejects.toBe(lost)
-    expect(readdirSync(folder).filter((name) => name.startsWith('export'))).toEqual([])
+    expect(readdirSync(folder.path).filter((name) => name.startsWith('export'))).toEqual([])
   })
 
   it('starts its file again when the read is retried', async () => {

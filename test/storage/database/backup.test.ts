@@ -1,16 +1,16 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { backup, publish, restore } from '../../../src/storage/database/backup.js'
 import { databaseFile, removeDatabase, whileUnused } from '../../../src/storage/database/database-file.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { inWords } from '../../support/in-words.js'
+import { newFolder } from '../../support/new-folder.js'
 
 const expected = { table: 'things', schema: { first: { sqlite: '' }, steps: [], unreleased: 3 } }
-let folder: string
-const at = (name: string) => join(folder, name)
+const folder = perTest(newFolder)
+const at = (name: string) => folder.at(name)
 
 /** A database of one table with so many rows; left open it is in WAL mode and in use. */
 async function made(name: string, rows: number, stored = 1_001) {
@@ -31,12 +31,7 @@ function rowsIn(name: string): number {
   }
 }
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-'))
-})
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
-
-const hasPartial = () => readdirSync(folder).some((name) => name.endsWith('.partial'))
+const hasPartial = () => readdirSync(folder.path).some((name) => name.endsWith('.partial'))
 
 describe('backup', () => {
   it('refuses to overwrite a partial file of another command', async () => {
@@ -84,7 +79,9 @@ describe('backup', () => {
   })
 
   it('says which file it cannot read', () => {
-    expect(() => inWords(() => backup(folder, at('copy.db')))).toThrow(`${folder} cannot be copied (SQLITE_`)
+    expect(() => inWords(() => backup(folder.path, at('copy.db')))).toThrow(
+      `${folder.path} cannot be copied (SQLITE_`,
+    )
   })
 
   it('reports the folder it cannot write to', async () => {

@@ -1,19 +1,17 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { statSync } from 'node:fs'
+import { beforeEach, expect, it } from 'vitest'
 import { isLocked, takeLock } from '../../../src/runs/records.js'
+import { perTest } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 import { type Running, start } from '../../support/processes.js'
 import { bundled } from '../../support/programs.js'
 
 const program = await bundled('programs/lock-holder.ts')
-let folder: string
+const folder = perTest(newFolder)
 let path: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-lock-'))
-  path = join(folder, 'lock')
+  path = folder.at('lock')
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 async function firstLine({ lines }: Running): Promise<string | undefined> {
   while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))

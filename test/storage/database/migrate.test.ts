@@ -1,28 +1,24 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { chmodSync, readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { migrate, newestVersion, storedNumber, toSchemaState } from '../../../src/storage/database/migrate.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { madeUp } from '../../support/made-up-schema.js'
 import { backUp, copyDatabase, migrateIn, shapeOf } from '../../support/migrations.js'
+import { newFolder } from '../../support/new-folder.js'
 import { bundled } from '../../support/programs.js'
 
-let folder: string
+const folder = perTest(newFolder)
 let drivers: Driver[] = []
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-migrate-'))
-})
 afterEach(async () => {
   await Promise.all(drivers.map((driver) => driver.close()))
   drivers = []
-  rmSync(folder, { recursive: true })
 })
 
-const place = (name = 'test.db') => join(folder, name)
+const place = (name = 'test.db') => folder.at(name)
 function open(name?: string): Driver {
   const driver = openSqlite(place(name))
   drivers.push(driver)

@@ -1,21 +1,19 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { openReadOnly, sqliteVersion } from '../../../src/storage/database/database-file.js'
+import { perTest } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 
-let folder = ''
+const folder = perTest(newFolder)
 let path = ''
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-look-'))
-  path = join(folder, 'a.db')
+  path = folder.at('a.db')
   const database = new Database(path)
   database.pragma('journal_mode = WAL')
   database.exec('CREATE TABLE t (x); INSERT INTO t VALUES (7); PRAGMA user_version = 3')
   database.close()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('a database that is opened read-only', () => {
   it('answers queries and leaves no file beside it', async () => {
@@ -23,7 +21,7 @@ describe('a database that is opened read-only', () => {
     expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }])
     expect([await schema(), faults()]).toEqual([3, []])
     await driver.close()
-    expect(readdirSync(folder)).toEqual(['a.db'])
+    expect(readdirSync(folder.path)).toEqual(['a.db'])
   })
 
   it('refuses every write', async () => {
@@ -40,13 +38,13 @@ describe('a database that is opened read-only', () => {
     const { driver } = openReadOnly(path)
     expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }, { x: 8 }])
     await driver.close()
-    expect(readdirSync(folder)).toEqual(['a.db', 'a.db-shm', 'a.db-wal'])
+    expect(readdirSync(folder.path)).toEqual(['a.db', 'a.db-shm', 'a.db-wal'])
     other.close()
   })
 
   it('is not created when it is missing', () => {
-    expect(() => openReadOnly(join(folder, 'b.db'))).toThrow('cannot be opened')
-    expect(readdirSync(folder)).toEqual(['a.db'])
+    expect(() => openReadOnly(folder.at('b.db'))).toThrow('cannot be opened')
+    expect(readdirSync(folder.path)).toEqual(['a.db'])
   })
 
   it('is refused with a clear message when it is not a database', () => {

@@ -1,17 +1,15 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { vacuum } from '../../../src/storage/database/database-file.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 
-let folder = ''
+const folder = perTest(newFolder)
 let file = ''
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-vacuum-'))
-  file = join(folder, 'a.db')
+  file = folder.at('a.db')
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A database from which something was deleted, open. */
 async function withDeleted() {

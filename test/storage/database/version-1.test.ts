@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openCatalogue } from '../../../src/catalogue/catalogue.js'
 import { catalogueSchema } from '../../../src/catalogue/schema/schema.js'
 import { engineSchema, openEngineDatabase } from '../../../src/engine/tables/schema.js'
@@ -13,6 +10,7 @@ import { openState, stateSchema } from '../../../src/storage/state/open.js'
 import { countedIds, stillClock } from '../../catalogue/open.js'
 import { perFile } from '../../support/each.js'
 import { acceptedThen, databases, readFixture, unpackDatabase } from '../../support/home-0.1.js'
+import { newFolder } from '../../support/new-folder.js'
 import { freshSchema } from '../../support/postgres.js'
 import { postgresShape } from '../../support/postgres-shape.js'
 
@@ -36,14 +34,10 @@ function sqliteShape(path: string): string[] {
 }
 
 describe('version 1 in SQLite', () => {
-  let folder: string
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'prospect-version-'))
-  })
-  afterAll(() => rmSync(folder, { recursive: true }))
+  const folder = perFile(newFolder)
 
   it.each(databases)('is what %s of a build before the release becomes', async (name) => {
-    const [then, now] = [join(folder, `${name}-then.db`), join(folder, `${name}-now.db`)]
+    const [then, now] = [folder.at(`${name}-then.db`), folder.at(`${name}-now.db`)]
     unpackDatabase(name, then)
     const before = sqliteShape(then)
     for (const place of [then, now]) {

@@ -1,28 +1,24 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ReceivedDelivery } from '../../../src/api/webhooks/events.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
+import { perTest } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 
 const hourMs = 3_600_000
 const start = Date.parse('2026-03-10T12:00:00Z')
 const target = 'http://localhost:3000/hooks'
 
-let folder: string
+const folder = perTest(newFolder)
 let events: Events
 
-const open = async () => eventsOver(await openState(join(folder, 'state.db')))
+const open = async () => eventsOver(await openState(folder.at('state.db')))
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-inbox-'))
   events = await open()
 })
-afterEach(async () => {
-  await events.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => events.close())
 
 const delivery = (id: string, change: Partial<ReceivedDelivery> = {}): ReceivedDelivery => ({
   id,
@@ -45,7 +41,7 @@ describe('received events', () => {
     await events.close()
     events = await open()
     expect(await events.find('a')).toEqual({ ...given, seq: 1, forwards: [] })
-    expect(statSync(join(folder, 'state.db')).mode & 0o777).toBe(0o600)
+    expect(statSync(folder.at('state.db')).mode & 0o777).toBe(0o600)
   })
 
   it('are stored once, however many arrive at the same time', async () => {
@@ -108,7 +104,7 @@ describe('received events', () => {
   })
 
   it('are refused while the disk is full, and accepted when it is not', async () => {
-    const driver = await openState(join(folder, 'small.db'))
+    const driver = await openState(folder.at('small.db'))
     const small = eventsOver(driver)
     const room = (pages: number) =>
       driver.read((connection) => connection.get(`PRAGMA max_page_count = ${pages}`))

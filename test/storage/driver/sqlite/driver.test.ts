@@ -1,23 +1,19 @@
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Driver } from '../../../../src/storage/driver/connection.js'
 import { checkVersion, fromSqliteError, openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../../support/each.js'
+import { newFolder } from '../../../support/new-folder.js'
 
-let folder: string
+const folder = perTest(newFolder)
 let driver: Driver
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-sqlite-'))
-  driver = openSqlite(join(folder, 'test.db'))
+  driver = openSqlite(folder.at('test.db'))
   await driver.transaction((connection) => connection.exec('CREATE TABLE numbers (n INTEGER PRIMARY KEY)'))
 })
 
-afterEach(async () => {
-  await driver.close()
-  rmSync(folder, { recursive: true })
-})
+afterEach(() => driver.close())
 
 const insert = (n: number) =>
   driver.transaction((connection) => connection.run('INSERT INTO numbers VALUES (?)', n))
@@ -120,17 +116,17 @@ describe('the database file', () => {
   it('is private from its creation, with its WAL', async () => {
     await insert(1)
     for (const name of ['test.db', 'test.db-wal', 'test.db-shm'])
-      expect(statSync(join(folder, name)).mode & 0o777, name).toBe(0o600)
+      expect(statSync(folder.at(name)).mode & 0o777, name).toBe(0o600)
   })
 
   it('is refused behind a symbolic link', () => {
-    symlinkSync(join(folder, 'test.db'), join(folder, 'link.db'))
-    expect(() => openSqlite(join(folder, 'link.db'))).toThrow(/symbolic link/)
+    symlinkSync(folder.at('test.db'), folder.at('link.db'))
+    expect(() => openSqlite(folder.at('link.db'))).toThrow(/symbolic link/)
   })
 
   it('is refused when it is not a database', async () => {
-    writeFileSync(join(folder, 'text.db'), 'this is a text, not a database, and long enough to be looked at')
-    const text = openSqlite(join(folder, 'text.db'))
+    writeFileSync(folder.at('text.db'), 'this is a text, not a database, and long enough to be looked at')
+    const text = openSqlite(folder.at('text.db'))
     await expect(text.read((connection) => connection.get('SELECT 1 FROM sqlite_schema'))).rejects.toThrow(
       'The database cannot be used: the file is not a database',
     )
