@@ -43,17 +43,6 @@ describe('hiring', () => {
     )
   })
 
-  it('is limited by the weekly allowance as by the balance', async () => {
-    const bench = await openBench()
-    await bench.admin.changeMember('me@localhost', { weeklyLimit: 7 })
-    bench.source.openJobs = 20
-    const first = await bench.call('accounts.hiring', { ...known, limit: 5 })
-    expect(first).toMatchObject({ credits: 5, body: { truncated: false } })
-    const second = await bench.call('accounts.hiring', { ...known, limit: 5 })
-    expect(second).toMatchObject({ credits: 2, body: { total_jobs: 20, truncated: true } })
-    expect((await bench.call('accounts.hiring', known)).status).toBe(403)
-  })
-
   it('returns an empty list for a company without jobs and 404 for an unknown one, both free', async () => {
     const bench = await openBench()
     expect(await bench.call('accounts.hiring', known)).toMatchObject({
@@ -98,69 +87,38 @@ describe('hiring', () => {
     const more = (await bench.call('accounts.hiring', known)).body as Hiring
     expect(more.jobs[2]?.description).toBe(`${'🎈'.repeat(300)}…`)
   })
-
-  it('charges once for two calls with one key', async () => {
-    const bench = await openBench()
-    bench.source.openJobs = 4
-    const options = { idempotencyKey: 'once' }
-    const first = await bench.call('accounts.hiring', known, options)
-    const second = await bench.call('accounts.hiring', known, options)
-    expect([first.credits, second.credits, second.body]).toEqual([4, 0, first.body])
-    expect(await bench.balance()).toBe(996)
-  })
 })
 
-describe('stack', () => {
-  it('costs 3 credits when the company uses something', async () => {
-    const bench = await openBench()
-    bench.source.uses = [react]
-    expect(await bench.call('accounts.stack', known)).toMatchObject({
-      status: 200,
-      body: { technologies: ['React'], technologies_with_confidence: [react] },
-      credits: 3,
-    })
-  })
-
-  it('costs nothing when the company is unknown or uses nothing known', async () => {
-    const bench = await openBench()
-    const none = { technologies: [], technologies_with_confidence: [] }
-    expect(await bench.call('accounts.stack', known)).toMatchObject({ status: 200, body: none, credits: 0 })
-    expect(await bench.call('accounts.stack', unknown)).toMatchObject({ status: 404, credits: 0 })
-    expect(await bench.balance()).toBe(1_000)
-  })
+it('stack returns the technologies, and an empty list where none is known', async () => {
+  const bench = await openBench()
+  const none = { technologies: [], technologies_with_confidence: [] }
+  expect(await bench.call('accounts.stack', known)).toMatchObject({ status: 200, body: none, credits: 0 })
+  bench.source.uses = [react]
+  const { body } = await bench.call('accounts.stack', known)
+  expect(body).toEqual({ technologies: ['React'], technologies_with_confidence: [react] })
 })
 
-describe('headcount', () => {
-  it('contains the evolution, and with live: false only the current headcount', async () => {
-    const bench = await openBench()
-    expect((await bench.call('accounts.headcount', known)).body).toHaveProperty([
-      'All',
-      '3_months_evolution',
-      'base_headcount',
-    ])
-    const { body } = await bench.call('accounts.headcount', { ...known, live: false })
-    expect(body).toEqual({ All: { current_headcount: 10 } })
-  })
-
-  it('returns 404 for an unknown company', async () => {
-    const bench = await openBench()
-    expect((await bench.call('accounts.headcount', unknown)).status).toBe(404)
-  })
+it('headcount contains the evolution, and with live: false only the current headcount', async () => {
+  const bench = await openBench()
+  const { body } = await bench.call('accounts.headcount', known)
+  expect(body).toHaveProperty(['All', '3_months_evolution', 'base_headcount'])
+  const offline = await bench.call('accounts.headcount', { ...known, live: false })
+  expect(offline.body).toEqual({ All: { current_headcount: 10 } })
 })
 
-describe('count profiles', () => {
-  const company_network_url = 'https://www.network.example/company/known'
+it('count profiles returns the total and echoes the filters', async () => {
+  const bench = await openBench()
+  bench.source.people = 12
+  const asked = { company_network_url: 'https://www.network.example/company/known' }
+  const filters = { title_to_include: ['CTO'], excluded_locations: ['FR'] }
+  const { body } = await bench.call('accounts.count_profiles', { ...asked, ...filters })
+  expect(body).toEqual({ total: 12, title_to_exclude: [], included_locations: [], ...filters })
+})
 
-  it('returns the total and echoes the filters', async () => {
-    const bench = await openBench()
-    bench.source.people = 12
-    const filters = { title_to_include: ['CTO'], excluded_locations: ['FR'] }
-    const { body } = await bench.call('accounts.count_profiles', { company_network_url, ...filters })
-    expect(body).toEqual({ total: 12, title_to_exclude: [], included_locations: [], ...filters })
-  })
-
-  it('returns 404 for an unknown company', async () => {
-    const bench = await openBench()
-    expect((await bench.call('accounts.count_profiles', { company_network_id: '7' })).status).toBe(404)
-  })
+it.each([
+  ['accounts.stack', unknown],
+  ['accounts.headcount', unknown],
+  ['accounts.count_profiles', { company_network_id: '7' }],
+] as const)('%s returns 404 for an unknown company', async (id, company) => {
+  expect((await (await openBench()).call(id, company)).status).toBe(404)
 })

@@ -4,35 +4,16 @@ import type { Provider } from '../../src/api/ports/ports.js'
 import { type EventName, eventBody, eventNames } from '../../src/api/webhooks/events.js'
 import { sample } from '../support/effort.js'
 import { jobOf, openBench } from '../support/engine.js'
+import { casesOf } from '../support/fixtures.js'
 import { idOf, workerOf } from './fake-sender.js'
 
 const hook = { webhook_url: 'https://hook.example/' }
-const companySearch = 'https://www.network.example/sales/search/company?query=(keywords:known)'
 const peopleSearch = 'https://www.network.example/sales/search/people?query=(keywords:known)'
 const custom = { custom: { of: 'mine', nested: { a: [1, null] } } }
 const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
 
 /** A request of every operation that starts an import of records. */
-const imports: readonly (readonly [OperationId, string, object])[] = [
-  ['accounts.extract', 'account_import', { search_url: companySearch, name: 'Mine' }],
-  ['accounts.search', 'account_import', { keyword: 'known' }],
-  ['leads.extract', 'lead_search', { search_url: peopleSearch, name: 'Mine' }],
-  ['leads.advanced_search', 'lead_search', { keyword: 'known' }],
-  ['leads.search', 'lead_search', { company_domain: 'known.example', job_titles: ['*'] }],
-  [
-    'intents.post_engagers',
-    'lead_search',
-    { post_url: 'https://www.network.example/feed/update/urn:li:activity:7000000000000000001/' },
-  ],
-  ['intents.hiring', 'hiring_import', {}],
-  ['intents.stack', 'stack_import', { stacks: ['react'] }],
-  ['intents.growth', 'growth_import', { min_headcount_growth_percentage: 5 }],
-  [
-    'intents.lookalikes',
-    'lookalike_import',
-    { company_network_url: 'https://www.network.example/company/known' },
-  ],
-]
+const imports = casesOf<[OperationId, string, object]>('engine/jobs-events/imports')
 
 const ladder: Provider = {
   name: 'test',
@@ -165,11 +146,12 @@ describe('every event is what its schema says', () => {
   })
 
   it('nothing is sent when the caller reads the results from the store', async () => {
-    const { bodies } = await delivered('leads.advanced_search', {
-      keyword: 'known',
-      streaming: true,
-      webhook_url: 'https://prospect.invalid/own',
-    })
-    expect(bodies).toEqual([])
+    const search = { keyword: 'known', streaming: true, webhook_url: 'https://prospect.invalid/own' }
+    expect((await delivered('leads.advanced_search', search)).bodies).toEqual([])
+  })
+
+  it('nothing is sent where no webhook is named', async () => {
+    const search = { search_url: peopleSearch, name: 'Mine', webhook_url: undefined }
+    expect((await delivered('leads.extract', search)).bodies).toEqual([])
   })
 })

@@ -38,14 +38,6 @@ describe('the windows of a member', () => {
     expect(headers['ratelimit-remaining']).toBe(String(before - 1))
   })
 
-  it('are shared by a search and its preview', async () => {
-    const bench = await openBench()
-    await bench.call('accounts.search', {})
-    await bench.call('accounts.search_preview', {})
-    expect(await groupOf(bench, 'accounts.search')).toMatchObject({ used: 2, live: null })
-    expect(await groupOf(bench, 'accounts.search_preview')).toBeUndefined()
-  })
-
   it('are two when live and database results have separate rates', async () => {
     const bench = await openBench()
     await bench.call('leads.advanced_search_preview', { live: false })
@@ -76,12 +68,6 @@ describe('the windows of a member', () => {
     const other = await bench.admin.createKey({ member: 'other@localhost' })
     const { windows } = await bench.admin.limits(other.key)
     expect(new Set(windows.map(({ used }) => used))).toEqual(new Set([0]))
-  })
-
-  it('follow the plan', async () => {
-    const bench = await openBench()
-    await bench.admin.setPlan('Free')
-    expect(await groupOf(bench, 'accounts.search')).toMatchObject({ limit: 1, remaining: 1 })
   })
 })
 

@@ -141,16 +141,11 @@ describe('pages', () => {
     expect(await paged(bench, { cursor: '' })).toEqual(await paged(bench, {}))
   })
 
-  it.each([
-    [{ per_page: 0 }, 422],
-    [{ per_page: -1 }, 422],
-    [{ per_page: 1.5 }, 422],
-    [{ page: 0 }, 422],
-    [{ cursor: 'x', page: 1 }, 400],
-    [{ cursor: ' ' }, 400],
-    [{ cursor: 'x'.repeat(5_000) }, 400],
-  ])('are refused for %j', async (input, status) => {
-    const bench = await openBench()
-    expect((await bench.call('personas.list', input)).status).toBe(status)
+  it('have 500 rows at most', async () => {
+    expect((await paged(await openBench(), { per_page: 501 })).pagination.per_page).toBe(500)
+  })
+
+  it.each([' ', 'x'.repeat(5_000)])('are refused for the cursor %j', async (cursor) => {
+    expect((await (await openBench()).call('personas.list', { cursor })).status).toBe(400)
   })
 })

@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
+import { countDeliveries } from '../../src/engine/tables/deliveries.js'
+import { countJobs } from '../../src/engine/tables/jobs.js'
+import { findReply } from '../../src/engine/tables/replies.js'
 import { perTest } from '../support/each.js'
 import { type Fields, requests } from './requests.js'
 import { openService } from './service.js'
@@ -60,6 +63,11 @@ describe('P03: credits per successful result', () => {
     expect([status < 300, spent]).toEqual([true, hits[id]])
   })
 
+  it('a phone of a waterfall costs 30 credits', async () => {
+    const fields = { network_url: 'https://www.network.example/in/ada', enrichment_type: ['phone'] }
+    expect(await spentOn('contacts.enrich_sync', fields)).toEqual([200, 30])
+  })
+
   it.each(priced)('%s: a miss costs nothing', async (id) => {
     Object.assign(service.source, { matches: 0, openJobs: 0, uses: [], ladder: [] })
     expect((await spentOn(id, misses[id]))[1]).toBe(0)
@@ -80,5 +88,69 @@ describe('P03: credits per successful result', () => {
     await service.work()
     expect(again.body).toEqual(first.body)
     expect(await service.balance()).toBe(1_000 - (hits[id] ?? 0))
+  })
+
+  it('all members and all API keys spend from the same pool', async () => {
+    const { key } = await service.admin.createKey({ member: 'me@localhost' })
+    for (const one of [service.key, key, await service.colleague()])
+      await service.ask('accounts.enrich', undefined, { key: one })
+    expect(await service.balance()).toBe(997)
+  })
+})
+
+describe('P03: a balance or a weekly limit that does not suffice', () => {
+  /** The balance is named where both refuse. */
+  const states: readonly [credits: number, weekly: number | null, status: number, code: string][] = [
+    [0, null, 402, 'insufficient_credits'],
+    [0, 0, 402, 'insufficient_credits'],
+    [1_000, 0, 403, 'workspace_limit_exceeded'],
+  ]
+
+  it.each(priced)('is noticed by %s before any work: it spends, enqueues and imports nothing', async (id) => {
+    const { store, workspaceId, source } = service
+    let providers = 0
+    source.ladder = [{ name: 'counting', email: () => void providers++ }]
+    const state = () =>
+      store.read(async (tx) => ({
+        position: await readBalances(tx, workspaceId),
+        jobs: await countJobs(tx, workspaceId, {}),
+        deliveries: await countDeliveries(tx, workspaceId),
+        reply: await findReply(tx, workspaceId, 'key'),
+      }))
+    for (const [credits, weeklyLimit, status, code] of states) {
+      await service.admin.setCredits(credits)
+      await service.admin.changeMember('me@localhost', { weeklyLimit })
+      const [before, asked] = [await state(), source.asked]
+      const reply = await service.ask(id, undefined, { idempotencyKey: 'key' })
+      expect([reply.status, reply.body.code, 'top_up_url' in reply.body]).toEqual([
+        status,
+        code,
+        status === 402,
+      ])
+      expect(await service.work()).toEqual([])
+      expect(await state()).toEqual(before)
+      // What an import per record costs is only known once the matches are counted; that alone is asked for.
+      expect([source.asked - asked, providers]).toEqual([id.startsWith('intents.') ? 1 : 0, 0])
+    }
+  })
+
+  it('is explained with the shortfall, for operations priced per result as for others', async () => {
+    await service.admin.setCredits(2)
+    expect((await service.ask('accounts.stack')).body).toEqual({
+      error: 'Insufficient credits: need 3 credits, have 2',
+      code: 'insufficient_credits',
+      top_up_url: 'http://127.0.0.1:4010/top-up',
+    })
+    expect((await service.ask('intents.stack')).body.error).toBe(
+      'Insufficient credits: need 9 credits, have 2',
+    )
+  })
+
+  it('is not lifted by credits where it is the weekly limit', async () => {
+    await service.admin.changeMember('me@localhost', { weeklyLimit: 1 })
+    expect((await service.ask('accounts.enrich')).status).toBe(200)
+    await service.admin.addCredits(1_000)
+    const { status, body } = await service.ask('accounts.enrich')
+    expect([status, Object.keys(body)]).toEqual([403, ['error', 'code']])
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { perTest } from '../support/each.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
 const service = perTest(openService)
 
@@ -10,21 +10,13 @@ const previews = [
   'POST /intents/accounts/stack/preview',
 ]
 
-const states: readonly [string, (service: Service) => Promise<unknown>][] = [
-  ['balance 0', ({ admin }) => admin.setCredits(0)],
-  ['quota 0', ({ admin }) => admin.setQuotas({ dailyProfiles: 0, dailyCompanies: 0, monthlyCompanies: 0 })],
-  ['the weekly limit reached', ({ admin }) => admin.changeMember('me@localhost', { weeklyLimit: 0 })],
-]
-
 describe.each(previews)('what the service does: rule 2, %s', (endpoint) => {
-  it.each(states)('answers with %s', async (_, arrange) => {
-    await arrange(service)
+  it('answers with balance 0, quota 0 and the weekly limit reached', async () => {
+    const { admin } = service
+    await admin.setCredits(0)
+    await admin.setQuotas({ dailyProfiles: 0, dailyCompanies: 0, monthlyCompanies: 0 })
+    await admin.changeMember('me@localhost', { weeklyLimit: 0 })
     expect(await service.at(endpoint)).toMatchObject({ status: 200, body: { total_count: 3 } })
-  })
-
-  it('returns all of that at once', async () => {
-    for (const [, arrange] of states) await arrange(service)
-    expect((await service.at(endpoint)).status).toBe(200)
   })
 
   it('uses neither credits nor quotas', async () => {

@@ -78,6 +78,8 @@ describe('plan quotas', () => {
     await takenBy('leads.search')
     await takenBy('accounts.search')
     expect([await refusal('leads.search'), await refusal('accounts.search')]).toEqual([reached, reached])
+    service.clock.set('2026-03-10T23:59:59.999Z')
+    expect(await refusal('leads.search')).toEqual(reached)
     service.clock.set('2026-03-11T00:00:00Z')
     expect((await takenBy('leads.search'))[0]).toBe(202)
     expect((await takenBy('accounts.search'))[0]).toBe(202)
@@ -98,6 +100,25 @@ describe('plan quotas', () => {
     ])
   })
 
+  it('keep their usage when a ceiling, the plan or the balance changes, and change no credit when they reset', async () => {
+    await takenBy('leads.search')
+    await service.admin.setQuotas({ dailyProfiles: 150 })
+    await service.admin.setPlan('Scale')
+    await service.admin.addCredits(500)
+    const { body } = await service.ask('credits.show')
+    expect(body).toMatchObject({
+      credits: { daily_profile_scraping: 147, enrichment: 1_500 },
+      limits: { daily_profile_scraping: 150, daily_company_import: 10_000, monthly_company_import: 100_000 },
+    })
+    service.clock.set('2026-04-01T00:00:00Z')
+    expect(await left()).toEqual({
+      enrichment: 1_500,
+      daily_profile_scraping: 150,
+      daily_company_import: 10_000,
+      monthly_company_import: 100_000,
+    })
+  })
+
   it('extraction spends no credits, with none at all', async () => {
     await service.admin.setCredits(0)
     expect(await takenBy('leads.search')).toEqual([202, [0, 3, 0, 0]])
@@ -105,14 +126,40 @@ describe('plan quotas', () => {
   })
 })
 
-describe('workspace weekly credit limit', () => {
-  it('caps the enrichment credits a member may spend per week', async () => {
-    await service.admin.changeMember('me@localhost', { weeklyLimit: 3 })
-    const key = await service.colleague()
-    expect((await service.ask('accounts.stack')).status).toBe(200)
-    expect((await service.ask('accounts.enrich')).body.code).toBe('workspace_limit_exceeded')
-    expect((await service.ask('accounts.enrich', undefined, { key })).status).toBe(200)
+describe('the weekly credit limit of a member', () => {
+  const limitWeek = (weeklyLimit: number | null) =>
+    service.admin.changeMember('me@localhost', { weeklyLimit })
+  const enrich = async (key?: string) =>
+    (await service.ask('accounts.enrich', undefined, key === undefined ? {} : { key })).status
+
+  it('counts from Monday 00:00 UTC, for each member', async () => {
+    await limitWeek(1)
+    service.clock.set('2026-03-15T23:59:59Z')
+    expect([await enrich(), await enrich(), await enrich(await service.colleague())]).toEqual([200, 403, 200])
     service.clock.set('2026-03-16T00:00:00Z')
-    expect((await service.ask('accounts.stack')).status).toBe(200)
+    expect([await enrich(), await enrich()]).toEqual([200, 403])
+  })
+
+  it('counts what was spent before the limit was set', async () => {
+    for (let count = 0; count < 3; count++) await enrich()
+    await limitWeek(4)
+    expect([await enrich(), await enrich()]).toEqual([200, 403])
+    await limitWeek(null)
+    expect(await enrich()).toBe(200)
+    await limitWeek(6)
+    expect([await enrich(), await enrich()]).toEqual([200, 403])
+  })
+
+  it('applies to a request that was in flight when it was set', async () => {
+    await enrich()
+    const held = service.source.hold()
+    const slow = enrich()
+    const release = await held
+    await limitWeek(2)
+    expect(await enrich()).toBe(200)
+    release()
+    expect([await slow, await enrich()]).toEqual([403, 403])
+    const [member] = await service.admin.members()
+    expect(member?.spentThisWeek).toBe(2)
   })
 })

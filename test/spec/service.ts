@@ -1,9 +1,9 @@
 import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
-import type { Provider, Sender } from '../../src/api/ports/ports.js'
-import { createWorker } from '../../src/engine/worker/worker.js'
+import type { Provider } from '../../src/api/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
-import { type Bench, openBench, randomIds } from '../support/engine.js'
+import { workerOf } from '../engine/fake-sender.js'
+import { type Bench, openBench } from '../support/engine.js'
 import { type Fields, requests } from './requests.js'
 
 /** An answer as it came over HTTP. */
@@ -56,7 +56,11 @@ export async function openService(): Promise<Service> {
     ...bench,
     ask,
     at: (endpoint, fields, asking) => ask(idOf(endpoint), fields, asking),
-    work: () => workOn(bench),
+    work: async () => {
+      const { sender, worker } = workerOf(bench)
+      await worker.drain()
+      return sender.bodies()
+    },
     colleague: async () => {
       await bench.admin.addMember({ email: 'colleague@localhost' })
       return (await bench.admin.createKey({ member: 'colleague@localhost' })).key
@@ -78,19 +82,4 @@ function requestOf(id: OperationId, fields: Fields, headers: Headers): Request {
   const rest = Object.entries(fields).filter(([name]) => !path.includes(`{${name}}`))
   const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
   return new Request(`${url}?${query}`, { method, headers })
-}
-
-async function workOn({ store, source, clock }: Bench): Promise<Fields[]> {
-  const bodies: Fields[] = []
-  const sender: Sender = {
-    send: async ({ body }) => {
-      bodies.push(JSON.parse(body))
-      return { status: 200, error: null, ms: 1 }
-    },
-    check: async () => undefined,
-    close: async () => {},
-  }
-  const targets = () => ({ allow: [], loopback: false })
-  await createWorker({ store, source, clock, ids: randomIds, sender, targets }).drain()
-  return bodies
 }

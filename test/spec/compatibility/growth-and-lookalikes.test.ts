@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Sender } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
-import { createWorker } from '../../../src/engine/worker/worker.js'
+import { workerOf } from '../../engine/fake-sender.js'
 import { machine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
-import { randomIds } from '../../support/engine.js'
 import { loadSample } from '../../support/sample.js'
 import { requests } from '../requests.js'
 import { openPlentiful, type Plentiful, targets } from './targets.js'
@@ -13,19 +11,10 @@ import { openPlentiful, type Plentiful, targets } from './targets.js'
 const textOf = (body: unknown): string => String((body as { error: unknown }).error)
 
 /** Does all accepted work; returns the bodies that were delivered. */
-async function delivered({ bench: { store, source, clock } }: Plentiful): Promise<readonly Fields[]> {
-  const bodies: Fields[] = []
-  const sender: Sender = {
-    send: async ({ body }) => {
-      bodies.push(JSON.parse(body) as Fields)
-      return { status: 200, error: null, ms: 1 }
-    },
-    check: async () => undefined,
-    close: async () => {},
-  }
-  const targets = () => ({ allow: [], loopback: false })
-  await createWorker({ store, source, clock, ids: randomIds, sender, targets }).drain()
-  return bodies
+async function delivered({ bench }: Plentiful): Promise<readonly Fields[]> {
+  const { sender, worker } = workerOf(bench)
+  await worker.drain()
+  return sender.bodies()
 }
 
 const growth = requests['intents.growth']

@@ -3,8 +3,8 @@ import { readBalances } from '../../../src/engine/credits/ledger.js'
 import { countDeliveries } from '../../../src/engine/tables/deliveries.js'
 import { countRecords } from '../../../src/engine/tables/jobs.js'
 import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
-import { createWorker } from '../../../src/engine/worker/worker.js'
-import { type Bench, openBench, randomIds } from '../../support/engine.js'
+import { workerOf } from '../../engine/fake-sender.js'
+import { type Bench, openBench } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { idOf } from './targets.js'
 
@@ -27,14 +27,7 @@ it('DELETE /searches/{id} of jobs that another process runs and delivers leaves 
   const ids: string[] = []
   for (let count = 0; count < 8; count++) ids.push(idOf(await bench.call('intents.stack', input)))
   const other = await openEngineDatabase(schema.url)
-  const sender = {
-    send: async () => ({ status: 200, error: null, ms: 1 }),
-    check: async () => undefined,
-    close: async () => {},
-  }
-  const { source, clock } = bench
-  const targets = () => ({ allow: [], loopback: false })
-  const worker = createWorker({ store: other, source, clock, ids: randomIds, sender, targets })
+  const { worker } = workerOf(bench, { store: other })
   const statuses: Promise<number>[] = []
   let asked = 0
   bench.source.before = () => {

@@ -6,8 +6,8 @@ import { listMovements, readBalances } from '../../../src/engine/credits/ledger.
 import { countRecords } from '../../../src/engine/tables/jobs.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import type { Subject } from '../../conformance/caller.js'
+import { portsOf } from '../../engine/fake-sender.js'
 import { sample } from '../../support/effort.js'
-import { randomIds } from '../../support/engine.js'
 import { unknownId } from '../requests.js'
 import * as at from './targets.js'
 
@@ -390,8 +390,7 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     bench.source.matches = 250
     const id = at.idOf(await call('intents.stack', { webhook_url, stacks: ['react'] }))
     expect(await bench.balance()).toBe(250)
-    const ports = { ...bench, ids: randomIds, targets: () => ({ allow: [], loopback: false }) }
-    const worker = createWorker(ports)
+    const worker = createWorker(portsOf(bench))
     let deleted: unknown
     // Deleted while the second hundred is looked up: the worker finds that it has lost the job.
     const ended = await worker.finish(id, ({ done }) => {

@@ -14,6 +14,7 @@ import { serverMemory } from '../../../src/storage/state/remote-servers.js'
 import { remoteTo } from '../../client/serving.js'
 import type { Subject } from '../../conformance/caller.js'
 import { compositions } from '../../conformance/compositions.js'
+import { idOf as idIn, portsOf } from '../../engine/fake-sender.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
 import { fetchCaller } from '../../support/fetch-caller.js'
 
@@ -94,14 +95,8 @@ export const call = (
   idempotencyKey?: string,
 ): Promise<Reply> => caller.call(id, input, { apiKey: key ?? bench.key, idempotencyKey })
 
-/** Does all accepted work. */
-export async function work({ store, source, clock }: Bench): Promise<void> {
-  const ports = { store, source, clock, ids: randomIds, targets: () => ({ allow: [], loopback: false }) }
-  await createWorker(ports).drain()
-}
+/** Does all accepted work, and delivers nothing. */
+export const work = (bench: Bench) => createWorker(portsOf(bench)).drain()
 
 /** Returns the id of accepted work or of a new thing. */
-export function idOf({ body }: Reply): string {
-  const { id, message } = body as { id?: string; message?: { id?: string } }
-  return id ?? message?.id ?? ''
-}
+export const idOf = ({ body }: Reply): string => idIn(body)
