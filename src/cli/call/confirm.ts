@@ -3,7 +3,7 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { windowsOf, windowsOn } from '../../api/operations/plans.js'
-import { type Operation, type OperationId, operation as rowOf } from '../../api/operations/table.js'
+import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import { maxCreditsOf } from '../../engine/credits/cost.js'
@@ -58,8 +58,7 @@ export async function confirmCall(
 
 /** Returns the balance; null where the target does not say it. */
 async function readBalance(context: Context): Promise<number | null> {
-  const caller = await context.caller()
-  const reply = await callOnce(context, caller, rowOf('credits.show'), {})
+  const reply = await callOnce(context, 'credits.show', {})
   return (isOk(reply) ? numberAt(reply.body, 'credits.enrichment') : undefined) ?? null
 }
 
@@ -103,8 +102,7 @@ function importQuote(
 /** Returns how many companies match, where counting is free and not in the same rate window as the import. */
 async function matchesOf(context: Context, operation: Operation, input: Input): Promise<number | undefined> {
   if (operation.id !== 'intents.stack') return undefined
-  const caller = await context.caller()
-  const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input)
+  const reply = await callOnce(context, 'intents.stack_preview', input)
   return isOk(reply) ? numberAt(reply.body, 'total_count') : undefined
 }
 
@@ -328,21 +326,21 @@ export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal
  * limits and of when quotas reset; windows are as this machine knows them.
  */
 async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
-  const credits = await ask(context, 'credits.show')
-  if (!isOk(credits.reply)) return credits
-  const account = await ask(context, 'account.show')
+  const credits = await callOnce(context, 'credits.show', {})
+  if (!isOk(credits)) return { operation: rowOf('credits.show'), reply: credits }
+  const account = await callOnce(context, 'account.show', {})
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
-  const found = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
+  const found = isOk(account) ? valueAt(account.body, 'workspace.plan') : undefined
   const plan = typeof found === 'string' ? found : undefined
   return {
     plan: plan ?? null,
     credits: {
-      enrichment: numberAt(credits.reply.body, 'credits.enrichment') ?? null,
+      enrichment: numberAt(credits.body, 'credits.enrichment') ?? null,
       held: null,
       nextAllocation: null,
     },
     weekly: null,
-    quotas: quotasOf(credits.reply),
+    quotas: quotasOf(credits),
     windows: await windowsKnown(context, plan),
   }
 }
@@ -352,12 +350,6 @@ async function windowsKnown(context: Context, plan: string | undefined): Promise
   const target = targetIn(context)
   if (target.kind === 'local' || target.direct) return []
   return windowsOfServer(context, target, await context.apiKey(), target.plan ?? plan)
-}
-
-async function ask(context: Context, id: OperationId): Promise<TargetRefusal> {
-  const caller = await context.caller()
-  const operation = rowOf(id)
-  return { operation, reply: await callOnce(context, caller, operation, {}) }
 }
 
 const names: readonly QuotaName[] = [

@@ -1,6 +1,6 @@
 import { type Input, isOk } from '../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
-import { flagOf, operation } from '../../api/operations/table.js'
+import { flagOf } from '../../api/operations/table.js'
 import { industries, namedFields } from '../../api/schemas/enumerations.js'
 import { nearest } from '../../api/values/nearest.js'
 import { foldText } from '../../catalogue/normalize/name.js'
@@ -38,9 +38,7 @@ const lists: NamedKind = {
   isId: (text) => /^\d+$/.test(text) || isWholeId(text),
   hasShortIds: true,
   read: async (context) => {
-    const caller = await context.caller()
-    const row = operation('lists.list')
-    const reply = await everyPage((page) => callOnce(context, caller, row, page), {})
+    const reply = await everyPage((page) => callOnce(context, 'lists.list', page), {})
     if (!isOk(reply)) return undefined
     const { rows } = recordsIn(reply.body, ['id', 'name'])
     return rows.map(({ id, name }) => ({ id: String(id), name: String(name) }))

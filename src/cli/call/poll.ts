@@ -1,5 +1,5 @@
 import { ConnectionLost, type Input, type Reply } from '../../api/calls/caller.js'
-import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import type { Operation, OperationId } from '../../api/operations/table.js'
 import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
@@ -144,16 +144,12 @@ type Ask = (input: Input) => Promise<Polled>
 
 /** Returns what reads the work, without waiting for rate limits. */
 function asker(context: Context, id: string, reader: OperationId): Ask {
-  const row = operation(reader)
-  const isPaged = row.id !== 'contacts.get'
-  return async (input) => {
-    const caller = await context.caller()
-    const fields = isPaged ? { ...input, id } : { id }
-    return callOnce(context.withGlobals({ maxWait: 0 }), caller, row, fields).catch((error: unknown) => {
+  const fieldsOf = (input: Input) => (reader === 'contacts.get' ? { id } : { ...input, id })
+  return (input) =>
+    callOnce(context.withGlobals({ maxWait: 0 }), reader, fieldsOf(input)).catch((error: unknown) => {
       if (!(error instanceof ConnectionLost)) throw error
       return error
     })
-  }
 }
 
 /** The progress of work that has not begun. */

@@ -14,7 +14,7 @@ import {
   recordKey,
 } from '../../client/parse-delivery.js'
 import { pollWork } from '../../runs/poll.js'
-import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
+import type { Events } from '../../storage/state/webhook-inbox.js'
 import type { Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { openEvents } from '../context/open-databases.js'
@@ -134,16 +134,28 @@ function receivedWork(
   const target = targetIn(context)
   const names = target.kind === 'remote' ? target.names : undefined
   const gathering = createGathering(accepted)
-  const read = (one: Arrived): Carried => parseDelivery(accepted.kind, one, names)
   let last = 0
   let isPolled = false
-  const catchUp = async () => {
-    for (;;) {
-      const arrived = await events.arrived(token, last, atOnce)
-      for (const one of arrived) gathering.take(one.seq, read(one))
-      last = arrived.at(-1)?.seq ?? last
-      if (arrived.length < atOnce) return gathering.progress()
+  async function* deliveriesAfter(seq: number) {
+    for (let after = seq; ; ) {
+      const arrived = await events.arrived(token, after, atOnce)
+      for (const one of arrived) yield { seq: one.seq, carried: parseDelivery(accepted.kind, one, names) }
+      if (arrived.length < atOnce) return
+      after = arrived.at(-1)?.seq ?? after
     }
+  }
+  const catchUp = async () => {
+    for await (const { seq, carried } of deliveriesAfter(last)) {
+      gathering.take(carried)
+      last = seq
+    }
+    return gathering.progress()
+  }
+  /** Reads them again, because somebody may be suppressed since they arrived. */
+  async function* received() {
+    const again = createGathering(accepted)
+    for await (const { carried } of deliveriesAfter(0)) again.take(carried)
+    yield* again.records()
   }
   const follow: Work['follow'] = async (over, onProgress) => {
     const done = new AbortController()
@@ -175,13 +187,6 @@ function receivedWork(
     const end = pollWork(pollPorts(context), over, true, ask, readEnd, refuse)
     return (await end.finally(() => done.abort())) ?? progress
   }
-  async function* received() {
-    const printed = new Set<string>()
-    for (const seq of gathering.order()) {
-      const [arrived] = await events.arrived(token, seq - 1, 1)
-      if (arrived?.seq === seq) yield* newRecords(read(arrived), printed)
-    }
-  }
   return {
     accepted,
     follow,
@@ -196,44 +201,28 @@ function receivedWork(
   }
 }
 
-function* newRecords({ found }: Carried, printed: Set<string>): Generator<Row> {
-  const sorted = [...found].sort((one, other) => (one.ordinal ?? 0) - (other.ordinal ?? 0))
-  for (const one of sorted) {
-    if (printed.has(recordKey(one))) continue
-    printed.add(recordKey(one))
-    if (!isEmpty(one.record)) yield one.record
-  }
-}
-
 /** Whether nothing is left of a record, because it was about somebody suppressed. */
 const isEmpty = (record: Row): boolean =>
   Object.values(record).every((held) => held === null || (isObject(held) && isEmpty(held as Row)))
 
-interface DeliveryPosition {
-  readonly seq: number
-  readonly first: number
-}
+/** Where a record without an ordinal stands: after all others. */
+const lastPlace = Number.MAX_SAFE_INTEGER
 
-/** Combines the deliveries of one command. Only keys of records are held in memory. */
+/** Combines the deliveries of one command. */
 function createGathering(accepted: AcceptedWork) {
-  const known = new Set<string>()
-  const positions: DeliveryPosition[] = []
+  const known = new Map<string, DeliveredRecord>()
   const parts = new Set<number>()
   const end = { parts: Number.POSITIVE_INFINITY, total: 0, truncated: false, spent: 0, failures: 0 }
   let error: string | undefined
   let isForeign = false
-  const takeRecords = (seq: number, found: readonly DeliveredRecord[]) => {
-    const newRecords = found.filter((one) => !known.has(recordKey(one)))
-    for (const one of newRecords) {
-      known.add(recordKey(one))
-      end.spent += creditsOfRecord(accepted.operation, accepted.kind, one.record)
-    }
-    if (newRecords.length > 0) positions.push({ seq, first: firstOf(newRecords) })
-  }
   return {
-    /** Adds the delivery with the number `seq`; records that came before are ignored. */
-    take: (seq: number, carried: Carried) => {
-      takeRecords(seq, carried.found.filter(isAnswer))
+    /** Adds a delivery; records that came before are ignored. */
+    take: (carried: Carried) => {
+      for (const one of carried.found.filter(isAnswer)) {
+        if (known.has(recordKey(one))) continue
+        known.set(recordKey(one), one)
+        end.spent += creditsOfRecord(accepted.operation, accepted.kind, one.record)
+      }
       if (carried.phase === 'failed') {
         end.failures++
         error = carried.error ?? 'The server does not say why'
@@ -257,11 +246,12 @@ function createGathering(accepted: AcceptedWork) {
       const done = isList ? (accepted.expected ?? known.size) : known.size
       return { state, done, expected, truncated, spent, error }
     },
-    /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
-    order: () =>
-      [...positions]
-        .sort((one, other) => one.first - other.first || one.seq - other.seq)
-        .map(({ seq }) => seq),
+    /** Returns the records in the order in which they were found; those without an ordinal come last, as they arrived. */
+    records: () =>
+      [...known.values()]
+        .sort((one, other) => (one.ordinal ?? lastPlace) - (other.ordinal ?? lastPlace))
+        .map(({ record }) => record)
+        .filter((record) => !isEmpty(record)),
   }
 }
 
@@ -274,10 +264,3 @@ function stateOf({ kind, expected = 1 }: AcceptedWork, done: number, failures: n
 /** Whether a record is a result: some servers also report contacts that are still pending. */
 const isAnswer = ({ record }: DeliveredRecord): boolean =>
   record.status !== 'pending' || record.enrichment_id === undefined
-
-/** Returns the lowest ordinal. Records without one come last, in the order of arrival. */
-const firstOf = (found: readonly DeliveredRecord[]): number =>
-  found.reduce(
-    (least, { ordinal }) => Math.min(least, ordinal ?? Number.MAX_SAFE_INTEGER),
-    Number.MAX_SAFE_INTEGER,
-  )

@@ -13,7 +13,7 @@ import {
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
-import type { Operation } from '../../api/operations/table.js'
+import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject, once } from '../../api/values/objects.js'
 import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
@@ -47,18 +47,19 @@ const defaultMaxWait = 10
  */
 export async function callOnce(
   context: Context,
-  caller: Caller,
-  operation: Operation,
+  id: OperationId,
   input: Input,
   idempotencyKey?: string,
+  open = () => context.caller(),
 ): Promise<Reply> {
+  const row = operation(id)
   const timeout = context.globals.timeout ?? targetIn(context).timeout
-  const called = compose([withTimeout(timeout), doubtLayer(context)], caller)
+  const called = compose([withTimeout(timeout), doubtLayer(context)], await open())
   const apiKey = await context.apiKey()
   const keys: CallOptions = { apiKey, idempotencyKey, freshKey: once(() => context.ids.uuid()) }
-  const reply = await waitForRateLimits(context, () => callAndLog(context, called, operation, input, keys))
-  const credits = costOfCall(operation, reply, idempotencyKey !== undefined)
-  if (isPriced(operation) && isCostKnown(operation, reply)) await recordSpent(context, operation.id, credits)
+  const reply = await waitForRateLimits(context, () => callAndLog(context, called, row, input, keys))
+  const credits = costOfCall(row, reply, idempotencyKey !== undefined)
+  if (isPriced(row) && isCostKnown(row, reply)) await recordSpent(context, id, credits)
   const note = noteIn(reply)
   if (note !== undefined) context.notify(note)
   return reply
@@ -188,37 +189,35 @@ function joinPages(pages: readonly Reply[], last: Reply): Reply {
 
 /** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
 export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
-  const { operation, input, invocation } = request
-  const { options } = invocation
-  const open = () => context.caller()
+  const { operation: row, input, invocation } = request
   const begun = context.clock.now()
-  const isStored = isPriced(operation) && usesStoredAnswers(context, invocation)
-  if (!isStored && !(await sharesLookups(context, request))) return sendToTarget(context, request, open)
+  const isStored = isPriced(row) && usesStoredAnswers(context, invocation)
+  if (!isStored && !(await sharesLookups(context, request))) return sendToTarget(context, request)
   const onStored = (answeredAt: number) => reportStored(context, answeredAt)
   const stored = await openStoredLookups(context, invocation, onStored, begun)
   const sender: Caller = {
-    call: () => sendToTarget(context, request, async () => stored.keep(await open())),
+    call: () => sendToTarget(context, request, async () => stored.keep(await context.caller())),
     close: async () => {},
   }
-  const reply = await stored.recall(sender).call(operation.id, input, { idempotencyKey: keyOf(options) })
+  const reply = await stored.recall(sender).call(row.id, input, { idempotencyKey: keyOf(invocation.options) })
   // An answer may have been stored before.
-  return (await context.suppressor())?.reply(operation, reply) ?? reply
+  return (await context.suppressor())?.reply(row, reply) ?? reply
 }
 
 const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>
   typeof key === 'string' ? key : undefined
 
-async function sendToTarget(context: Context, request: OperationRequest, open: () => Promise<Caller>) {
-  const { operation, invocation } = request
-  const { options } = invocation
+async function sendToTarget(context: Context, request: OperationRequest, open = () => context.caller()) {
+  const { id } = request.operation
+  const { options } = request.invocation
   const input = await holdWithinBudget(context, request)
   const caller = await open()
-  const ask = (fields: Input) => callOnce(context, caller, operation, fields, keyOf(options))
+  const ask = (fields: Input) => callOnce(context, id, fields, keyOf(options), async () => caller)
   try {
     return await (options.all === true ? everyPage(ask, input) : ask(input))
   } catch (error) {
     // What was not sent costs nothing.
-    if (error instanceof ConnectionLost && !error.unknown) await recordSpent(context, operation.id, 0)
+    if (error instanceof ConnectionLost && !error.unknown) await recordSpent(context, id, 0)
     throw error
   }
 }

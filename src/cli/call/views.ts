@@ -1,6 +1,5 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
-import { operation } from '../../api/operations/table.js'
 import { dayMs } from '../../api/values/dates.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
@@ -57,10 +56,9 @@ const datesUntil = (now: number, count: number): string[] =>
 
 /** Reads the credits of each day. A range without any needs one request; of two halves, one is read. */
 async function readDays(context: Context, { operation }: OperationRequest, dates: readonly string[]) {
-  const caller = await context.caller()
   const read = async (part: readonly string[]): Promise<number | Reply> => {
     const range = { start_date: part[0], end_date: part.at(-1) }
-    const reply = await callOnce(context, caller, operation, range)
+    const reply = await callOnce(context, operation.id, range)
     return (isOk(reply) ? numberAt(reply.body, 'credits_consumed') : undefined) ?? reply
   }
   const split = async (part: readonly string[], credits: number): Promise<DayCredits[] | Reply> => {
@@ -149,9 +147,7 @@ export async function* readListRecords(
 ): AsyncGenerator<Fields> {
   if (source === 'catalogue') return yield* (await context.catalogue()).exportRecords(kind)
   const id = await resolveListName(context, source.slice('list:'.length))
-  const caller = await context.caller()
-  const row = operation('lists.get')
-  const reply = await everyPage((page: Input) => callOnce(context, caller, row, { id, ...page }), {})
+  const reply = await everyPage((page: Input) => callOnce(context, 'lists.get', { id, ...page }), {})
   if (isOk(reply)) return yield* (reply.body as { readonly companies: readonly Fields[] }).companies
   const { text, exit } = failureOf(reply.status, reply.body)
   throw new Stop(`${source} cannot be read: ${text}`, exit, 'See your lists: prospect lists list')

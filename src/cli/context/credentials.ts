@@ -47,16 +47,8 @@ export function storedKey(home: Home, name: string): string | undefined {
 export const toWorkspaceName = (key: string): string =>
   createHash('sha256').update(`workspace ${key}`).digest('hex').slice(0, 16)
 
-/** Returns what names the workspace of a stored key; `undefined` where the key alone does. */
-export const storedWorkspace = (home: Home, owner: KeyOwner, key: string): string | undefined =>
-  findStored(home, owner, key)?.workspace
-
-/** Returns the email of who owns a key; `undefined` where it is not the stored one, or its owner is not known. */
-export function storedMember(home: Home, owner: KeyOwner, key: string | undefined): string | undefined {
-  return findStored(home, owner, key)?.member
-}
-
-function findStored(home: Home, owner: KeyOwner, key: string | undefined): StoredKey | undefined {
+/** Returns what is known of a key; `undefined` where it is not the stored one. */
+export function findStoredKey(home: Home, owner: KeyOwner, key: string | undefined): StoredKey | undefined {
   const keys = readKeys(home)
   return [keyNameOf(owner), owner.origin]
     .map((name) => (Object.hasOwn(keys, name) ? keys[name] : undefined))

@@ -25,7 +25,7 @@ import type {
   StreamsContext,
   TargetOptions,
 } from '../context/context.js'
-import { localOrigin, storedKey, storedMember, storeKey } from '../context/credentials.js'
+import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, lazyVendors } from './lazy-ports.js'
@@ -218,14 +218,12 @@ export async function openRowWorker(
 
 export type { AnswerSource }
 
-type SourceFacts =
-  | { readonly home: Pick<Home, 'engine'>; readonly origins: Origins | undefined; readonly now: number }
-  | { readonly server: Pick<RemoteTarget, 'baseUrl' | 'direct'>; readonly member: string | undefined }
-
-/** Describes where answers come from. Every phrase about it is made here. */
-export function describeSource(facts: SourceFacts): DataSource {
-  if ('server' in facts) return describeServer(facts.server, facts.member)
-  const { home, origins, now } = facts
+/** Describes the catalogue of an engine as where answers come from. */
+export function describeCatalogue(
+  home: Pick<Home, 'engine'>,
+  origins: Origins | undefined,
+  now: number,
+): DataSource {
   const place = placeOf(home)
   const { sampleCompanies = 0, ownCompanies = 0, hasOwnPeople = false, importedAt = null } = origins ?? {}
   const counts = {
@@ -246,9 +244,10 @@ export function describeSource(facts: SourceFacts): DataSource {
   return { kind, text: `your catalogue ${place} (${details.join(', ')})`, ...counts }
 }
 
-function describeServer(
+/** Describes a server as where answers come from; `member` is the owner of the key where it is known. */
+export function describeServer(
   { baseUrl, direct }: Pick<RemoteTarget, 'baseUrl' | 'direct'>,
-  member?: string,
+  member: string | undefined,
 ): DataSource {
   const text = [new URL(baseUrl).host, ...(member ? [`as ${member}`] : [])].join(' ')
   const how = direct ? ', directly' : ''
@@ -275,17 +274,12 @@ function placeOf({ engine }: Pick<Home, 'engine'>): string {
 export async function sourceOf(context: Context, member?: string): Promise<DataSource | undefined> {
   const target = targetIn(context)
   try {
-    if (target.kind === 'remote')
-      return describeSource({
-        server: target,
-        member: member ?? storedMember(context.home, target, await context.apiKey()),
-      })
+    if (target.kind === 'remote') {
+      const owner = member ?? findStoredKey(context.home, target, await context.apiKey())?.member
+      return describeServer(target, owner)
+    }
     if (!context.isLocal()) return undefined
-    return describeSource({
-      home: context.home,
-      origins: await readOrigins(context),
-      now: context.clock.now(),
-    })
+    return describeCatalogue(context.home, await readOrigins(context), context.clock.now())
   } catch {
     // What cannot be read is reported where answers are asked for, and must not end a run that is done.
     return undefined

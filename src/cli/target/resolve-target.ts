@@ -14,7 +14,7 @@ import type {
   Streams,
   TargetContext,
 } from '../context/context.js'
-import { storedWorkspace, toWorkspaceName } from '../context/credentials.js'
+import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
 
@@ -218,7 +218,7 @@ export async function workspaceName(context: Context): Promise<string> {
   const key = (await context.apiKey()) ?? ''
   if (context.isLocal()) return (await (await context.admin()).workspaceOf(key)) ?? ''
   const target = targetIn(context)
-  const stored = target.kind === 'remote' ? storedWorkspace(context.home, target, key) : undefined
+  const stored = target.kind === 'remote' ? findStoredKey(context.home, target, key)?.workspace : undefined
   return stored ?? toWorkspaceName(key)
 }
 

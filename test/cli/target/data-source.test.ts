@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { describeSource } from '../../../src/cli/target/local-target.js'
+import { describeCatalogue, describeServer } from '../../../src/cli/target/local-target.js'
 import { served } from '../../client/serving.js'
 import { machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -46,7 +46,7 @@ it.each([
     'your catalogue in a shared database (12,400 companies, imported 3 Nov)',
   ],
 ])('names a catalogue in one phrase: %s %j', (engine, origins, text) => {
-  expect(describeSource({ home: { engine }, origins, now }).text).toBe(text)
+  expect(describeCatalogue({ engine }, origins, now).text).toBe(text)
 })
 
 it.each([
@@ -55,7 +55,7 @@ it.each([
   [true, 'ann@example.com', 'api.example.com as ann@example.com, directly'],
 ])('names a server in one phrase: direct %s, member %s', (direct, member, text) => {
   const server = { baseUrl: 'https://api.example.com/api/v2', direct }
-  expect(describeSource({ server, member }).text).toBe(text)
+  expect(describeServer(server, member).text).toBe(text)
 })
 
 describe('commands', () => {

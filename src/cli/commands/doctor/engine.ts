@@ -19,7 +19,7 @@ import type { Context } from '../../context/context.js'
 import { givenKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { isoTime } from '../../options/values.js'
 import { countOf } from '../../output/text.js'
-import { describeSource } from '../../target/local-target.js'
+import { describeCatalogue } from '../../target/local-target.js'
 import {
   chosenTarget,
   type Doctor,
@@ -124,7 +124,7 @@ export async function localData(context: Context, doctor: Doctor): Promise<Findi
 
 async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: Context): Promise<string> {
   const { readOrigins } = await import('../../../catalogue/records/origins.js')
-  return describeSource({ home, origins: await driver.read(readOrigins), now: clock.now() }).text
+  return describeCatalogue(home, await driver.read(readOrigins), clock.now()).text
 }
 
 async function checkSharedData(context: Context, { databases }: Doctor): Promise<Findings> {

@@ -10,7 +10,7 @@ import { reportOfReply, withoutStop } from '../../context/errors.js'
 import { checkFile, checkFolder, foldersOf, profileOf, statsOf } from '../../context/home.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber } from '../../output/text.js'
-import { describeSource } from '../../target/local-target.js'
+import { describeServer } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 import { readSetting } from '../setup/profiles.js'
 import {
@@ -264,7 +264,7 @@ async function key(context: Context, target: RemoteTarget): Promise<readonly Fou
   const balance = numberAt(credits.body, 'credits.enrichment')
   const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''
   const { body } = await ask('account.show')
-  const { text } = describeSource({ server: target, member: stringAt(body, 'account.email') })
+  const { text } = describeServer(target, stringAt(body, 'account.email'))
   const isValid = (name: string) => valueAt(body, `integrations.${name}_session_valid`) !== false
   const hint = () => 'Renew it where the server is managed.'
   return [

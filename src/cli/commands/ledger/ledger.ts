@@ -1,6 +1,5 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { operation } from '../../../api/operations/table.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
@@ -156,8 +155,7 @@ async function chooseRange(context: Context, { from, to }: Days, spent: readonly
 const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 async function readConsumption(context: Context, range: DayRange): Promise<number> {
-  const caller = await context.caller()
-  const reply = await callOnce(context, caller, operation('credits.consumption'), { ...range })
+  const reply = await callOnce(context, 'credits.consumption', { ...range })
   if (!isOk(reply)) {
     const { error, exit_code, hint, code } = reportOfReply(reply)
     throw new Stop(error, exit_code, hint, code)
