@@ -217,9 +217,6 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         expect(await readConsumption(tx, 'w1', range, ['member'])).toEqual([
           { member, credits: 5, movements: 2 },
         ])
-        expect(await readConsumption(tx, 'w1', range, ['operation'], { after: 1, last: 2 })).toEqual([
-          { operation, credits: 3, movements: 1 },
-        ])
         expect(await readConsumption(tx, 'w1', range, ['member', 'operation', 'day'])).toEqual([
           { member, operation, day: '1970-01-01', credits: 3, movements: 1 },
           { member, operation, day: '1970-01-02', credits: 2, movements: 1 },

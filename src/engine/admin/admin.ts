@@ -312,13 +312,13 @@ function memberAdmin(ports: AdminPorts) {
     workspaceOf: (apiKey: string): Promise<string | undefined> =>
       findPrincipal(store, hashKey(apiKey)).then((found) => found?.workspace.id),
     /** Returns the members, with the credits that each has spent this week, here and at servers. */
-    members: (readSpent = readSpentThisWeek) =>
+    members: () =>
       reading(async (tx, workspace, now) => {
         const members = []
         for (const member of await listMembers(tx, workspace.id))
           members.push({
             ...member,
-            spentThisWeek: await readSpent(tx, member, now),
+            spentThisWeek: await readSpentThisWeek(tx, member, now),
             spentAtServers: await readSpentAtServers(tx, member, clock.now()),
           })
         return members

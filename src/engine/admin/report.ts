@@ -79,8 +79,6 @@ export function reportAdmin(ports: AdminPorts) {
   const used = () => reading((_, workspace) => workspace)
   return {
     status: () => readStatus(ports),
-    /** The balances of the workspace in use after its last movement, whose number is `seq`. */
-    position: () => reading((tx, { id }) => readBalances(tx, id)),
     /** Yields the movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
@@ -113,17 +111,11 @@ export function reportAdmin(ports: AdminPorts) {
         const page = await listMovements(tx, workspace.id, start, Math.max(0, end - 1 - start))
         return page.map((movement) => toMovementRecord(movement, nameOf)).reverse()
       }),
-    consumption: async (
-      range: MovementRange,
-      by: readonly Grouping[],
-      movements?: { readonly after: number; readonly last: number },
-    ): Promise<readonly Consumption[]> => {
-      const workspace = await used()
-      return await store.read(async (tx) => {
-        const member = await readMemberId(tx, workspace.id, range.member)
-        return readConsumption(tx, workspace.id, { ...range, member }, by, movements)
-      })
-    },
+    consumption: (range: MovementRange, by: readonly Grouping[]): Promise<readonly Consumption[]> =>
+      reading(async (tx, { id }) => {
+        const member = await readMemberId(tx, id, range.member)
+        return readConsumption(tx, id, { ...range, member }, by)
+      }),
     /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
     resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>
       reading((tx, { id }) => searchOf(tx, id, search)),

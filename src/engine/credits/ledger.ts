@@ -283,7 +283,6 @@ const groupingSql = {
   member: "coalesce((SELECT email FROM members WHERE id = member_id), '')",
 } as const satisfies Record<Grouping, string>
 
-const allMovements = { after: 0, last: Number.MAX_SAFE_INTEGER }
 const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 /** Returns the balances of a workspace after its last movement. */
@@ -324,10 +323,7 @@ export const readConsumed = (
     ? readNumber(tx, consumedSql, workspaceId, from, to)
     : readNumber(tx, consumedOfMemberSql, workspaceId, from, to, memberId)
 
-/**
- * Sums the credits consumed in `[from, to)` engine time by some keys, in their order: of all movements, or of those in
- * `(after, last]`, and those of one member if given.
- */
+/** Sums the credits consumed in `[from, to)` engine time by some keys, in their order; those of one member if given. */
 export async function readConsumption(
   tx: Connection,
   workspaceId: string,
@@ -338,10 +334,7 @@ export async function readConsumption(
     readonly operation?: string
   },
   by: readonly Grouping[],
-  { after, last }: { readonly after: number; readonly last: number } = allMovements,
 ): Promise<readonly Consumption[]> {
-  // The newest movements are found by their number, else those of a time by it: `+` hides a column from the planner.
-  const [time, number] = after > 0 ? ['+created_at', 'seq'] : ['created_at', '+seq']
   const { from = 0, to = Number.MAX_SAFE_INTEGER, member, operation } = range
   const { where: of, values } = joinGiven([
     ['member_id = ?', member],
@@ -351,14 +344,11 @@ export async function readConsumption(
   const places = by.map((_, at) => at + 1).join(', ')
   const rows = await tx.all<StoredRow>(
     `SELECT ${keys.join(', ')}, sum(amount) AS credits, count(*) AS movements FROM movements
-     WHERE credit = 'spent' AND workspace_id = ? AND ${time} >= ? AND ${time} < ?
-       AND ${number} > ? AND ${number} <= ?${of}
+     WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?${of}
      GROUP BY ${places} ORDER BY ${places}`,
     workspaceId,
     from,
     to,
-    after,
-    last,
     ...values,
   )
   const keyOf = (row: StoredRow, name: Grouping) =>

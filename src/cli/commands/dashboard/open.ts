@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { hostname } from 'node:os'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import type { Caller } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
-import { dayMs } from '../../../api/values/dates.js'
 import { once } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
@@ -13,7 +14,6 @@ import type {
 } from '../../../dashboard/page/view.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import { type Consumption, type Grouping, readSpentThisWeek } from '../../../engine/credits/ledger.js'
 import { flowOperation } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
@@ -69,7 +69,7 @@ export async function openDashboard(
     isReadOnly,
     workspace,
     ports: {
-      admin: rememberSums(admin),
+      admin,
       ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }),
       apiUrl,
       source,
@@ -90,60 +90,6 @@ export async function openDashboard(
     random: (size) => context.ids.bytes(size),
     onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`),
   })
-}
-
-/** Most sums that are remembered. Each range of days that is asked for has its own. */
-const maxSums = 50
-
-/** Movements are only added, so that the sum of the new ones completes what is remembered. */
-export function rememberSums(admin: Admin): Admin {
-  const sums = new Map<string, { readonly last: number; readonly value: unknown }>()
-  const remember = async <T>(
-    key: string,
-    last: number,
-    read: (known: { readonly last: number; readonly value: T } | undefined) => Promise<T>,
-  ): Promise<T> => {
-    const known = sums.get(key) as { readonly last: number; readonly value: T } | undefined
-    if (known?.last === last) return known.value
-    // A ledger that has become shorter is another one: a backup was restored.
-    const value = await read(known && known.last < last ? known : undefined)
-    sums.set(key, { last, value })
-    for (const oldest of sums.keys()) if (sums.size > maxSums) sums.delete(oldest)
-    return value
-  }
-  return {
-    ...admin,
-    consumption: async (range, by) => {
-      const last = (await admin.position()).seq
-      return remember<readonly Consumption[]>(JSON.stringify([range, by]), last, async (known) =>
-        addSums(
-          known?.value ?? [],
-          await admin.consumption(range, by, { after: known?.last ?? 0, last }),
-          by,
-        ),
-      )
-    },
-    members: async () => {
-      const last = (await admin.position()).seq
-      return admin.members((reads, member, now) =>
-        remember(`${member.id} ${Math.floor(now / dayMs)}`, last, () =>
-          readSpentThisWeek(reads, member, now),
-        ),
-      )
-    },
-  }
-}
-
-function addSums(some: readonly Consumption[], more: readonly Consumption[], by: readonly Grouping[]) {
-  // A key that begins with another one comes after it, as in the database.
-  const keyOf = (sum: Consumption) => by.map((name) => sum[name]).join('\0')
-  const sums = new Map(some.map((sum) => [keyOf(sum), sum]))
-  for (const { credits, movements, ...keys } of more) {
-    const key = keyOf({ credits, movements, ...keys })
-    const { credits: before = 0, movements: count = 0 } = sums.get(key) ?? {}
-    sums.set(key, { ...keys, credits: before + credits, movements: count + movements })
-  }
-  return [...sums.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, sum]) => sum)
 }
 
 type EnginePorts = Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'>
@@ -265,10 +211,8 @@ export function openRunsPort(context: Context): RunsPort {
         'pipe',
         isShared,
       )
-      const parts: Buffer[] = []
-      child.stdout?.on('data', (part: Buffer) => parts.push(part))
-      await ended
-      return JSON.parse(Buffer.concat(parts).toString()) as RestQuote
+      const [printed] = await Promise.all([text(child.stdout as Readable), ended])
+      return JSON.parse(printed) as RestQuote
     },
     resume: async (id, isShared, mostCredits) => {
       const [run] = await find(id, isShared)
@@ -339,23 +283,19 @@ function refusalOf(said: string, code: number | null): Stop {
 
 /** Returns what a command prints, from its first part on; rejects when it fails before. */
 async function streamOf(child: ChildProcess, ended: Promise<void>): Promise<ReadableStream<Uint8Array>> {
-  const parts = (child.stdout as NodeJS.ReadableStream)[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  const read = async function* (): AsyncGenerator<Buffer> {
+    yield* child.stdout as Readable
+    // Half a file must not look like a whole one.
+    await ended
+  }
+  const parts = read()
   const first = await parts.next()
-  if (first.done) await ended
-  let next: IteratorResult<Buffer> | undefined = first
-  return new ReadableStream({
-    pull: async (controller) => {
-      const part = next ?? (await parts.next())
-      next = undefined
-      if (!part.done) return controller.enqueue(part.value)
-      // Half a file must not look like a whole one.
-      await ended.then(
-        () => controller.close(),
-        (error: unknown) => controller.error(error),
-      )
-    },
-    cancel: () => void child.kill('SIGTERM'),
-  })
+  return ReadableStream.from(
+    (async function* () {
+      if (!first.done) yield first.value
+      yield* parts
+    })(),
+  )
 }
 
 /** How far back the rate of a run looks, in milliseconds. */

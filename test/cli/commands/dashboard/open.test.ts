@@ -1,53 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openRunsPort, readExposure, rememberSums } from '../../../../src/cli/commands/dashboard/open.js'
+import { openRunsPort, readExposure } from '../../../../src/cli/commands/dashboard/open.js'
 import { createContext } from '../../../../src/cli/target/create.js'
 import { machine, streamsOf } from '../../../support/command.js'
-import { openBench } from '../../../support/engine.js'
 import { prospect } from '../../../support/processes.js'
-
-it('adds the movements since the last time to remembered sums, and gives those of the ledger', async () => {
-  const bench = await openBench()
-  const asked: unknown[] = []
-  const remembered = rememberSums({
-    ...bench.admin,
-    consumption: (range, by, movements) => {
-      asked.push(movements)
-      return bench.admin.consumption(range, by, movements)
-    },
-  })
-  const spend = async () =>
-    expect(await bench.call('accounts.enrich', { domain: 'known.example' })).toMatchObject({ credits: 1 })
-  for (const isSpent of [true, true, false, true]) {
-    if (isSpent) await spend()
-    bench.clock.advance(86_400_000)
-    for (const by of [['day'], ['operation'], ['member'], ['member', 'day']] as const)
-      expect(await remembered.consumption({ from: 0 }, by)).toEqual(
-        await bench.admin.consumption({ from: 0 }, by),
-      )
-  }
-  const { seq } = await bench.admin.position()
-  expect(asked).toHaveLength(12)
-  expect(asked.at(-1)).toEqual({ after: seq - 1, last: seq })
-})
-
-it('sums a ledger that a restored backup has made shorter from its beginning', async () => {
-  const [longer, shorter] = [await openBench(), await openBench()]
-  const spend = (bench: typeof longer) => bench.call('accounts.enrich', { domain: 'known.example' })
-  await spend(longer)
-  await spend(longer)
-  await spend(shorter)
-  let { admin } = longer
-  const remembered = rememberSums({
-    ...admin,
-    position: () => admin.position(),
-    consumption: (...asked) => admin.consumption(...asked),
-  })
-  expect(await remembered.consumption({}, ['operation'])).toMatchObject([{ credits: 2, movements: 2 }])
-  ;({ admin } = shorter)
-  expect(await remembered.consumption({}, ['operation'])).toMatchObject([{ credits: 1, movements: 1 }])
-})
 
 describe('where the dashboard may be reached', () => {
   it.each([
