@@ -3,6 +3,11 @@ import * as record from '../api/schemas/records.js'
 
 export type JsonSchema = { readonly [key: string]: unknown }
 
+interface ObjectSchema extends JsonSchema {
+  readonly properties?: JsonSchema
+  readonly required?: readonly string[]
+}
+
 /** Schemas that are collected once and referred to. */
 export type NamedSchemas = ReturnType<typeof createNamedSchemas>
 
@@ -62,33 +67,19 @@ const referTo = (name: string, description?: unknown): JsonSchema => ({
 
 /** Returns an object that has all fields of a record as that record and its additions. */
 function extendRecord(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  const record = Object.keys(records).find((name) => extendsRecord(schema, named[name] ?? {}))
-  if (record === undefined) return schema
-  const { description, properties, required, ...rest } = schema
-  const [fields, base] = [properties, named[record]?.properties] as [JsonSchema, JsonSchema]
-  const added = Object.entries(fields).filter(([name]) => !(name in base))
-  const needed = ((required ?? []) as string[]).filter((name) => !(name in base))
-  const own = {
-    ...rest,
-    properties: Object.fromEntries(added),
-    ...(needed.length > 0 ? { required: needed } : {}),
+  const { description, properties, required, ...rest } = schema as ObjectSchema
+  for (const name of Object.keys(records)) {
+    const base = named[name] as ObjectSchema | undefined
+    const isIn = ([field, held]: [string, unknown]) =>
+      JSON.stringify(properties?.[field]) === JSON.stringify(held)
+    if (!base || !properties || !Object.entries(base.properties ?? {}).every(isIn)) continue
+    const added = Object.entries(properties).filter(([field]) => !Object.hasOwn(base.properties ?? {}, field))
+    const needed = required?.filter((field) => !base.required?.includes(field))
+    if (added.length === 0 || !base.required?.every((field) => required?.includes(field))) continue
+    const own = { ...rest, properties: Object.fromEntries(added), required: needed }
+    return { description, allOf: [referTo(name), own] }
   }
-  return { ...(description === undefined ? {} : { description }), allOf: [referTo(record), own] }
-}
-
-function extendsRecord({ properties, required }: JsonSchema, record: JsonSchema): boolean {
-  if (!isSchema(properties) || !isSchema(record.properties)) return false
-  const names = Object.keys(record.properties)
-  const needed = (fields: unknown) =>
-    names.filter((name) => ((fields ?? []) as string[]).includes(name)).join()
-  return (
-    names.length < Object.keys(properties).length &&
-    names.every((name) => name in properties) &&
-    needed(required) === needed(record.required) &&
-    names.every(
-      (name) => JSON.stringify(properties[name]) === JSON.stringify((record.properties as JsonSchema)[name]),
-    )
-  )
+  return schema
 }
 
 /** Schemas that differ only in their descriptions are the same. */

@@ -29,12 +29,12 @@ import {
   type ExistingDatabases,
   exportPerson,
   type FoundFiles,
+  findEverywhere,
   findFilesWith,
   forgetSuppressions,
   formatFiles,
   formatPerson,
   openExisting,
-  openExistingCatalogue,
   rewriteFiles,
 } from './person.js'
 
@@ -245,13 +245,10 @@ async function forget(outer: Context, { args, options }: Invocation<OptionsOf<ty
 
 /** Erases a person from all databases, after a confirmation. With `dryRun` it only counts. */
 async function confirmAndErase(context: Context, subject: Subject, dryRun: boolean, suppress: boolean) {
-  const { findSubject } = await import('../../../catalogue/erasure/subject.js')
   const { eraseFromEngine, noWorkErased } = await import('../../../engine/admin/erasure.js')
   const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
-  const catalogue = await openExistingCatalogue(context)
-  const { engine, state, runs, close } = await openExisting(context)
-  try {
-    const { matcher, words, identifiers, eraseCatalogue } = await findSubject(catalogue, subject)
+  return findEverywhere(context, subject, async ({ engine, state, runs, eraseCatalogue, ...person }) => {
+    const { matcher, words, identifiers } = person
     const databases = {
       states: runs.map(({ database }) => database),
       eraseEngine: async (only: boolean) =>
@@ -265,10 +262,7 @@ async function confirmAndErase(context: Context, subject: Subject, dryRun: boole
     // First, so that what is found meanwhile is no longer kept.
     if (!dryRun) await forgetSuppressions({ engine, state }, identifiers, suppress, context)
     return { erased: await erase(dryRun), words }
-  } finally {
-    await catalogue?.close()
-    await close()
-  }
+  })
 }
 
 /** Returns the person with an email address or the URL of a profile, of which only one may be given. */

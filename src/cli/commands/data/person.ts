@@ -49,17 +49,14 @@ export interface FoundFiles {
 
 /** Returns what `data forget` would delete of a person, from the same tables. */
 export async function exportPerson(context: Context, who: string): Promise<HeldPerson> {
-  const given = await readPerson(context, who)
-  const catalogue = await openExistingCatalogue(context)
-  const { engine, runs, close } = await openExisting(context)
-  try {
-    const { matcher, words, eraseCatalogue } = await findSubject(catalogue, given)
+  const subject = await readPerson(context, who)
+  return findEverywhere(context, subject, async ({ engine, runs, matcher, words, eraseCatalogue }) => {
     const stored: HeldRow[] = []
-    const collect = async (
+    const collect = async <T>(
       place: HeldRow['place'],
-      walk: (collect: CollectRow) => Promise<unknown>,
+      walk: (collect: CollectRow) => Promise<T>,
       driver?: Driver,
-    ) => {
+    ): Promise<T> => {
       const rows: Parameters<CollectRow>[] = []
       const result = await walk((...row) => rows.push(row))
       for (const [table, row, found] of rows) {
@@ -72,23 +69,30 @@ export async function exportPerson(context: Context, who: string): Promise<HeldP
     }
     await collect('catalogue', eraseCatalogue)
     if (engine) await collect('engine', (each) => eraseFromEngine(engine, matcher, each), engine)
-    const runFiles: string[] = []
-    const otherFiles: string[] = []
-    for (const { database } of runs)
-      await collect(
-        'machine',
-        async (each) => {
-          const found = await eraseFromState(database, matcher, context.clock.now(), each)
-          runFiles.push(...found.files)
-          otherFiles.push(...found.otherFiles)
-        },
-        database,
-      )
-    const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
-    return { person: who, stored, files: files.files, found_in: files.found_in }
+    const read: RunFiles[] = []
+    for (const { database } of runs) {
+      const erase = (each: CollectRow) => eraseFromState(database, matcher, context.clock.now(), each)
+      read.push(await collect('machine', erase, database))
+    }
+    const files = read.flatMap((one) => one.files)
+    const otherFiles = read.flatMap((one) => one.otherFiles)
+    return { person: who, stored, ...(await findFilesWith(context, words, { files, otherFiles })) }
+  })
+}
+
+/** Opens what exists on this machine, and finds a person in its catalogue. All is closed after the work. */
+export async function findEverywhere<T>(
+  context: Context,
+  subject: Subject,
+  work: (found: ExistingDatabases & Awaited<ReturnType<typeof findSubject>>) => Promise<T>,
+): Promise<T> {
+  const catalogue = await openExistingCatalogue(context)
+  const databases = await openExisting(context)
+  try {
+    return await work({ ...databases, ...(await findSubject(catalogue, subject)) })
   } finally {
     await catalogue?.close()
-    await close()
+    await databases.close()
   }
 }
 
@@ -228,7 +232,7 @@ export async function openExisting(context: Context): Promise<ExistingDatabases>
 }
 
 /** Opens the catalogue, complete with the indexes that an import left to be built; `undefined` when there is none. */
-export async function openExistingCatalogue({ home, clock, ids }: Context): Promise<Driver | undefined> {
+async function openExistingCatalogue({ home, clock, ids }: Context): Promise<Driver | undefined> {
   if (!isShared(home) && !isThere(home.catalogue)) return undefined
   const catalogue = isShared(home)
     ? await findSharedCatalogue(home.engine)
