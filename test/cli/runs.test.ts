@@ -6,6 +6,7 @@ import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
 import {
   type CommandResult,
   command,
+  ends,
   errorOf,
   folder,
   type Given,
@@ -64,8 +65,7 @@ const statusOf = (text: string) =>
 
 /** A run of 20 rows that stopped after 8 paid ones. */
 async function stopped(target = companies(8), text = csv(domains(20))) {
-  const ended = await enrich(text, [], target)
-  expect(ended.code).toBe(4)
+  const ended = await ends(enrich(text, [], target), 4)
   const [run] = await list()
   return { target, ended, id: run.id as string }
 }
@@ -152,15 +152,6 @@ describe('a batch that is started again', () => {
     expect([again.code, calls]).toEqual([0, 1])
     expect(await read('out.csv')).toContain(',failed,Internal server error,0,lookup')
   })
-
-  it('writes the same output again when a row came from the stored answers', async () => {
-    const target = companies()
-    await enrich(csv(['a.example']), [], target)
-    await enrich(csv(['b.example', 'a.example']), ['--max-age', '1d'], target)
-    const first = await read('out.csv')
-    await enrich(csv(['b.example', 'a.example']), [], target)
-    expect([await read('out.csv'), target.asked.length]).toEqual([first, 2])
-  })
 })
 
 describe('prospect runs', () => {
@@ -222,21 +213,6 @@ describe('prospect runs', () => {
     expect((await list())[0]).toMatchObject({ status: 'finished', credits: 20, done: 20 })
   })
 
-  it('resumes a run into another output in the format of its extension', async () => {
-    const { target, id } = await stopped()
-    target.topUp(100)
-    await prospect(['runs', 'resume', id, '-o', 'rest.ndjson'], target)
-    expect(JSON.parse((await read('rest.ndjson')).split('\n')[0] ?? '')).toMatchObject({ _status: 'found' })
-  })
-
-  it('resumes with the original budget unless another one is given', async () => {
-    const target = companies()
-    await enrich(csv(domains(20)), ['--max-credits', '5'], target)
-    const [{ id }] = await list()
-    expect((await prospect(['runs', 'resume', id], target)).code).toBe(12)
-    expect((await prospect(['runs', 'resume', id, '--max-credits', '100'], target)).code).toBe(0)
-  })
-
   it('refuses to resume a run whose file has changed', async () => {
     const { target, id } = await stopped()
     await writeFile(join(home, 'in.csv'), csv(domains(21)))
@@ -258,19 +234,6 @@ describe('prospect runs', () => {
       ],
     ])
     expect((await list())[0]).toMatchObject({ status: 'stopped', output: join(home, 'out.csv') })
-  })
-
-  it('exports a finished run byte for byte', async () => {
-    await enrich(csv(['a.example', 'b.example', 'a.example', '""']), [], companies())
-    const [{ id }] = await list()
-    await prospect(['runs', 'export', id, '-o', 'again.csv'])
-    expect(await read('again.csv')).toBe(await read('out.csv'))
-  })
-
-  it('cannot resume a forgotten run', async () => {
-    const { id } = await stopped()
-    await prospect(['runs', 'forget', id])
-    expect([await list(), (await prospect(['runs', 'resume', id])).code]).toEqual([[], 9])
   })
 })
 
@@ -301,13 +264,6 @@ describe('rows from a pipe', () => {
     await prospect(argv, { ...companies(2), stdin: csv(domains(5)) })
     await prospect(['runs', 'forget', (await list())[0].id])
     expect(await readdir(join(home, 'runs'))).toEqual([])
-  })
-})
-
-describe('a lock', () => {
-  it('refuses a lock name that is not a file name', async () => {
-    const ended = await enrich(csv(['a.example']), ['--lock', '../x'], companies())
-    expect(ended.code).toBe(2)
   })
 })
 

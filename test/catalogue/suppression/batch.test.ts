@@ -11,10 +11,10 @@ const statuses = () => here.rows('out.csv').map(({ _status }) => _status)
 describe('a batch with rows about suppressed companies', () => {
   it('does not look them up, writes only their own columns, and counts them in quote and summary', async () => {
     here.write('in.csv', csvOf(3))
-    await here.run('suppress', 'add', 'company-1.example')
-    const quote = await here.enrich('--dry-run', '--json')
+    await here.run('suppress add company-1.example')
+    const quote = await here.enrich('--dry-run --json')
     expect(quote.json).toMatchObject({ rows: 3, lookups: 2, suppressed: 1 })
-    const ended = await here.enrich('--summary-json', 'sum.json')
+    const ended = await here.enrich('--summary-json sum.json')
     expect([ended.code, (await here.charges()).length]).toEqual([0, 2])
     expect(ended.stderr).toContain('2 found · 1 suppressed')
     expect(JSON.parse(here.read('sum.json'))).toMatchObject({
@@ -37,17 +37,17 @@ describe('a batch with rows about suppressed companies', () => {
     await here.enrich()
     const id = here.rows('out.csv')[2]?.id ?? ''
     expect(id).not.toBe('')
-    await here.run('suppress', 'add', 'https://www.company-2.example/')
+    await here.run('suppress add https://www.company-2.example/')
     const again = await here.enrich()
     expect([again.code, (await here.charges()).length]).toEqual([0, 3])
     expect(statuses()).toEqual(['found', 'found', 'suppressed'])
-    const { stdout } = await here.run('runs', 'export', '--last')
-    await here.enrich('--layout', 'hubspot', '-o', 'crm.csv')
+    const { stdout } = await here.run('runs export --last')
+    await here.enrich('--layout hubspot -o crm.csv')
     for (const text of [here.read('out.csv'), stdout, here.read('crm.csv')]) expect(text).not.toContain(id)
     expect(here.rows('crm.csv')).toHaveLength(2)
-    await here.enrich('--layout', 'hubspot', '--keep-input', '-o', 'kept.csv')
+    await here.enrich('--layout hubspot --keep-input -o kept.csv')
     expect(here.rows('kept.csv')).toHaveLength(2)
-    await here.run('suppress', 'remove', 'company-2.example')
+    await here.run('suppress remove company-2.example')
     await here.enrich()
     expect([statuses(), (await here.charges()).length]).toEqual([['found', 'found', 'found'], 3])
   })
@@ -55,27 +55,27 @@ describe('a batch with rows about suppressed companies', () => {
 
 describe('suppress', () => {
   it('warns of the domain of a mailbox provider, and shows which columns of a file it reads', async () => {
-    const added = await here.run('suppress', 'add', 'gmail.com', 'acme.example')
+    const added = await here.run('suppress add gmail.com acme.example')
     expect([added.code, added.stderr.match(/^.*mailbox provider.*$/gm)]).toEqual([
       0,
       [expect.stringMatching(/^gmail\.com .*To undo: prospect suppress remove gmail\.com$/)],
     ])
     here.write('list.csv', 'Work Email,Reason\nann@acme.example,asked\n')
-    expect((await here.run('suppress', 'import', 'list.csv')).stderr).toMatch(/email +<- +"Work Email"/)
+    expect((await here.run('suppress import list.csv')).stderr).toMatch(/email +<- +"Work Email"/)
   })
 
   it('warns once of a mailbox provider that stands in many rows of a file', async () => {
     const domains = Array.from({ length: 20_000 }, (_, at) => (at % 100 === 0 ? 'gmail.com' : `c${at}.com`))
     here.write('domains.csv', `Domain\n${domains.join('\n')}\n`)
-    const { stderr } = await here.run('suppress', 'import', 'domains.csv')
+    const { stderr } = await here.run('suppress import domains.csv')
     expect(stderr.match(/mailbox provider/g)).toHaveLength(1)
   })
 })
 
 describe('a batch with rows about suppressed people', () => {
   it.each([
-    ['contacts waterfall', ['--enrichment-type', 'email']],
-    ['leads enrich', []],
+    ['contacts waterfall', '--enrichment-type email'],
+    ['leads enrich', ''],
   ])(
     'knows them by every column of the file that identifies a person, also where %s does not send it',
     async (line, more) => {
@@ -86,13 +86,13 @@ describe('a batch with rows about suppressed people', () => {
       ]
       here.write('people.csv', `${people.join('\n')}\n`)
       here.write('known.csv', 'Email\nbob@elsewhere.example\n')
-      await here.run('suppress', 'add', 'ann@elsewhere.example', 'max@ours.example')
-      const argv = [...line.split(' '), '--csv', 'people.csv', ...more, '--yes', '-o', 'out.csv']
-      const quote = await here.run(...argv, '--dry-run', '--json')
+      await here.run('suppress add ann@elsewhere.example max@ours.example')
+      const argv = `${line} --csv people.csv ${more} --yes -o out.csv`
+      const quote = await here.run(`${argv} --dry-run --json`)
       expect(quote.json).toMatchObject({ rows: 2, lookups: 1, suppressed: 1 })
-      await here.run(...argv)
+      await here.run(argv)
       expect(statuses()).toEqual(['suppressed', 'not_found'])
-      await here.run(...argv, '--skip-known', 'known.csv', '--keep-known')
+      await here.run(`${argv} --skip-known known.csv --keep-known`)
       expect(statuses()).toEqual(['suppressed', 'known'])
     },
   )

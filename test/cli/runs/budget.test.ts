@@ -16,13 +16,13 @@ describe('--max-credits', () => {
     'spends exactly --max-credits %i before it stops, and the rest after the budget is raised',
     async (most) => {
       here.write('in.csv', csvOf(count))
-      const { code, stderr } = await here.enrich('--max-credits', String(most))
+      const { code, stderr } = await here.enrich(`--max-credits ${most}`)
       expect([code, await charged()]).toEqual([12, most])
       expect(stderr).toMatch(
         new RegExp(`Budget reached: ${most} credits? for this run. ${count - most} rows? (is|are) left.`),
       )
       expect(paid(here.rows('out.csv.partial'))).toBe(most)
-      expect((await here.enrich('--max-credits', String(count))).code).toBe(0)
+      expect((await here.enrich(`--max-credits ${count}`)).code).toBe(0)
       expect([await charged(), paid(here.rows('out.csv')), here.rows('out.csv').length]).toEqual([
         count,
         count,
@@ -37,7 +37,7 @@ describe('--max-credits', () => {
     )
     here.write('in.csv', csv([...rows, ...rows]))
     // A row in flight may cost a credit, so the last lookup of the file must be a paid one.
-    expect((await here.enrich('--max-credits', String(count / 3))).code).toBe(0)
+    expect((await here.enrich(`--max-credits ${count / 3}`)).code).toBe(0)
     expect([await charged(), here.rows('out.csv').length]).toEqual([count / 3, 2 * count])
   })
 
@@ -49,7 +49,7 @@ describe('--max-credits', () => {
       [100, 100],
       [350, 350],
     ]) {
-      expect((await here.enrich('--max-credits', String(most))).code).toBe(12)
+      expect((await here.enrich(`--max-credits ${most}`)).code).toBe(12)
       expect(await charged()).toBe(spent)
     }
   })
@@ -58,7 +58,7 @@ describe('--max-credits', () => {
     here.write('in.csv', csvOf(300))
     await here.enrich()
     here.write('in.csv', csvOf(310))
-    expect((await here.enrich('--max-age', '90d', '--max-credits', '10')).code).toBe(0)
+    expect((await here.enrich('--max-age 90d --max-credits 10')).code).toBe(0)
     expect(await charged()).toBe(310)
   })
 })
@@ -66,12 +66,12 @@ describe('--max-credits', () => {
 describe('--max-credits-per-day', () => {
   it('counts two runs together against --max-credits-per-day', async () => {
     here.write('in.csv', csvOf(200))
-    expect((await here.enrich('--max-credits-per-day', '250')).code).toBe(0)
+    expect((await here.enrich('--max-credits-per-day 250')).code).toBe(0)
     here.write('in.csv', csvOf(200, 200))
-    const { code, stderr } = await here.enrich('--max-credits-per-day', '250')
+    const { code, stderr } = await here.enrich('--max-credits-per-day 250')
     expect([code, await charged()]).toEqual([12, 250])
     expect(stderr).toContain('Budget reached: 250 credits a day')
-    expect((await here.enrich('--max-credits-per-day', '400')).code).toBe(0)
+    expect((await here.enrich('--max-credits-per-day 400')).code).toBe(0)
     expect(await charged()).toBe(400)
   })
 })

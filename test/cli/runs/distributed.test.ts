@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { command, machine } from '../../support/command.js'
+import { command } from '../../support/command.js'
 import { type Cluster, openCluster } from '../../support/distributed.js'
 import { tries } from '../../support/effort.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
@@ -189,33 +189,9 @@ describe('a run distributed over several workers', () => {
     aheadMs = 10_000
     expect(await warning).toContain('No worker')
     const signals = new EventEmitter() as NodeJS.Process
-    const working = command(['worker'], { env: cluster.env, cwd: cluster.folder, signals })
+    const working = command('worker', { env: cluster.env, cwd: cluster.folder, signals })
     expect(await running).toMatchObject({ code: 0 })
     signals.emit('SIGTERM')
     expect(await working).toMatchObject({ code: 0 })
-  })
-})
-
-describe('--distribute', () => {
-  it.each([
-    ['without a database', [], '--database postgres://'],
-    ['with a file', ['--database', 'engine.db'], 'postgres://'],
-    ['with a server and no database', ['--base-url', 'http://127.0.0.1:9/api/v2'], '--upstream'],
-    ['with a password', ['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
-  ])('refuses --distribute %s', async (_, options, word) => {
-    const here = machine()
-    const { code, stderr } = await here.run(
-      ['accounts', 'enrich', '--csv', '-', '--distribute', ...options],
-      { stdin: 'Website\nknown.example\n' },
-    )
-    expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
-    here.remove()
-  })
-
-  it('refuses --distribute without a file of rows', async () => {
-    const here = machine()
-    const { code, stderr } = await here.run(['accounts', 'enrich', '--domain', 'a.example', '--distribute'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('--csv')])
-    here.remove()
   })
 })

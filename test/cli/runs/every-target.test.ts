@@ -14,9 +14,9 @@ const filled = perFile(async () =>
       (_, at) => `Ada,Number ${at},c${at}.example,ada@c${at}.example`,
     )
     const header = 'first_name,last_name,company_domain,email'
-    await owner.run(['data', 'import', 'people', '-'], { stdin: `${header}\n${people.join('\n')}\n` })
+    await owner.fill('people', `${header}\n${people.join('\n')}\n`)
     const companies = Array.from({ length: companyCount }, (_, at) => `Company ${at},company-${at}.example`)
-    await owner.run(['data', 'import', 'companies', '-'], { stdin: `name,domain\n${companies.join('\n')}\n` })
+    await owner.fill('companies', `name,domain\n${companies.join('\n')}\n`)
   }),
 )
 

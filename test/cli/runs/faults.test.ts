@@ -1,11 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { parse } from 'csv-parse/sync'
-import { afterEach, describe, expect, it } from 'vitest'
-import { type Machine, machine, type StartedCommand } from '../../support/command.js'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { closeAfterTest } from '../../client/listeners.js'
+import { type Machine, machine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { csvOf, known, machines, type Paying } from './paying.js'
+import { csvOf, knownFrom, machines } from './paying.js'
 
 const rows = tries(100, 2_000)
 
@@ -31,75 +29,47 @@ accounts --status 422 --code plan_limit_reached --nth 47 --count 2
 accounts --invalid-session --nth 53 --count 2
 `
 
-let owner: Paying
 const filled = perFile(() => machines(rows, 2 * rows))
 
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
-/** Starts a server of a home, which says its address in one line. */
-async function serving(home: string, env: Record<string, string>, ...options: string[]): Promise<string> {
-  const started: StartedCommand = await machine(home).start(['serve', '--port', '0', '--json', ...options], {
-    env,
-  })
-  closing.push(() => started.stop())
-  return (JSON.parse(started.line) as { base_url: string }).base_url
+/** Starts a server of a machine. Returns its address and a key for it. */
+async function serving(of: Machine, options: string, env: Record<string, string> = {}) {
+  const { line, stop } = await of.start(`serve --port 0 ${options}`, { env })
+  closeAfterTest({ close: async () => void (await stop()) })
+  return { PROSPECT_BASE_URL: line, PROSPECT_API_KEY: await of.newKey() }
 }
 
-async function newMachine(): Promise<Machine> {
+const newMachine = () => {
   const made = machine()
-  closing.push(made.remove)
+  onTestFinished(() => made.remove())
   return made
 }
 
-const keyOf = async (home: string): Promise<string> =>
-  (await machine(home).json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')).key
-
 describe.each(['a server', 'a governed proxy'])('a batch over %s with faults', (way) => {
   it('is complete in the end, with each row paid once', async () => {
-    owner = filled.copy()
-    closing.push(owner.remove)
+    const owner = filled.copy()
+    onTestFinished(() => owner.remove())
     owner.write('faults.txt', faults)
-    const server = { PROSPECT_BASE_URL: '', PROSPECT_API_KEY: await keyOf(owner.home) }
-    server.PROSPECT_BASE_URL = await serving(
-      owner.home,
-      {},
-      '--faults',
-      join(owner.home, 'faults.txt'),
-      '--seed',
-      '7',
-    )
+    let env = await serving(owner, `--faults ${owner.path('faults.txt')} --seed 7`)
     if (way === 'a governed proxy') {
-      const proxy = await newMachine()
+      const proxy = newMachine()
       await proxy.json('init')
-      const { PROSPECT_API_KEY, PROSPECT_BASE_URL } = server
-      server.PROSPECT_BASE_URL = await serving(
-        proxy.home,
-        { PROSPECT_API_KEY },
-        '--upstream',
-        PROSPECT_BASE_URL,
-      )
-      server.PROSPECT_API_KEY = await keyOf(proxy.home)
+      const { PROSPECT_API_KEY } = env
+      env = await serving(proxy, `--upstream ${env.PROSPECT_BASE_URL}`, { PROSPECT_API_KEY })
     }
-    const client = await newMachine()
-    writeFileSync(join(client.home, 'in.csv'), csvOf(rows))
-    const output = () => readFileSync(join(client.home, 'out.csv'), 'utf8')
+    const client = newMachine()
+    client.write('in.csv', csvOf(rows))
     const ends: number[] = []
-    for (let more: string[] = []; ends.at(-1) !== 0; ) {
-      const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...more]
-      ends.push((await client.run(argv, { env: server })).code)
-      more = ends.at(-1) !== 11 ? [] : [output().includes('outcome_unknown') ? '--retry-unknown' : '--fresh']
+    for (let more = ''; ends.at(-1) !== 0; ) {
+      const { code } = await client.run(`accounts enrich --csv in.csv -o out.csv --quiet ${more}`, { env })
+      ends.push(code)
+      if (code !== 11) more = ''
+      else more = client.read('out.csv').includes('outcome_unknown') ? '--retry-unknown' : '--fresh'
       expect(ends.length).toBeLessThan(100)
     }
-    const found = parse(output(), { columns: true }) as {
-      domain: string
-    }[]
-    expect(found.map(({ domain }) => domain)).toEqual(Array.from({ length: rows }, (_, at) => known(at)))
-    expect(await owner.charges()).toEqual(Array.from({ length: rows }, () => 1))
-    expect(await owner.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
-    const fired = await owner.json<{ fired: number }[]>('engine', 'faults', 'list')
+    expect(client.rows('out.csv').map(({ domain }) => domain)).toEqual(knownFrom(rows))
+    expect(await owner.charges()).toEqual(Array(rows).fill(1))
+    expect(await owner.json('engine ledger verify')).toMatchObject({ ok: true })
+    const fired = await owner.json<{ fired: number }[]>('engine faults list')
     expect(fired.filter(({ fired: count }) => count > 0).length).toBeGreaterThan(8)
   })
 })

@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { exitCodes } from '../../../src/api/calls/exit-codes.js'
 import { closeAfterTest } from '../../client/listeners.js'
@@ -10,22 +9,22 @@ import { filled, servingMachine, servingWith } from '../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
-  await here.run(['data', 'sample', '--companies', '10', '--people', '10'])
+  await here.run('data sample --companies 10 --people 10')
   for (const [name, limit] of [
     ['ada', '2'],
     ['bob', '50'],
   ] as const) {
     const email = `${name}@example.com`
     await here.json('engine', 'members', 'add', email, '--weekly-limit', limit)
-    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', email)
-    await writeFile(join(here.home, `${name}.key`), key, { mode: 0o600 })
+    const key = await here.newKey(email)
+    await writeFile(here.path(`${name}.key`), key, { mode: 0o600 })
   }
   const { companies } = await known()
-  await writeFile(join(here.home, 'in.csv'), `domain\n${companies.join('\n')}\n`)
+  await writeFile(here.path('in.csv'), `domain\n${companies.join('\n')}\n`)
 })
 
 async function known() {
-  const { stdout } = await here.run(['data', 'export', 'companies', '--format', 'ndjson'])
+  const { stdout } = await here.run('data export companies --format ndjson')
   const lines = stdout.trim().split('\n').slice(0, 6)
   return { companies: lines.map((line) => (JSON.parse(line) as { domain: string }).domain) }
 }
@@ -41,29 +40,29 @@ async function governedProxy(limitOfAda: string) {
       { PROSPECT_API_KEY: server.key },
       async (one) => {
         await one.run(['engine', 'members', 'add', 'ada@example.com', '--weekly-limit', limitOfAda])
-        await one.run(['engine', 'members', 'add', 'bob@example.com'])
+        await one.run('engine members add bob@example.com')
       },
       '--upstream',
       server.baseUrl,
     ),
   )
   const envOf = async (name: string) => {
-    const member = ['--member', `${name}@example.com`]
-    const { key } = await proxy.json<{ key: string }>('engine', 'keys', 'create', ...member)
+    const member = `--member ${name}@example.com`
+    const { key } = await proxy.json<{ key: string }>(`engine keys create ${member}`)
     return { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
   }
   return { server, proxy, ada: await envOf('ada'), bob: await envOf('bob') }
 }
 
 const spent = async () => {
-  const members = await here.json<{ email: string; spent_this_week: number }[]>('engine', 'members', 'list')
+  const members = await here.json<{ email: string; spent_this_week: number }[]>('engine members list')
   return Object.fromEntries(members.map(({ email, spent_this_week: credits }) => [email, credits]))
 }
 
 describe('P60: a run that another member would resume', () => {
   it('is not resumed without a terminal, nor by the same command; it is by who started it', async () => {
     expect((await here.run([...enrich, ...keyOf('ada')])).code).toBe(5)
-    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
+    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
     for (const argv of [
       ['runs', 'resume', id, '--yes'],
       [...enrich, ...keyOf('bob')],
@@ -78,10 +77,10 @@ describe('P60: a run that another member would resume', () => {
       expect(errorOf(refused).hint).toContain('Give a key of ada@example.com with --api-key-file FILE')
     }
     expect(await spent()).toMatchObject({ 'ada@example.com': 2, 'bob@example.com': 0, 'me@localhost': 0 })
-    await here.run(['engine', 'members', 'set', 'ada@example.com', '--weekly-limit', '10'])
+    await here.run('engine members set ada@example.com --weekly-limit 10')
     expect((await here.run(['runs', 'resume', id, ...keyOf('ada')])).code).toBe(0)
     expect(await spent()).toMatchObject({ 'ada@example.com': 6, 'me@localhost': 0 })
-    expect((await readFile(join(here.home, 'out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
+    expect((await readFile(here.path('out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
   })
 
   it('is resumed on a terminal by who confirms it, and is theirs from then on', async () => {
@@ -97,10 +96,10 @@ describe('P60: a run that another member would resume', () => {
   it('goes on at a governed proxy with the key that started it alone, in one of the processes that try at once', async () => {
     const { proxy, ada, bob } = await governedProxy('2')
     const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
-    await writeFile(join(here.home, 'in.csv'), `domain\n${domains.join('\n')}\n`)
+    await writeFile(here.path('in.csv'), `domain\n${domains.join('\n')}\n`)
     expect((await here.run(enrich, { env: ada })).code).toBe(5)
-    await proxy.run(['engine', 'members', 'set', 'ada@example.com', '--weekly-limit', '50'])
-    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
+    await proxy.run('engine members set ada@example.com --weekly-limit 50')
+    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
     const resume = async (processes: number, key: typeof ada) => {
       const argv = ['runs', 'resume', id, '--yes']
       const all = Array.from({ length: processes }, () => launch(prospect, argv, here.home, key))
@@ -111,9 +110,9 @@ describe('P60: a run that another member would resume', () => {
     expect(refused[0]?.stderr).toContain('was started with another API key than this command has.')
     const resumed = await resume(8, ada)
     expect(resumed.map(({ exitCode }) => exitCode)).toEqual(resumed.map(() => 0))
-    const ledger = await proxy.json<unknown>('ledger', '--by', 'member')
+    const ledger = await proxy.json<unknown>('ledger --by member')
     expect(ledger).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
-    expect((await readFile(join(here.home, 'out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
+    expect((await readFile(here.path('out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
   })
 })
 
@@ -124,16 +123,14 @@ describe('P57: rows that several processes look up at once', () => {
     const processes = Array.from({ length: 8 }, async (_, at) => {
       const turned = [...domains.slice(at % 6), ...domains.slice(0, at % 6)]
       const rows = at < 6 ? turned : turned.reverse()
-      await writeFile(join(here.home, `in-${at}.csv`), `domain\n${rows.join('\n')}\n`)
+      await writeFile(here.path(`in-${at}.csv`), `domain\n${rows.join('\n')}\n`)
       const argv = ['accounts', 'enrich', '--csv', `in-${at}.csv`, '-o', `out-${at}.csv`]
       const { exitCode } = await launch(prospect, argv, here.home, ada)
-      const written = await readFile(join(here.home, `out-${at}.csv`), 'utf8')
+      const written = await readFile(here.path(`out-${at}.csv`), 'utf8')
       return [exitCode, written.match(/,found,/g)?.length]
     })
     expect(await Promise.all(processes)).toEqual(processes.map(() => [0, 6]))
-    expect(await proxy.json('ledger', '--by', 'member')).toMatchObject([
-      { member: 'ada@example.com', credits: 6 },
-    ])
-    expect(await server.machine.json('engine', 'members', 'list')).toMatchObject([{ spent_this_week: 6 }])
+    expect(await proxy.json('ledger --by member')).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
+    expect(await server.machine.json('engine members list')).toMatchObject([{ spent_this_week: 6 }])
   })
 })

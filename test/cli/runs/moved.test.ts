@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { perFile } from '../../support/each.js'
 import { csvOf, type Listed, machines, type Paying } from './paying.js'
@@ -13,39 +12,39 @@ beforeEach(() => {
 })
 
 const place = { env: { PROSPECT_DATABASE_URL: 'other.db' } }
-const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet']
+const enrich = 'accounts enrich --csv in.csv -o out.csv --quiet'
 
 /** Starts a run that its budget stops, and then moves its engine to another database. */
 async function moved() {
   here.write('in.csv', csvOf(20))
-  expect((await here.enrich('--max-credits', '8')).code).toBe(12)
-  expect((await here.run('engine', 'export', 'engine.ndjson')).code).toBe(0)
-  expect((await here.runWith(place, 'engine', 'import', 'engine.ndjson')).code).toBe(0)
+  expect((await here.enrich('--max-credits 8')).code).toBe(12)
+  expect((await here.run('engine export engine.ndjson')).code).toBe(0)
+  expect((await here.run('engine import engine.ndjson', place)).code).toBe(0)
 }
-const runsThere = async () => (await here.runWith(place, 'runs', 'list', '--json')).json as Listed[]
+const runsThere = async () => (await here.run('runs list --json', place)).json as Listed[]
 const chargesThere = async () => {
-  const ledger = (await here.runWith(place, 'engine', 'ledger', '--json')).json as { operation: unknown }[]
+  const ledger = (await here.run('engine ledger --json', place)).json as { operation: unknown }[]
   return ledger.filter(({ operation }) => operation !== null).length
 }
 
 describe('a run whose engine was moved', () => {
   it('resumes over the moved engine and pays for the remaining rows only', async () => {
     await moved()
-    expect((await here.runWith(place, ...enrich)).code).toBe(0)
+    expect((await here.run(enrich, place)).code).toBe(0)
     expect(await runsThere()).toMatchObject([{ status: 'finished', done: 20, credits: 20 }])
     expect([await chargesThere(), here.rows('out.csv').length]).toEqual([20, 20])
-    const check = await here.runWith(place, 'ledger', 'check', '--json')
+    const check = await here.run('ledger check --json', place)
     expect([check.code, check.json]).toMatchObject([0, { ledger: 20, target_says: 20 }])
   })
 
   it('resumes by its id, and is found again when the engine moves back', async () => {
     await moved()
     const [{ id } = { id: '' }] = await runsThere()
-    const part = ['runs', 'resume', id, '--max-credits', '12']
-    expect((await here.runWith(place, ...part)).code).toBe(12)
-    expect((await here.runWith(place, 'engine', 'export', 'back.ndjson')).code).toBe(0)
-    for (const end of ['', '-wal', '-shm']) rmSync(join(here.home, `engine.db${end}`), { force: true })
-    expect((await here.run('engine', 'import', 'back.ndjson')).code).toBe(0)
+    const part = `runs resume ${id} --max-credits 12`
+    expect((await here.run(part, place)).code).toBe(12)
+    expect((await here.run('engine export back.ndjson', place)).code).toBe(0)
+    for (const end of ['', '-wal', '-shm']) rmSync(here.path(`engine.db${end}`), { force: true })
+    expect((await here.run('engine import back.ndjson')).code).toBe(0)
     expect((await here.enrich()).code).toBe(0)
     expect(await here.runs()).toMatchObject([{ id, target: 'local', status: 'finished', credits: 20 }])
     expect((await here.charges()).length).toBe(20)
@@ -54,15 +53,15 @@ describe('a run whose engine was moved', () => {
   it('reuses answers of the run in other runs over the moved engine', async () => {
     await moved()
     here.write('some.csv', csvOf(5))
-    const some = ['accounts', 'enrich', '--csv', 'some.csv', '-o', 'some-out.csv', '--quiet']
-    expect((await here.runWith(place, ...some, '--max-age', '1d')).code).toBe(0)
+    const some = 'accounts enrich --csv some.csv -o some-out.csv --quiet'
+    expect((await here.run(`${some} --max-age 1d`, place)).code).toBe(0)
     expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('reused'))
   })
 
   it('starts a new run over a different engine', async () => {
     here.write('in.csv', csvOf(20))
-    await here.enrich('--max-credits', '8')
-    expect((await here.runWith(place, ...enrich)).code).toBe(0)
+    await here.enrich('--max-credits 8')
+    expect((await here.run(enrich, place)).code).toBe(0)
     expect(await runsThere()).toMatchObject([{ credits: 20 }, { status: 'stopped', credits: 8 }])
   })
 })

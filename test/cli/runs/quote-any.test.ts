@@ -1,6 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
@@ -21,7 +18,7 @@ const phone = (at: number) => `+336123456${String(at).padStart(2, '0')}`
 /** Imports companies with people and jobs. Some of them lack the requested fields. */
 async function fill(): Promise<void> {
   const put = async (kind: string, lines: readonly string[]) => {
-    writeFileSync(join(here.home, 'data.csv'), `${lines.join('\n')}\n`)
+    here.write('data.csv', `${lines.join('\n')}\n`)
     await here.json('data', 'import', kind, 'data.csv')
   }
   await put('companies', [
@@ -48,7 +45,7 @@ async function fill(): Promise<void> {
 beforeAll(async () => {
   await fill()
   // Rate limits would only slow these tests down.
-  await here.json('engine', 'plan', 'set', 'scale')
+  await here.json('engine plan set scale')
 })
 
 /** A batch command, its input column and the cell of a row. The catalogue knows the first `count` cells. */
@@ -81,15 +78,15 @@ const given = fc.record({
 })
 
 const spent = async (): Promise<number> => {
-  const movements = await here.json<{ operation: string | null; change: number }[]>('engine', 'ledger')
+  const movements = await here.json<{ operation: string | null; change: number }[]>('engine ledger')
   return movements.filter(({ operation }) => operation !== null).reduce((sum, { change }) => sum - change, 0)
 }
 
 const means = async (balance: number, week: number | undefined): Promise<void> => {
-  await here.json('engine', 'credits', 'set', String(balance))
+  await here.json(`engine credits set ${balance}`)
   // Without a limit for the week, one that no test reaches.
   const limit = week === undefined ? 1_000_000 : week + (await spent())
-  await here.json('engine', 'members', 'set', 'me@localhost', '--weekly-limit', String(limit))
+  await here.json(`engine members set me@localhost --weekly-limit ${limit}`)
 }
 
 /** Quotes a batch, which spends nothing, then runs it. Returns the exit code and the quote. */
@@ -113,8 +110,7 @@ async function agreed(...batch: string[]): Promise<{ readonly code: number; read
   return { code, quote }
 }
 
-const written = (name: string) =>
-  parse(readFileSync(join(here.home, name)), { columns: true }) as Record<string, string>[]
+const written = (name: string) => here.rows(name) as Record<string, string>[]
 
 /** Returns the cells of rows that were looked up although an equal row before them was. */
 function paidTwice(column: string): (string | undefined)[] {
@@ -132,7 +128,7 @@ describe('the quote of any batch', () => {
       const property = fc.asyncProperty(given, async ({ rows, balance, week, budget }) => {
         const name = `rows-${column}-${file++}.csv`
         const cells = rows.map((at) => (at < 0 ? '"",x' : `${cell(at)},${name}`))
-        writeFileSync(join(here.home, name), `${column},note\n${cells.join('\n')}\n`)
+        here.write(name, `${column},note\n${cells.join('\n')}\n`)
         const batch = [...command.split(' '), '--csv', name]
         await means(balance, week)
         const first = await agreed(

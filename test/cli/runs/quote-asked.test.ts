@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
@@ -13,8 +13,8 @@ describe('confirmation at a terminal', () => {
   let here: Machine
   beforeEach(async () => {
     here = machine()
-    await here.run(['data', 'import', 'companies', '-'], { stdin: domains(8) })
-    writeFileSync(join(here.home, 'in.csv'), domains(5))
+    await here.fill('companies', domains(8))
+    here.write('in.csv', domains(5))
   })
   afterEach(() => here.remove())
 
@@ -22,12 +22,12 @@ describe('confirmation at a terminal', () => {
   const plain = { env: { NO_COLOR: '1' } }
   const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
   const charges = async () =>
-    (await here.json<{ operation: string | null }[]>('engine', 'ledger')).filter(({ operation }) => operation)
+    (await here.json<{ operation: string | null }[]>('engine ledger')).filter(({ operation }) => operation)
       .length
 
   it('shows the quote and asks, and exits with 16 after a no, having done nothing', async () => {
     const { code, stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
-    expect([code, await charges(), await here.json('runs', 'list')]).toEqual([16, 0, []])
+    expect([code, await charges(), await here.json('runs list')]).toEqual([16, 0, []])
     expect(stderr).toContain('Declined: nothing was sent, nothing was spent.')
     expect(stderr).toMatch(/^Credits +at least 0, about 1 to 4, at most 5$/m)
     expect(stderr).toMatch(/^Expected +no history yet; assuming half the rows are found$/m)
@@ -37,7 +37,7 @@ describe('confirmation at a terminal', () => {
   it('writes to the summary that the question was cancelled at Ctrl-C', async () => {
     const typed = [[question, '\u0003']] as const
     const { code } = await here.run([...batch, '--summary-json', 'summary.json'], { typed })
-    const summary = JSON.parse(readFileSync(join(here.home, 'summary.json'), 'utf8')) as object
+    const summary = JSON.parse(here.read('summary.json')) as object
     expect([code, summary]).toMatchObject([
       130,
       { exit_code: 130, stopped: { reason: 'Cancelled at the prompt; nothing was done.' } },
@@ -68,7 +68,7 @@ describe('confirmation at a terminal', () => {
     ],
     ['starts the run after YES where the price is more than a tenth', 49, 'Start? [y/N]', 'YES\r', 0, 5],
   ] as const)('%s', async (_, balance, asked, keys, code, charged) => {
-    await here.json('engine', 'credits', 'set', String(balance))
+    await here.json(`engine credits set ${balance}`)
     expect((await here.run(batch, { ...plain, typed: [[asked, keys]] })).code).toBe(code)
     expect(await charges()).toBe(charged)
   })
@@ -83,7 +83,7 @@ describe('confirmation at a terminal', () => {
   })
 
   it('takes the limit of the question from confirm_above', async () => {
-    await here.json('config', 'set', 'confirm_above', '0.1%')
+    await here.json('config set confirm_above 0.1%')
     expect((await here.run(batch, { ...plain, typed: [['[y/N]', '\r']] })).code).toBe(16)
   })
 
@@ -92,14 +92,14 @@ describe('confirmation at a terminal', () => {
     ['asks before a lookup that costs more than a tenth of the balance', 9, [['Continue? [y/N]', 'n\r']], 16],
     ['sends a costly lookup after a yes', 9, [['balance is 9 credits. Continue? [y/N]', 'y\r']], 0],
   ] as const)('%s', async (_, balance, typed, code) => {
-    await here.json('engine', 'credits', 'set', String(balance))
-    const lookup = ['accounts', 'enrich', '--domain', 'known-1.example']
+    await here.json(`engine credits set ${balance}`)
+    const lookup = 'accounts enrich --domain known-1.example'
     expect((await here.run(lookup, { ...plain, typed })).code).toBe(code)
     expect(await charges()).toBe(code === 0 ? 1 : 0)
   })
 
   it('says how many rows the balance covers', async () => {
-    await here.json('engine', 'credits', 'set', '3')
+    await here.json('engine credits set 3')
     const { stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
     expect(stderr).toContain('The balance of 3 credits does not cover this batch, which can cost 5 credits.')
     expect(stderr).toMatch(/^Affordable +your balance covers at least the first 3 of 5 rows$/m)
@@ -117,7 +117,7 @@ describe('confirmation at a terminal', () => {
   })
 
   it('asks before a free batch too', async () => {
-    const free = ['accounts', 'headcount', '--csv', 'in.csv']
+    const free = 'accounts headcount --csv in.csv'
     const { stderr } = await here.run(free, { ...plain, typed: [[question, 'n\r']] })
     expect(stderr).toMatch(/^Credits +none$/m)
   })
@@ -192,21 +192,10 @@ describe('a quote from a running server', () => {
     await there.close()
   })
 
-  it('starts no import without a limit before a yes', async () => {
-    const url = 'https://www.network.example/search/results/people/?keywords=sales'
-    const leads = ['leads', 'extract', url, '--webhook-url', 'https://hooks.example/leads']
-    const { code, stdout, stderr } = await here.run(leads, {
-      env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key, NO_COLOR: '1' },
-      typed: [['Start?', 'n\r']],
-    })
-    expect([code, stdout]).toEqual([16, ''])
-    expect(stderr).toMatch(/^At most +\d.* records, then the quota is used up$/m)
-  })
-
   it.each([['governed'], ['direct']])(
     'quotes against the balance and the stored answers of the server, %s',
     async (how) => {
-      writeFileSync(join(here.home, 'in.csv'), domains(6))
+      here.write('in.csv', domains(6))
       const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }
       const batch = ['accounts', 'enrich', '--csv', 'in.csv', ...(how === 'direct' ? ['--direct'] : [])]
       const quote = async (...more: string[]) =>

@@ -1,21 +1,20 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
-import { errorOf } from '../../support/command.js'
+import { ends, errorOf } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
-import { csv, csvOf, known, machines, paid } from './paying.js'
+import { csv, csvOf, known, knownFrom, machines, paid } from './paying.js'
 
 const filled = perFile(() => machines(60, 1_000))
 
 const here = perTest(() => filled.copy())
 
 const charged = async () => (await here.charges()).reduce((sum, one) => sum + one, 0)
-const asked = async (...more: string[]) => {
-  const { code, json, stderr } = await here.enrich('--dry-run', '--json', ...more)
+const asked = async (more = '') => {
+  const { code, json, stderr } = await here.enrich(`--dry-run --json ${more}`)
   return { code, stderr, quote: json as BatchQuote }
 }
-const quoted = async (...more: string[]) => (await asked(...more)).quote
+const quoted = async (more = '') => (await asked(more)).quote
 
 describe('the quote of a batch', () => {
   it('counts rows, distinct lookups and invalid rows, and computes the price range', async () => {
@@ -56,7 +55,7 @@ describe('the quote of a batch', () => {
     here.write('in.csv', csvOf(5))
     here.write('out.csv', 'mine\n')
     const before = readdirSync(here.home).sort()
-    await here.enrich('--dry-run', '--lock', 'nightly', '--summary-json', 'summary.json')
+    await here.enrich('--dry-run --lock nightly --summary-json summary.json')
     expect([await charged(), await here.runs(), here.read('out.csv')]).toEqual([0, [], 'mine\n'])
     expect(
       readdirSync(here.home).filter((name) => !before.includes(name) && !name.startsWith('state.db')),
@@ -64,35 +63,28 @@ describe('the quote of a batch', () => {
   })
 
   it('quotes rows from a pipe and stores none of them', async () => {
-    const { stdout } = await here.runWith(
-      { stdin: csvOf(3) },
-      'accounts',
-      'enrich',
-      '--csv',
-      '-',
-      '--dry-run',
-    )
+    const { stdout } = await here.run('accounts enrich --csv - --dry-run', { stdin: csvOf(3) })
     expect(JSON.parse(stdout)).toMatchObject({ rows: 3, credits: { max: 3 } })
-    expect(existsSync(join(here.home, 'runs')) ? readdirSync(join(here.home, 'runs')) : []).toEqual([])
+    expect(here.exists('runs') ? readdirSync(here.path('runs')) : []).toEqual([])
   })
 
   it('prints JSON whatever --format the rows have', async () => {
     here.write('in.csv', csvOf(3))
-    const { stdout } = await here.enrich('--dry-run', '--format', 'csv', '--fields', 'name')
+    const { stdout } = await here.enrich('--dry-run --format csv --fields name')
     expect(JSON.parse(stdout)).toMatchObject({ rows: 3 })
   })
 
   it('leaves rows that --only-missing skips out of the price', async () => {
     here.write('in.csv', `Website,industry\n${known(1)},Robots\n${known(2)},\n`)
-    const quote = await quoted('--only-missing', 'industry')
+    const quote = await quoted('--only-missing industry')
     expect(quote).toMatchObject({ rows: 2, skipped: 1, unique: 1, credits: { max: 1 }, rows_affordable: 2 })
   })
 })
 
 describe('the exit code of a quote', () => {
   it('exits 4 when the balance is below the maximum price, and says how many rows it covers', async () => {
-    here.write('in.csv', csv([known(1), known(1), ...Array.from({ length: 30 }, (_, at) => known(at + 2))]))
-    await here.json('engine', 'credits', 'set', '20')
+    here.write('in.csv', csv([known(1), ...knownFrom(31, 1)]))
+    await here.json('engine credits set 20')
     const { code, quote, stderr } = await asked()
     expect([code, quote.shortage, quote.rows_affordable]).toEqual([4, 'credits', 21])
     expect(errorOf({ stderr })).toMatchObject({
@@ -100,12 +92,12 @@ describe('the exit code of a quote', () => {
       code: 'insufficient_credits',
       exit_code: 4,
     })
-    expect((await asked('--max-credits', '20')).code).toBe(0)
+    expect((await asked('--max-credits 20')).code).toBe(0)
   })
 
   it('exits 5 when the price exceeds the weekly allowance', async () => {
     here.write('in.csv', csvOf(8))
-    await here.json('engine', 'members', 'set', 'me@localhost', '--weekly-limit', '7')
+    await here.json('engine members set me@localhost --weekly-limit 7')
     expect(await asked()).toMatchObject({
       code: 5,
       quote: { weekly_allowance: 7, shortage: 'weekly_limit', rows_affordable: 7 },
@@ -120,12 +112,11 @@ describe('the exit code of a quote', () => {
   it('exits 3 when the key is not accepted', async () => {
     here.write('in.csv', csvOf(2))
     const key = `pk_${'x'.repeat(37)}`
-    const refused = await here.runWith({ env: { PROSPECT_API_KEY: key } }, ...enrich, '--dry-run')
-    expect(refused.code).toBe(3)
+    await ends(here.run(`${enrich} --dry-run`, { env: { PROSPECT_API_KEY: key } }), 3)
   })
 })
 
-const enrich = ['accounts', 'enrich', '--csv', 'in.csv']
+const enrich = 'accounts enrich --csv in.csv'
 
 describe('quotes and earlier runs', () => {
   it('quotes and charges nothing for stored answers', async () => {
@@ -139,22 +130,22 @@ describe('quotes and earlier runs', () => {
     })
     await here.enrich('--fresh')
     expect(await charged()).toBe(20)
-    expect(await quoted('--fresh', '--max-age', '0')).toMatchObject({ in_store: 0, credits: { max: 20 } })
+    expect(await quoted('--fresh --max-age 0')).toMatchObject({ in_store: 0, credits: { max: 20 } })
     expect(await quoted('--refresh')).toMatchObject({ credits: { max: 20 } })
   })
 
   it('quotes nothing for a finished run', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
-    await here.json('engine', 'credits', 'set', '0')
+    await here.json('engine credits set 0')
     const { code, quote, stderr } = await asked()
     expect([code, quote.credits.max, quote.answered, quote.lookups]).toEqual([0, 0, 20, 0])
     expect(stderr).toMatch(/^Run \S+ is finished/m)
   })
 
   it('quotes only the rows that an unfinished run has not answered', async () => {
-    here.write('in.csv', csv([...csvOf(20).split('\n').slice(1, -1), known(0), known(19)]))
-    await here.enrich('--max-credits', '8')
+    here.write('in.csv', csv([...knownFrom(20), known(0), known(19)]))
+    await here.enrich('--max-credits 8')
     expect(await quoted()).toMatchObject({
       rows: 22,
       unique: 20,
@@ -168,41 +159,35 @@ describe('quotes and earlier runs', () => {
 
   it('quotes the rest of a run for runs resume --dry-run', async () => {
     here.write('in.csv', csvOf(20))
-    await here.enrich('--max-credits', '8')
+    await here.enrich('--max-credits 8')
     const [run] = await here.runs()
-    const { code, json } = await here.run('runs', 'resume', run?.id ?? '', '--max-credits', '11', '--dry-run')
+    const { code, json } = await here.run(`runs resume ${run?.id ?? ''} --max-credits 11 --dry-run`)
     expect([code, json]).toMatchObject([0, { answered: 8, lookups: 12, credits: { max: 3 } }])
     expect([await charged(), (await here.runs())[0]?.status]).toEqual([8, 'stopped'])
   })
 
   it('limits the quote to the rest of a budget', async () => {
     here.write('in.csv', csvOf(20))
-    await here.enrich('--max-credits', '8')
-    expect(await quoted('--max-credits', '10')).toMatchObject({
+    await here.enrich('--max-credits 8')
+    expect(await quoted('--max-credits 10')).toMatchObject({
       budget: 2,
       credits: { max: 2 },
       rows_affordable: 10,
       shortage: null,
     })
-    expect(await quoted('--max-credits-per-day', '11')).toMatchObject({ budget: 3, credits: { max: 3 } })
+    expect(await quoted('--max-credits-per-day 11')).toMatchObject({ budget: 3, credits: { max: 3 } })
   })
 
   it('refuses a changed file with --dry-run like the run does', async () => {
     here.write('in.csv', csvOf(20))
-    await here.enrich('--max-credits', '8')
+    await here.enrich('--max-credits 8')
     here.write('in.csv', csvOf(21))
     expect((await here.enrich('--dry-run')).code).toBe(2)
     expect(await quoted('--fresh')).toMatchObject({ in_store: 8, credits: { max: 13 } })
   })
 
   it('expects the success rate of earlier runs', async () => {
-    here.write(
-      'in.csv',
-      csv([
-        ...csvOf(45).split('\n').slice(1, -1),
-        ...Array.from({ length: 9 }, (_, at) => `no-${at}.example`),
-      ]),
-    )
+    here.write('in.csv', csv([...knownFrom(45), ...Array.from({ length: 9 }, (_, at) => `no-${at}.example`)]))
     await here.enrich()
     expect(paid(here.rows('out.csv'))).toBe(45)
     here.write('in.csv', csvOf(12, 45))
@@ -218,7 +203,7 @@ describe('the time of a quote', () => {
   it('estimates the minimum time from the rate limits', async () => {
     const urls = Array.from({ length: 250 }, (_, at) => `https://www.network.example/company/c${at}`)
     here.write('in.csv', `company_network_url\n${urls.join('\n')}\n`)
-    const { json } = await here.run('accounts', 'count-profiles', '--csv', 'in.csv', '--dry-run')
+    const { json } = await here.run('accounts count-profiles --csv in.csv --dry-run')
     expect(json).toMatchObject({
       rows: 250,
       lookups: 250,

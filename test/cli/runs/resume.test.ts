@@ -1,9 +1,9 @@
-import { existsSync, rmSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync, symlinkSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { closeAfterTest } from '../../client/listeners.js'
 import { served } from '../../client/serving.js'
+import { ends } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { random } from '../../support/killed-batch.js'
@@ -17,20 +17,19 @@ const filled = perFile(() => machines(rowCount, 5 * rowCount))
 
 const here = perTest(() => filled.copy())
 
-const enrich = (...more: string[]) => {
-  const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more]
+const enrich = (more: string) => {
+  const argv = `accounts enrich --csv in.csv -o out.csv ${more}`.split(' ')
   return launch(prospect, argv, here.home, { PROSPECT_HOME: here.home })
 }
 
 /** Resolves when a process has opened its output, before its first paid row, or has ended. */
 async function begun(running: ReturnType<typeof enrich>): Promise<void> {
-  while (running.nodeChildProcess.exitCode === null && !existsSync(join(here.home, 'out.csv.partial')))
-    await pause(1)
+  while (running.nodeChildProcess.exitCode === null && !here.exists('out.csv.partial')) await pause(1)
 }
 
 /** Resolves after `times` writes of the engine, possibly of a charge that no run has recorded yet. */
 const charging = (running: ReturnType<typeof enrich>, times: number): Promise<void> =>
-  written(join(here.home, 'engine.db-wal'), times, () => running.nodeChildProcess.exitCode === null)
+  written(here.path('engine.db-wal'), times, () => running.nodeChildProcess.exitCode === null)
 
 /** Known companies mixed with duplicates in another spelling, unknown companies and empty rows. */
 const mixed = Array.from({ length: rowCount }, (_, at) => {
@@ -48,14 +47,14 @@ describe('a run whose process is killed', () => {
     here.write('in.csv', csv(mixed))
     let killed = 0
     for (let kill = 0; kill < tries(1, 3); kill++) {
-      rmSync(join(here.home, 'out.csv.partial'), { force: true })
-      const running = enrich('--fail-on', 'none')
+      rmSync(here.path('out.csv.partial'), { force: true })
+      const running = enrich('--fail-on none')
       await begun(running)
       await charging(running, pick(12))
       running.kill('SIGKILL')
       if ((await running).signal === 'SIGKILL') killed++
     }
-    const last = await here.enrich('--fail-on', 'none')
+    const last = await here.enrich('--fail-on none')
     const told = `PROSPECT_TEST_SEED=${seed}, ${killed} killed: ${last.stderr}`
     expect([last.code, told]).toEqual([0, told])
     const rows = here.rows('out.csv')
@@ -68,7 +67,7 @@ describe('a run whose process is killed', () => {
     expect([charges.length, new Set(charges), told]).toEqual([resolved, new Set([1]), told])
     expect(paid(rows)).toBe(resolved)
     expect(await here.runs()).toMatchObject([{ status: 'finished', done: rowCount, credits: resolved }])
-    expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
+    expect(await here.json('engine ledger verify')).toMatchObject({ ok: true })
   })
 })
 
@@ -76,17 +75,17 @@ describe('a killed run with a budget', () => {
   it('spends exactly its budget although the run is killed', async () => {
     here.write('in.csv', csvOf(rowCount))
     const credits = 0.6 * rowCount
-    const budget = ['--max-credits', String(credits)]
+    const budget = `--max-credits ${credits}`
     for (let kill = 0; kill < tries(1, 2); kill++) {
-      rmSync(join(here.home, 'out.csv.partial'), { force: true })
-      const running = enrich(...budget)
+      rmSync(here.path('out.csv.partial'), { force: true })
+      const running = enrich(budget)
       await begun(running)
       await charging(running, 3 * kill + 1)
       running.kill('SIGKILL')
       await running
       expect((await here.charges()).length).toBeLessThanOrEqual(credits)
     }
-    expect((await here.enrich(...budget)).code).toBe(12)
+    expect((await here.enrich(budget)).code).toBe(12)
     expect(await here.charges()).toHaveLength(credits)
   })
 })
@@ -101,21 +100,18 @@ describe('two processes with the same run', () => {
       PROSPECT_BASE_URL: server.baseUrl,
       PROSPECT_API_KEY: bench.key,
     }
-    const argv = (output: string, input = 'in.csv') =>
-      ['accounts', 'enrich', '--csv', input, '-o', output] as const
-    const start = (output: string) => launch(prospect, argv(output), here.home, env)
+    const argv = (output: string, input = 'in.csv') => `accounts enrich --csv ${input} -o ${output}`
+    const start = (output: string) => launch(prospect, argv(output).split(' '), here.home, env)
     here.write('in.csv', csvOf(3))
     const first = start('out.csv')
     await Promise.race([until(isAsked), first])
     expect(first.nodeChildProcess.exitCode).toBeNull()
-    const second = await here.runWith({ env }, ...argv('other.csv'))
-    expect([second.code, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
-    expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
+    await ends(here.run(argv('other.csv'), { env }), 15, `process ${first.pid}`)
+    expect(here.exists('other.csv.partial')).toBe(false)
     here.write('else.csv', csvOf(4))
-    symlinkSync(here.home, join(here.home, 'linked'))
+    symlinkSync(here.home, here.path('linked'))
     for (const same of ['out.csv', 'linked/out.csv']) {
-      const refused = await here.runWith({ env }, ...argv(same, 'else.csv'))
-      expect([refused.code, refused.stderr]).toEqual([15, expect.stringContaining('out.csv')])
+      await ends(here.run(argv(same, 'else.csv'), { env }), 15, 'out.csv')
     }
     first.kill('SIGKILL')
     await first

@@ -1,12 +1,12 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { answering, command, keyed, machine } from '../../support/command.js'
+import { answering, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
 
-const runs = () => join(here.home, 'runs')
+const runs = () => here.path('runs')
 const hoursAgo = (hours: number) => Date.now() / 1_000 - 3_600 * hours
 
 /** Creates what a killed command leaves behind: its folder with the rows from its pipe. */
@@ -18,10 +18,10 @@ async function leave(name: string, hours: number): Promise<void> {
 }
 
 async function runBatch(): Promise<void> {
-  await writeFile(join(here.home, 'in.csv'), 'domain\na.example\n')
+  await writeFile(here.path('in.csv'), 'domain\na.example\n')
   const caller = answering({ body: { name: 'A' }, credits: 1 })
-  const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--quiet']
-  expect((await command(argv, { env: keyed(here.home), cwd: here.home, caller })).code).toBe(0)
+  const argv = 'accounts enrich --csv in.csv --quiet'
+  expect((await here.run(argv, { caller })).code).toBe(0)
 }
 
 describe('the folder of a killed command', () => {

@@ -42,7 +42,7 @@ export async function engineWith(fill: (owner: Machine) => Promise<void>) {
   const owner = machine()
   await owner.json('init')
   await fill(owner)
-  const { key } = await owner.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+  const key = await owner.newKey()
   return {
     reach: (program: string, how: Reach) => reached(program, how, owner.home, key),
     remove: owner.remove,
@@ -69,18 +69,14 @@ async function reached(program: string, how: Reach, filled: string, key: string)
     run,
     killed: async (writes, ...argv) => {
       const running = start(argv)
-      await written(
-        join(owner.home, 'engine.db-wal'),
-        writes,
-        () => running.nodeChildProcess.exitCode === null,
-      )
+      await written(owner.path('engine.db-wal'), writes, () => running.nodeChildProcess.exitCode === null)
       running.kill('SIGKILL')
       return endOf(await running)
     },
     json: async <T>(...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout) as T,
     engine: (...argv) => owner.json('engine', ...argv),
     charges: async () => {
-      const movements = await owner.json<{ kind: string; amount: number }[]>('engine', 'ledger')
+      const movements = await owner.json<{ kind: string; amount: number }[]>('engine ledger')
       return movements
         .filter(({ kind }) => kind === 'charge' || kind === 'settle')
         .map(({ amount }) => amount)
@@ -97,7 +93,7 @@ async function reached(program: string, how: Reach, filled: string, key: string)
 
 /** Starts `prospect serve` over the home of a machine. */
 async function served(owner: Machine) {
-  const { line, stop } = await owner.start(['serve', '--port', '0', '--json'])
+  const { line, stop } = await owner.start('serve --port 0 --json')
   return { baseUrl: (JSON.parse(line) as { base_url: string }).base_url, stop: () => stop() }
 }
 

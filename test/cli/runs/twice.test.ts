@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { ends } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { csv, csvOf, known, machines } from './paying.js'
+import { csv, csvOf, known, knownFrom, machines } from './paying.js'
 
 const filled = perFile(() => machines(60, 1_000))
 
@@ -19,19 +19,16 @@ const newest = async () => (await here.runs())[0]?.id ?? ''
 /** A run of 20 rows that its budget stopped after `after` paid ones. */
 async function stopped(after = 8): Promise<string> {
   here.write('in.csv', csvOf(20))
-  expect((await here.enrich('--max-credits', String(after))).code).toBe(12)
+  expect((await here.enrich(`--max-credits ${after}`)).code).toBe(12)
   return newest()
 }
 
 describe('the same command twice', () => {
   it('spends nothing the second time, says so, and writes the same output', async () => {
-    here.write(
-      'in.csv',
-      csv([...csvOf(20).split('\n').slice(1, -1), 'WWW.company-3.example', 'nobody.example']),
-    )
+    here.write('in.csv', csv([...knownFrom(20), 'WWW.company-3.example', 'nobody.example']))
     expect((await here.enrich()).code).toBe(0)
     const first = here.read('out.csv')
-    rmSync(join(here.home, 'out.csv'))
+    rmSync(here.path('out.csv'))
     const quoted = await here.enrich('--dry-run')
     expect(quoted.stderr).toMatch(
       /^Run \S+ is finished\. Without --dry-run, its output is written again, and nothing is spent\./m,
@@ -42,19 +39,10 @@ describe('the same command twice', () => {
     expect(await here.runs()).toHaveLength(1)
   })
 
-  it('writes the same bytes to stdout and under another name', async () => {
-    here.write('in.csv', csvOf(5))
-    await here.enrich()
-    const first = here.read('out.csv')
-    const { stdout } = await here.run('accounts', 'enrich', '--csv', 'in.csv')
-    await here.enrich('-o', 'other.csv')
-    expect([stdout, here.read('other.csv'), await charged()]).toEqual([first, first, 5])
-  })
-
   it('writes the output again even when no credits are left', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
-    await here.json('engine', 'credits', 'set', '0')
+    await here.json('engine credits set 0')
     expect((await here.enrich()).code).toBe(0)
   })
 
@@ -72,11 +60,7 @@ describe('stored answers', () => {
   it('reuses stored answers in a --fresh run, and says how many and how old', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
-    const { code, stderr } = await here.enrich('--fresh')
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringMatching(/^20 of 20 reused, the oldest \d+ s old; --refresh asks again\.$/m),
-    ])
+    await ends(here.enrich('--fresh'), 0, /^20 of 20 reused, the oldest \d+ s old; --refresh asks again\.$/m)
     expect([await charged(), sources()]).toEqual([
       20,
       Array.from({ length: 20 }, () => ['reused', '0', 'found']),
@@ -99,7 +83,7 @@ describe('stored answers', () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     const [run] = await here.runs()
-    await here.run('runs', 'forget', run?.id ?? '')
+    await here.run(`runs forget ${run?.id ?? ''}`)
     expect((await here.enrich()).code).toBe(0)
     expect([await charged(), sources().map(([source]) => source)]).toEqual([5, Array(5).fill('reused')])
   })
@@ -107,12 +91,12 @@ describe('stored answers', () => {
   it('ignores stored answers with --refresh, --max-age 0 and the setting max_age = 0', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
-    await here.enrich('--fresh', '--max-age', '90d', '--refresh')
+    await here.enrich('--fresh --max-age 90d --refresh')
     expect([await charged(), sources().map(([source]) => source)]).toEqual([10, Array(5).fill('lookup')])
     here.write('in.csv', csv([known(0)]))
-    await here.enrich('--max-age', '0')
+    await here.enrich('--max-age 0')
     expect(await charged()).toBe(11)
-    await here.run('config', 'set', 'max_age', '0')
+    await here.run('config set max_age 0')
     await here.enrich('--fresh')
     expect(await charged()).toBe(12)
   })
@@ -122,7 +106,7 @@ describe('stored answers', () => {
       fc.record({
         rows: fc.uniqueArray(fc.nat({ max: 29 }), { minLength: 1, maxLength: 15 }),
         header: fc.constantFrom('Website', 'domain,note', 'Name;Homepage'),
-        more: fc.constantFrom([], ['--sample', '3'], ['--rows', '4'], ['--fresh']),
+        more: fc.constantFrom('', '--sample 3', '--rows 4', '--fresh'),
       }),
       { minLength: 3, maxLength: 5 },
     )
@@ -133,7 +117,7 @@ describe('stored answers', () => {
         for (const { rows, header, more } of all) {
           const lines = rows.map((at) => header.replace(/Website|domain|Homepage/, known(at)))
           one.write('in.csv', `${header}\n${lines.join('\n')}\n`)
-          const { code, stderr } = await one.enrich('--fresh', ...more)
+          const { code, stderr } = await one.enrich(`--fresh ${more}`)
           expect([code, stderr]).toEqual([0, expect.any(String)])
           for (const { domain = '', _status } of one.rows('out.csv'))
             if (_status === 'found') looked.add(domain)
@@ -153,8 +137,8 @@ describe('stored answers', () => {
       ['lookup', '0', 'not_found'],
     ])
     here.write('late.csv', 'name,domain\nLate,late.example\n')
-    await here.json('data', 'import', 'companies', 'late.csv')
-    expect(await here.json('accounts', 'enrich', '--csv', 'in.csv', '--dry-run')).toMatchObject({
+    await here.json('data import companies late.csv')
+    expect(await here.json('accounts enrich --csv in.csv --dry-run')).toMatchObject({
       in_store: 0,
       lookups: 2,
     })
@@ -165,7 +149,7 @@ describe('stored answers', () => {
     ])
     expect((await here.enrich()).stderr).toContain('nothing is spent')
     here.write('in.csv', csv(['late.example', known(1)]))
-    expect(await here.json('accounts', 'enrich', '--csv', 'in.csv', '--dry-run')).toMatchObject({
+    expect(await here.json('accounts enrich --csv in.csv --dry-run')).toMatchObject({
       in_store: 2,
     })
   })
@@ -179,8 +163,8 @@ describe('stored answers', () => {
 
   it('does not pay again for rows that the run itself has answered, even with --refresh', async () => {
     here.write('in.csv', csvOf(20))
-    expect((await here.enrich('--refresh', '--max-credits', '8')).code).toBe(12)
-    expect((await here.enrich('--refresh', '--max-credits', '20')).code).toBe(0)
+    expect((await here.enrich('--refresh --max-credits 8')).code).toBe(12)
+    expect((await here.enrich('--refresh --max-credits 20')).code).toBe(0)
     expect(await charged()).toBe(20)
   })
 })
@@ -201,12 +185,12 @@ Acme Robotics GmbH,,
   ]
   beforeEach(async () => {
     here.write('more.csv', `name,domain,network_url\n${acme}\n`)
-    await here.json('data', 'import', 'companies', 'more.csv')
+    await here.json('data import companies more.csv')
     here.write('in.csv', spelled)
   })
 
   it('are charged once where the first answer shows the second, and the same again in the next run', async () => {
-    const { stderr } = await here.enrich('--concurrency', '1')
+    const { stderr } = await here.enrich('--concurrency 1')
     expect([sources(), await charged(), stderr]).toEqual([
       once,
       2,
@@ -220,26 +204,26 @@ Acme Robotics GmbH,,
   it('are charged once after a sample and within a budget, and with --refresh', async () => {
     const [header, name, url, other, domain] = spelled.split('\n')
     here.write('in.csv', `${[header, other, name, url, domain].join('\n')}\n`)
-    await here.enrich('--sample', '1')
+    await here.enrich('--sample 1')
     expect(sources()).toEqual([['lookup', '1', 'found']])
     expect(here.rows('out.csv')).toMatchObject([{ name: 'Acme Robotics GmbH' }])
-    expect((await here.enrich('--max-credits', '1')).code).toBe(0)
+    expect((await here.enrich('--max-credits 1')).code).toBe(0)
     const [, second, third, fourth] = once
     const whole = [third, ['reused', '0', 'found'], second, fourth]
     expect([sources(), await charged()]).toEqual([whole, 2])
-    expect((await here.enrich('--refresh', '--concurrency', '1')).code).toBe(0)
+    expect((await here.enrich('--refresh --concurrency 1')).code).toBe(0)
     expect([sources(), await charged()]).toEqual([whole, 3])
   })
 
   it('are charged once when the run is stopped by its budget between them', async () => {
-    expect((await here.enrich('--max-credits', '1', '--concurrency', '1')).code).toBe(12)
-    expect((await here.enrich('--max-credits', '2')).code).toBe(0)
+    expect((await here.enrich('--max-credits 1 --concurrency 1')).code).toBe(12)
+    expect((await here.enrich('--max-credits 2')).code).toBe(0)
     expect([sources(), await charged()]).toEqual([once, 2])
   })
 
   it('are two lookups with other options in each row', async () => {
     here.write('in.csv', 'name,domain,live\nAcme Robotics GmbH,,false\n,acme-robotics.example,true\n')
-    await here.enrich('--concurrency', '1', '--map', 'live=live')
+    await here.enrich('--concurrency 1 --map live=live')
     expect(await charged()).toBe(2)
   })
 })
@@ -255,8 +239,8 @@ describe('a changed file whose run has paid rows', () => {
       const id = await stopped()
       const partial = here.read('out.csv.partial')
       here.write('in.csv', change(csvOf(20)))
-      for (const more of [[], ['--max-age', '90d'], ['--refresh']]) {
-        const { code, stderr } = await here.enrich(...more)
+      for (const more of ['', '--max-age 90d', '--refresh']) {
+        const { code, stderr } = await here.enrich(more)
         expect([code, stderr.includes(`prospect runs forget ${id}`), stderr.includes('--fresh')]).toEqual([
           2,
           true,
@@ -282,17 +266,10 @@ describe('a changed file whose run has paid rows', () => {
   it('starts a new run with --fresh, and another one for the next change without it', async () => {
     await stopped()
     here.write('in.csv', csvOf(21))
-    expect((await here.enrich('--fresh', '--refresh')).code).toBe(0)
+    expect((await here.enrich('--fresh --refresh')).code).toBe(0)
     here.write('in.csv', csvOf(22))
     expect((await here.enrich('--refresh')).code).toBe(0)
     expect(await charged()).toBe(8 + 21 + 22)
-  })
-
-  it('starts a new run after the old one was forgotten', async () => {
-    const id = await stopped()
-    here.write('in.csv', csvOf(21))
-    expect((await here.run('runs', 'forget', id)).code).toBe(0)
-    expect((await here.enrich()).code).toBe(0)
   })
 
   it('refuses the changed file even when its old content was finished with other options', async () => {
@@ -331,25 +308,19 @@ describe('a changed file without a run to protect', () => {
     await stopped()
     here.write('in.csv', csvOf(21))
     here.write('other.csv', csvOf(22))
-    const other = ['--csv', 'other.csv', '-o', 'other.out.csv']
-    expect((await here.run('accounts', 'enrich', ...other)).code).toBe(0)
-    const headcount = ['accounts', 'headcount', '--csv', 'in.csv', '-o', 'headcount.csv']
-    expect((await here.run(...headcount)).code).not.toBe(2)
-  })
-})
-
-describe('runs list --json', () => {
-  it('prints an empty array when there is no run', async () => {
-    expect(await here.runs()).toEqual([])
+    const other = '--csv other.csv -o other.out.csv'
+    expect((await here.run(`accounts enrich ${other}`)).code).toBe(0)
+    const headcount = 'accounts headcount --csv in.csv -o headcount.csv'
+    expect((await here.run(headcount)).code).not.toBe(2)
   })
 })
 
 describe('runs resume', () => {
   it('resumes the given run even when a newer run has the same content', async () => {
-    await here.run('config', 'set', 'max_age', '0')
+    await here.run('config set max_age 0')
     const id = await stopped()
     await here.enrich('--fresh')
-    expect((await here.run('runs', 'resume', id, '--max-credits', '100')).code).toBe(0)
+    expect((await here.run(`runs resume ${id} --max-credits 100`)).code).toBe(0)
     expect((await here.runs()).map(({ status, credits }) => [status, credits])).toEqual([
       ['finished', 20],
       ['finished', 20],
@@ -360,25 +331,12 @@ describe('runs resume', () => {
 
 describe('runs export', () => {
   it('refuses a format that is not for rows, without a word about an option that nobody typed', async () => {
-    const ended = await here.run('runs', 'export', await stopped(), '--format', 'table')
-    expect([ended.code, ended.stderr]).toEqual([
+    const ended = await ends(
+      here.run(`runs export ${await stopped()} --format table`),
       2,
-      expect.stringContaining('The format table is not for the rows of a file.'),
-    ])
+      'The format table is not for the rows of a file.',
+    )
     expect(ended.stderr).not.toContain('--csv')
-  })
-})
-
-describe('runs forget', () => {
-  it('forgets several runs at once', async () => {
-    await stopped()
-    await here.enrich('--fresh')
-    const ended = await here.run('runs', 'forget', ...(await here.runs()).map(({ id }) => id))
-    expect([ended.code, ended.stderr, (await here.runs()).map(({ id }) => id)]).toEqual([
-      0,
-      expect.stringContaining('forgotten'),
-      [],
-    ])
   })
 })
 
@@ -387,9 +345,12 @@ describe('an unknown run id', () => {
     'exits 9 for an unknown id in runs %s, and suggests runs list',
     async (word) => {
       await stopped()
-      const { code, stderr } = await here.run('runs', word, 'ffff-no-such-run')
-      expect([code, stderr]).toEqual([9, expect.stringContaining('There is no run ffff-no-such-run.')])
-      expect(stderr).toContain('prospect runs list')
+      await ends(
+        here.run(`runs ${word} ffff-no-such-run`),
+        9,
+        'There is no run ffff-no-such-run.',
+        'prospect runs list',
+      )
     },
   )
 })

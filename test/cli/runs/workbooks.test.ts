@@ -1,21 +1,21 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import readExcelFile from 'read-excel-file/node'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { ends } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 import { textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
-import { known, machines, type OutputRow } from './paying.js'
+import { known, machines } from './paying.js'
 
 const filled = perFile(() => machines(300, 2_000))
 
 const here = perTest(() => filled.copy())
 
-const path = (name: string) => join(here.home, name)
+const path = (name: string) => here.path(name)
 const put = (name: string, bytes: Uint8Array) => writeFileSync(path(name), bytes)
-const enrich = (...more: string[]) => here.run('accounts', 'enrich', '--fail-on', 'none', ...more)
+const enrich = (more = '') => here.run(`accounts enrich --fail-on none ${more}`)
 const runsIn = () => (existsSync(path('runs')) ? readdirSync(path('runs')) : [])
 const paidIn = async () => (await here.charges()).reduce((sum, charge) => sum + charge, 0)
 
@@ -40,7 +40,7 @@ describe('--csv with a workbook', () => {
         [known(1), ''],
       ]),
     )
-    const { code, stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.csv')
+    const { code, stderr } = await enrich('--csv in.xlsx -o out.csv')
     expect([code, stderr]).toEqual([0, expect.any(String)])
     expect(here.rows('out.csv').map(({ Website, Note, _status }) => [Website, Note, _status])).toEqual([
       [known(1), "'=1+1", 'found'],
@@ -59,9 +59,9 @@ describe('--csv with a workbook', () => {
         sheets: { One: textRow('Website') + textRow(known(1)), Two: textRow('Website') + textRow(known(2)) },
       }),
     )
-    await enrich('--csv', 'in.xlsx', '-o', 'one.csv')
-    await enrich('--csv', 'in.xlsx', '--sheet', 'Two', '-o', 'two.csv')
-    const again = await enrich('--csv', 'in.xlsx', '-o', 'again.csv')
+    await enrich('--csv in.xlsx -o one.csv')
+    await enrich('--csv in.xlsx --sheet Two -o two.csv')
+    const again = await enrich('--csv in.xlsx -o again.csv')
     expect([again.code, here.rows('again.csv')[0]?.Website, here.rows('two.csv')[0]?.Website]).toEqual([
       0,
       known(1),
@@ -70,13 +70,13 @@ describe('--csv with a workbook', () => {
     const runs = await here.runs()
     expect([runs.length, await paidIn()]).toEqual([2, (await here.charges()).length])
     const [latest] = runs
-    const resumed = await here.run('runs', 'resume', latest?.id ?? '', '-o', 'resumed.csv')
+    const resumed = await here.run(`runs resume ${latest?.id ?? ''} -o resumed.csv`)
     expect([resumed.code, here.rows('resumed.csv')[0]?.Website]).toEqual([0, known(2)])
   })
 
   it('reads a workbook from stdin', async () => {
     const given = { stdin: Buffer.from(workbookOfRows(companies(2))) }
-    const { code, stderr } = await here.runWith(given, 'accounts', 'enrich', '--csv', '-', '-o', 'out.csv')
+    const { code, stderr } = await here.run('accounts enrich --csv - -o out.csv', given)
     expect([code, stderr]).toEqual([0, expect.any(String)])
     expect(here.rows('out.csv')).toHaveLength(2)
   })
@@ -88,30 +88,22 @@ describe('--csv with a workbook', () => {
       [known(2), 'd', 'too much'],
     ]
     put('in.xlsx', workbookOfRows(rows))
-    const { stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.csv')
+    const { stderr } = await enrich('--csv in.xlsx -o out.csv')
     expect(stderr).toContain('ine 3')
   })
 
   it.each([
-    ['an unknown sheet', ['--csv', 'in.xlsx', '--sheet', 'Three'], 'has no sheet "Three". It has: "Sheet1".'],
-    [
-      'a sheet of a CSV file',
-      ['--csv', 'in.csv', '--sheet', 'One'],
-      'is not a workbook, so it has no sheets.',
-    ],
-    ['a delimiter', ['--csv', 'in.xlsx', '--delimiter', ';'], '--delimiter is for text files.'],
-    ['an old workbook', ['--csv', 'old.xls'], 'is an old Excel workbook (.xls). Save it as .xlsx or CSV.'],
-    [
-      'a compressed file',
-      ['--csv', 'in.csv.gz'],
-      'is a gzip file. Unpack it, and give the file that is in it.',
-    ],
+    ['an unknown sheet', '--csv in.xlsx --sheet Three', 'has no sheet "Three". It has: "Sheet1".'],
+    ['a sheet of a CSV file', '--csv in.csv --sheet One', 'is not a workbook, so it has no sheets.'],
+    ['a delimiter', '--csv in.xlsx --delimiter ";"', '--delimiter is for text files.'],
+    ['an old workbook', '--csv old.xls', 'is an old Excel workbook (.xls). Save it as .xlsx or CSV.'],
+    ['a compressed file', '--csv in.csv.gz', 'is a gzip file. Unpack it, and give the file that is in it.'],
   ])('refuses %s with exit code 2 before anything is paid', async (_, argv, sentence) => {
     put('in.xlsx', workbookOfRows(companies(1)))
     here.write('in.csv', 'Website\nx.example\n')
     put('old.xls', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(2_048)]))
     put('in.csv.gz', Buffer.from([0x1f, 0x8b, 8, 0]))
-    const { code, stderr } = await enrich(...argv, '-o', 'out.csv')
+    const { code, stderr } = await enrich(`${argv} -o out.csv`)
     expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([2, expect.stringContaining(sentence)])
     expect(await here.charges()).toEqual([])
   })
@@ -163,7 +155,7 @@ describe('-o with a workbook', () => {
         ['unknown.example', '007'],
       ]),
     )
-    const { code, stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx', '--excel', '--raw-csv')
+    const { code, stderr } = await enrich('--csv in.xlsx -o out.xlsx --excel --raw-csv')
     expect([code, stderr]).toEqual([0, expect.any(String)])
     const rows = await sheetRows('out.xlsx')
     expect(rows.map(({ Website, Note, _status, _credits }) => [Website, Note, _status, _credits])).toEqual([
@@ -174,18 +166,20 @@ describe('-o with a workbook', () => {
   })
 
   it('writes any other result as a workbook, too', async () => {
-    const { code } = await here.run('accounts', 'enrich', '--domain', known(3), '-o', 'one.xlsx')
-    expect(code).toBe(0)
+    await ends(here.run(`accounts enrich --domain ${known(3)} -o one.xlsx`), 0)
     expect((await sheetRows('one.xlsx'))[0]).toMatchObject({ domain: known(3) })
   })
 
   it('leaves a stopped run as CSV, which the same command completes', async () => {
     put('in.xlsx', workbookOfRows(companies(5)))
-    const stopped = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx', '--max-credits', '2')
+    const stopped = await enrich('--csv in.xlsx -o out.xlsx --max-credits 2')
     expect([stopped.code, existsSync(path('out.xlsx'))]).toEqual([12, false])
-    const partial = parse(readFileSync(path('out.xlsx.partial')), { columns: true }) as OutputRow[]
+    const partial = parse(readFileSync(path('out.xlsx.partial')), { columns: true }) as Record<
+      string,
+      string
+    >[]
     expect(partial.map(({ Website }) => Website)).toEqual([known(0), known(1)])
-    const resumed = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx', '--max-credits', '9')
+    const resumed = await enrich('--csv in.xlsx -o out.xlsx --max-credits 9')
     expect([resumed.code, (await sheetRows('out.xlsx')).length]).toEqual([0, 5])
   })
 
@@ -197,14 +191,14 @@ describe('-o with a workbook', () => {
         [known(1), 'x'.repeat(40_000)],
       ]),
     )
-    const { code, stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx')
+    const { code, stderr } = await enrich('--csv in.xlsx -o out.xlsx')
     expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
       10,
       expect.stringContaining('40,000 characters in column "Note"'),
     ])
     expect(existsSync(path('out.xlsx.partial'))).toBe(true)
     rmSync(path('out.xlsx.partial'))
-    const again = await enrich('--csv', 'in.xlsx', '-o', 'out.csv')
+    const again = await enrich('--csv in.xlsx -o out.csv')
     expect([again.code, await paidIn()]).toEqual([0, 1])
   })
 })
@@ -222,15 +216,7 @@ describe('data import with a workbook', () => {
       }),
     )
     const { code, stdout } = await here.run(
-      'data',
-      'import',
-      'companies',
-      'people.xlsx',
-      '--sheet',
-      'targets',
-      '--json',
-      '--rejects',
-      'rejects.csv',
+      'data import companies people.xlsx --sheet targets --json --rejects rejects.csv',
     )
     expect([code, JSON.parse(stdout)]).toEqual([
       11,
@@ -243,31 +229,27 @@ describe('data import with a workbook', () => {
   })
 
   it.each([
-    ['found', []],
-    ['skipped as --skip-lines says', ['--skip-lines', '2']],
+    ['found', ''],
+    ['skipped as --skip-lines says', '--skip-lines 2'],
   ])('imports a sheet whose title above the header is %s', async (_, more) => {
     put(
       'in.xlsx',
       workbookOfRows([['Customers'], [''], ['No', 'Name', 'Domain', 'Note'], ['1', 'Mill', 'mill.example']]),
     )
-    const report = await here.json('data', 'import', 'companies', 'in.xlsx', ...more)
+    const report = await here.json(`data import companies in.xlsx ${more}`)
     expect(report).toMatchObject({ added: 1, rejected: [] })
   })
 
   it('names files that are no text, also from a pipe', async () => {
     put('in.pdf', Buffer.from('%PDF-1.7\n'))
-    const file = await here.run('data', 'import', 'companies', 'in.pdf')
+    const file = await here.run('data import companies in.pdf')
     expect([file.code, file.stderr.replaceAll(/\s+/g, ' ')]).toEqual([
       2,
       expect.stringContaining('is a PDF document. Export its table as CSV.'),
     ])
-    const piped = await here.runWith(
-      { stdin: Buffer.from(workbookOfRows(companies(1))) },
-      'data',
-      'import',
-      'companies',
-      '-',
-    )
+    const piped = await here.run('data import companies -', {
+      stdin: Buffer.from(workbookOfRows(companies(1))),
+    })
     expect([piped.code, piped.stderr.replaceAll(/\s+/g, ' ')]).toEqual([
       2,
       expect.stringContaining('give its name instead of a pipe'),
