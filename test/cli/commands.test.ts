@@ -5,7 +5,7 @@ import { areas } from '../../src/cli/program/program.js'
 import { command } from '../support/command.js'
 
 const map = async (): Promise<MappedCommand[]> =>
-  JSON.parse((await command(['commands', '--json'])).stdout) as MappedCommand[]
+  JSON.parse((await command('commands --json')).stdout) as MappedCommand[]
 
 describe('prospect commands', () => {
   it('lists every operation with its price and options', async () => {
@@ -35,7 +35,7 @@ describe('prospect commands', () => {
   })
 
   it('prints a table on a terminal', async () => {
-    const { stdout } = await command(['commands'], { terminal: true })
+    const { stdout } = await command('commands', { terminal: true })
     expect(stdout).toMatch(/^Command +Flag +Summary +Price/)
   })
 })

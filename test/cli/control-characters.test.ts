@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -10,9 +7,10 @@ import examples from '../../src/cli/program/examples.json' with { type: 'json' }
 import type { MappedCommand } from '../../src/cli/program/program.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering as listening } from '../client/listeners.js'
-import { answering, type Given, machine, streamsOf } from '../support/command.js'
+import { answering, type Given, machine, streamsOf, wordsOf } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { sample, tries } from '../support/effort.js'
+import { inTerminal } from '../support/terminal.js'
 
 const here = perTest(machine)
 
@@ -47,14 +45,12 @@ const controls = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u
 /** Returns a pattern of escape sequences with this end. */
 const sequence = (end: string) => new RegExp(`\u001b\\[${end}`, 'g')
 
-const write = (name: string, text: string) => writeFile(join(here.home, name), text)
-
 describe('control characters of data', () => {
   const caller = () => answering({ body: { name: hostile, [hostile]: [hostile] } })
   const enrich = async (options: string, given: Given = {}) => {
-    await write('in.csv', `domain,"${hostile}"\na.example,"${hostile}"\n`)
+    here.write('in.csv', `domain,"${hostile}"\na.example,"${hostile}"\n`)
     const line = `accounts enrich --csv in.csv${options}`
-    return here.run(line.split(' '), { caller: caller(), ...given } as Given)
+    return here.run(line, { caller: caller(), ...given } as Given)
   }
 
   it.each(['', ' --format ndjson', ' --format json', ' --format tsv', ' --map-only', ' --raw-csv'])(
@@ -80,7 +76,7 @@ describe('control characters of data', () => {
 
   it('do not reach a terminal in a table with colours, which stay', async () => {
     const lists = { lists: [{ id: 'a', name: hostile }], [hostile]: hostile }
-    const { stdout } = await here.run(['lists', 'list'], {
+    const { stdout } = await here.run('lists list', {
       terminal: true,
       caller: answering({ body: lists }),
       env: { NO_COLOR: '' },
@@ -91,8 +87,8 @@ describe('control characters of data', () => {
   })
 
   it('do not reach a terminal in questions', async () => {
-    await write('in.csv', `"${hostile}",b\na.example,1\n`)
-    const { stderr } = await here.run(['accounts', 'enrich', '--csv', 'in.csv'], {
+    here.write('in.csv', `"${hostile}",b\na.example,1\n`)
+    const { stderr } = await here.run('accounts enrich --csv in.csv', {
       typed: [
         ['Which one', '\r'],
         ['hold?', '\u0003'],
@@ -111,7 +107,7 @@ describe('control characters of data', () => {
   })
 
   it('do not reach a log of stderr', async () => {
-    await here.run(['init'])
+    await here.run('init')
     for (const more of [[], ['--json'], ['--verbose']]) {
       const { stderr } = await here.run(['events', 'show', hostile, ...more])
       expect(stderr).toContain(String.raw`\u009b31m`)
@@ -150,27 +146,13 @@ interface Line {
   readonly isWork?: boolean
 }
 
-/** Runs commands in a pseudo-terminal of `script` (util-linux). Returns what each of them showed. */
-async function inTerminal(lines: readonly Line[]): Promise<readonly string[]> {
-  await write('lines.json', JSON.stringify(lines.map((line) => ({ ...line, cwd: here.home }))))
-  const words = [
-    process.execPath,
-    '-e',
-    program,
-    `${root}bin/load.js`,
-    `${root}dist`,
-    join(here.home, 'lines.json'),
-  ]
-  const quoted = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`)
-  const child = spawn('script', ['-qefc', `stty cols 100; ${quoted.join(' ')}`, '/dev/null'], {
-    env: { ...process.env, FORCE_COLOR: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const chunks: Buffer[] = []
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await new Promise((resolve) => child.on('close', resolve))
-  const text = Buffer.concat(chunks).toString().replaceAll('\r\n', '\n')
-  return text.split(/^@@ \d+\n/m).slice(1)
+/** Runs commands in a pseudo-terminal. Returns what each of them showed. */
+async function shownBy(lines: readonly Line[]): Promise<readonly string[]> {
+  here.write('lines.json', JSON.stringify(lines.map((line) => ({ ...line, cwd: here.home }))))
+  const words = ['-e', program, `${root}bin/load.js`, `${root}dist`, here.path('lines.json')]
+  const env = { ...process.env, NO_COLOR: '', FORCE_COLOR: '0' }
+  const given = { cwd: here.home, env, timeoutMs: 300_000 }
+  return (await inTerminal([process.execPath, ...words], given)).raw.split(/^@@ \d+\n/m).slice(1)
 }
 
 /** What the progress bar draws with: it hides the cursor and writes its line again. */
@@ -224,12 +206,6 @@ const hostileServer = (next: () => string) =>
     response.writeHead(status, { 'content-type': 'application/json', 'x-note': '\u009b31m' }).end(body)
   })
 
-/** Splits the words of a line as a shell does. */
-const wordsOf = (line: string): string[] =>
-  [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
-    ([, single, double, bare]) => single ?? double ?? bare ?? '',
-  )
-
 /** Fills this machine with texts in every place that commands print. Returns the ids of what is there. */
 async function fill(next: () => string, server: string) {
   const cell = () => `"${next().replaceAll('"', '""')}"`
@@ -237,23 +213,22 @@ async function fill(next: () => string, server: string) {
   const rows = (...columns: readonly (() => string)[]) =>
     [1, 2, 3].map(() => [...columns.map((column) => column()), cell()].join(',')).join('\n')
   const domain = () => `a${Math.abs(next().length)}.example`
-  await write('companies.csv', `${headers(['name', 'domain', 'industry'])}\n${rows(cell, domain, cell)}\n`)
-  await write(
+  here.write('companies.csv', `${headers(['name', 'domain', 'industry'])}\n${rows(cell, domain, cell)}\n`)
+  here.write(
     'people.csv',
     `${headers(['full_name', 'title', 'company_domain'])}\n${rows(cell, cell, domain)}\n`,
   )
   const file = `\u001b[31m${next().replaceAll(/[/\0]/g, '')}.csv`
-  await write(file, `${headers(['domain', 'name'])}\n${rows(domain, cell)}\n`)
-  await here.run(['data', 'import', 'companies', 'companies.csv'])
-  await here.run(['data', 'import', 'people', 'people.csv'])
-  await here.run(['accounts', 'enrich', '--csv', file, '-o', `${file}.out.csv`])
+  here.write(file, `${headers(['domain', 'name'])}\n${rows(domain, cell)}\n`)
+  await here.run('data import companies companies.csv')
+  await here.run('data import people people.csv')
+  await here.run(`accounts enrich --csv ${file} -o ${file}.out.csv`)
   const companies = ['--companies', '{"domain":"a5.example"}']
   await here.run(['lists', 'create', '--name', next(), ...companies, '--webhook-url', `${server}/fails/hook`])
   await here.run(['personas', 'create', '--name', next(), '--job-titles', next()])
-  const list = async (...words: string[]) =>
-    (JSON.parse((await here.run([...words, '--format', 'json'])).stdout || '[]') as { id?: string }[])[0]
-      ?.id ?? '-'
-  const { line, stop } = await here.start(['listen', '--port', '0', '--format', 'table'])
+  const list = async (words: string) =>
+    (JSON.parse((await here.run(`${words} --format json`)).stdout || '[]') as { id?: string }[])[0]?.id ?? '-'
+  const { line, stop } = await here.start('listen --port 0 --format table')
   for (const id of ['msg_1', 'msg_\u009b31m'])
     await fetch(line, {
       method: 'POST',
@@ -265,36 +240,23 @@ async function fill(next: () => string, server: string) {
     file,
     hook: `${server}/answers/hook`,
     heard: heard.stdout + heard.stderr,
-    run: await list('runs', 'list'),
-    job: await list('engine', 'jobs', 'list'),
-    delivery: await list('engine', 'deliveries', 'list'),
-    event: await list('events', 'list'),
+    run: await list('runs list'),
+    job: await list('engine jobs list'),
+    delivery: await list('engine deliveries list'),
+    event: await list('events list'),
   }
 }
 
 type Filled = Awaited<ReturnType<typeof fill>>
 
-/** Arguments with which a command prints data; those without an entry need none. */
+/** Arguments with which a command prints data, where a text for each required one does not. */
 const given: Readonly<Record<string, (filled: Filled, next: () => string) => readonly string[]>> = {
-  'engine plan set': (_, next) => [next()],
-  'engine credits add': (_, next) => [next()],
   'engine credits set': () => ['1000'],
-  'engine members add': (_, next) => [next()],
-  'engine members set': (_, next) => [next()],
-  'engine members remove': (_, next) => [next()],
   'engine keys create': () => ['--member', 'me@localhost'],
-  'engine keys revoke': (_, next) => [next()],
-  'engine clock set': (_, next) => [next()],
-  'engine clock advance': (_, next) => [next()],
   'engine jobs show': ({ job }) => [job, '--records'],
   'engine jobs retry': ({ job }) => [job],
   'engine deliveries show': ({ delivery }) => [delivery],
   'engine deliveries retry': ({ delivery }) => [delivery],
-  'engine workspaces create': (_, next) => [next()],
-  'engine workspaces use': (_, next) => [next()],
-  'engine backup': (_, next) => [next()],
-  'engine restore': (_, next) => [next()],
-  'engine export': (_, next) => [next()],
   'engine import': ({ file }) => [file],
   'data import': () => ['companies', 'companies.csv'],
   'data sample': () => ['--companies', '1', '--people', '1'],
@@ -302,36 +264,17 @@ const given: Readonly<Record<string, (filled: Filled, next: () => string) => rea
   'data copy': () => ['server'],
   'data purge': () => ['--older-than', '400d'],
   'data forget': (_, next) => [next(), '--dry-run'],
-  'config get': (_, next) => [next()],
-  'config unset': (_, next) => [next()],
   'config set': (_, next) => ['public_url', next()],
-  'profiles use': (_, next) => [next()],
   'profiles add': (_, next) => [next(), '--base-url', next()],
-  'profiles remove': (_, next) => [next()],
   'runs show': ({ run }) => [run],
   'runs resume': ({ run }) => [run],
   'runs export': ({ run }) => [run],
-  'runs forget': (_, next) => [next()],
   'events show': ({ event }) => [event],
   'events replay': ({ event, hook }) => [event, '--to', hook],
   'events forward': ({ hook }) => ['--to', hook],
   'events trigger': ({ hook }) => ['lead_search.failed', '--to', hook],
   'engine faults add': (_, next) => [next(), '--status', '503'],
-  'engine faults remove': (_, next) => [next()],
-  'engine faults apply': ({ file }) => [file],
-  'providers add': ({ file }) => [file],
-  'providers remove': (_, next) => [next()],
-  'providers enable': (_, next) => [next()],
-  'providers disable': (_, next) => [next()],
   'providers order': (_, next) => ['email', next()],
-  'providers test': (_, next) => [next()],
-  'suppress add': (_, next) => [next()],
-  'suppress import': ({ file }) => [file],
-  'suppress remove': (_, next) => [next()],
-  'suppress check': (_, next) => [next()],
-  'flow check': ({ file }) => [file],
-  'flow quote': ({ file }) => [file],
-  'flow run': ({ file }) => [file],
   match: (_, next) => [next(), '--with', next()],
   api: () => ['GET', '/personas', '--include'],
   completion: () => ['bash'],
@@ -343,18 +286,15 @@ const formats = ['table', 'csv', 'ndjson', 'json', 'tsv', 'ids']
 
 describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)', () => {
   it('is shown no control character when it is the file of -o', async () => {
-    await write('in.csv', `domain,"${hostile}"\na.example,"${hostile}"\n`)
+    here.write('in.csv', `domain,"${hostile}"\na.example,"${hostile}"\n`)
     const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--fields', 'domain', '-o', '/dev/stdout']
-    const [shown = ''] = await inTerminal([{ argv, env: { PROSPECT_HOME: here.home, CI: '1' } }])
+    const [shown = ''] = await shownBy([{ argv, env: { PROSPECT_HOME: here.home, CI: '1' } }])
     expect(shown).toContain(String.raw`x\u009b31mx`)
     expect(shown.replaceAll(drawing, '')).not.toMatch(controls)
   })
 
   it('is shown no control character of a server, a file, an event or an argument by any command', async () => {
-    const map = JSON.parse((await here.run(['commands', '--json'])).stdout) as MappedCommand[]
-    const written = map.filter(({ operation }) => operation === undefined)
-    const needing = written.filter((one) => one.arguments.some(({ required }) => required))
-    expect(needing.map(({ command }) => command).filter((name) => !given[name])).toEqual([])
+    const map = JSON.parse((await here.run('commands --json')).stdout) as MappedCommand[]
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const texts = fc.sample(text, { seed, numRuns: 2_000 })
@@ -375,7 +315,10 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
             const words = command.split(' ')
             const argv = example
               ? wordsOf(example.replace(/ -o \S+/, ''))
-              : [...words, ...(given[command]?.(filled, next) ?? [])]
+              : [
+                  ...words,
+                  ...(given[command]?.(filled, next) ?? wanted.filter(({ required }) => required).map(next)),
+                ]
             const others = [
               ...formats.map((format) => ({
                 argv: [...argv, '--format', format],
@@ -396,7 +339,7 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
           })),
         ]
         const lines = sample(all, 3, seed)
-        const shown = await inTerminal(lines)
+        const shown = await shownBy(lines)
         await server.close()
         expect(shown.length).toBe(lines.length)
         const found = shown.map((one) => one.replaceAll(drawing, ''))

@@ -6,7 +6,15 @@ import { createCommandEnvironment } from '../../src/cli/options/command-environm
 import type { MappedCommand } from '../../src/cli/program/program.js'
 import { buildProgram } from '../../src/cli/program/program.js'
 import { createContext } from '../../src/cli/target/create.js'
-import { type CommandResult, command, folder, machine, removed, streamsOf } from '../support/command.js'
+import {
+  type CommandResult,
+  command,
+  folder,
+  machine,
+  removed,
+  streamsOf,
+  wordsOf,
+} from '../support/command.js'
 import { loadSample } from '../support/sample.js'
 import { acmemail } from '../support/vendors.js'
 
@@ -15,10 +23,6 @@ interface Example {
   readonly words: string
   readonly line: string
 }
-
-/** Returns the words of a line as a shell splits them. */
-const wordsOf = (line: string): string[] =>
-  (line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) => word.replace(/['"]/g, ''))
 
 const shown = async (...argv: string[]) => (await command(argv)).stdout
 
@@ -47,7 +51,7 @@ const isElsewhere = (line: string): boolean =>
 
 /** Returns the options of an example that its command does not know. Throws for a value that an option does not take. */
 async function unknownOptions(line: string): Promise<readonly string[]> {
-  const argv = wordsOf(line.replace(/ < .*$/, ''))
+  const argv = [...wordsOf(line.replace(/ < .*$/, ''))]
   let found: Command = await buildProgram(
     createCommandEnvironment(createContext(streamsOf()), async () => 0),
     argv,
@@ -179,7 +183,7 @@ async function runAll(lines: readonly string[], home: string): Promise<void> {
 /** Does work whose results a receiver of this machine gets. */
 async function receive(lines: readonly string[], home: string): Promise<void> {
   const receiver = machine(join(home, 'home'))
-  const listening = await receiver.start(['listen', '--port', '0', '--json'])
+  const listening = await receiver.start('listen --port 0 --json')
   const { url } = JSON.parse(listening.line) as { url: string }
   await runAll(
     lines.map((line) => `${line} --webhook-url ${url}`),

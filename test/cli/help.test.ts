@@ -146,13 +146,13 @@ describe('help', () => {
   })
 
   it('wraps help at the width of the terminal', async () => {
-    const { stdout } = await command(['leads', 'advanced-search', '--help'], { terminal: true, columns: 70 })
+    const { stdout } = await command('leads advanced-search --help', { terminal: true, columns: 70 })
     const options = stdout.slice(0, stdout.indexOf('Price:')).split('\n')
     expect(Math.max(...options.map((line) => line.length))).toBeLessThanOrEqual(70)
   })
 
   it('prints bold headings on a terminal only', async () => {
-    const { stdout } = await command(['accounts'], { terminal: true, env: { NO_COLOR: '' } })
+    const { stdout } = await command('accounts', { terminal: true, env: { NO_COLOR: '' } })
     expect(stdout).toContain('\u001b[1mUsage:\u001b[22m')
     expect(await shown('accounts')).not.toContain('\u001b')
   })

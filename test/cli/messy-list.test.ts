@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { ends, type Machine, machine } from '../support/command.js'
 import { rowsOf } from '../support/fixtures.js'
 
 const brands = rowsOf('brands/brands.tsv') as [name: string, domain: string][]
@@ -59,11 +58,11 @@ function createRandom(seed: number): <T>(list: readonly T[]) => T {
 let here: Machine
 beforeAll(async () => {
   here = machine()
-  const file = join(here.home, 'brands.tsv')
+  const file = here.path('brands.tsv')
   writeFileSync(file, ['name\tdomain', ...brands.map((row) => row.join('\t'))].join('\n'))
   // A domain of mailboxes is refused, because its row names another company than its owner.
-  expect((await here.run(['data', 'import', 'companies', file])).code).toBe(11)
-  await here.run(['engine', 'credits', 'add', '10000'])
+  expect((await here.run(`data import companies ${file}`)).code).toBe(11)
+  await here.run('engine credits add 10000')
 }, 120_000)
 afterAll(() => here.remove())
 
@@ -81,15 +80,13 @@ it('finds 99 of 100 companies in 2,000 rows as people write them, and none wrong
     ])
     return { domain, cells }
   })
-  const list = join(here.home, 'list.csv')
+  const list = here.path('list.csv')
   const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`
   writeFileSync(list, ['Company,Website', ...rows.map(({ cells }) => cells.map(quote).join(','))].join('\n'))
-  const ended = await here.run([
-    ...'accounts enrich --csv'.split(' '),
-    list,
-    ...'--fields domain --fail-on none'.split(' '),
-  ])
-  expect(ended.code).toBe(0)
+  const ended = await ends(
+    here.run([...'accounts enrich --csv'.split(' '), list, ...'--fields domain --fail-on none'.split(' ')]),
+    0,
+  )
   const found: { domain: string; _status: string }[] = parse(ended.stdout, { columns: true })
   const wrong = found.flatMap((row, at) =>
     row._status === 'found' && row.domain !== rows[at]?.domain ? [[rows[at], row.domain]] : [],

@@ -108,16 +108,6 @@ describe('bin/prospect.js on an older Node', () => {
     expect(here.starts()).toHaveLength(1 + runs.length)
   })
 
-  it.runIf(isLong)('passes piped input to the relaunched program', async () => {
-    const { child, ended } = started(['bin/prospect.js', 'data', 'import', 'companies', '-', '--json'])
-    child.stdin?.end('domain,name\npiped.example,Piped GmbH & Söhne\n')
-    expect(await ended).toMatchObject({ code: 0 })
-    const found = await here.run(
-      ...'bin/prospect.js accounts enrich --domain piped.example --json'.split(' '),
-    )
-    expect(found.stdout).toContain('Piped GmbH & Söhne')
-  })
-
   it('shuts the server down with exit 0 when only the parent gets SIGTERM', async () => {
     const { child, ended, health, pid } = await served()
     expect((await health()).status).toBe(200)
@@ -131,19 +121,6 @@ describe('bin/prospect.js on an older Node', () => {
     process.kill(pid, 'SIGTERM')
     child.kill('SIGTERM')
     expect(await ended).toMatchObject({ code: 0, signal: null })
-  })
-
-  it.runIf(isLong)('ends by SIGHUP when only the parent gets it, as on a newer Node', async () => {
-    const { child, ended, pid } = await served()
-    child.kill('SIGHUP')
-    expect(await ended).toMatchObject({ code: null, signal: 'SIGHUP' })
-    expect(isRunning(pid)).toBe(false)
-  })
-
-  it.runIf(isLong)('ends by the signal that killed the child', async () => {
-    const { ended, pid } = await served()
-    process.kill(pid, 'SIGKILL')
-    expect(await ended).toMatchObject({ code: null, signal: 'SIGKILL' })
   })
 
   it('leaves no child running a second after the parent was killed', hurried, async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answering, command, keyed, machine } from '../support/command.js'
+import { answering, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
@@ -9,7 +9,7 @@ describe('phone numbers in a file', () => {
     const caller = answering({ body: { results: [] } })
     const stdin = 'Phone\n+33 6 39 98 00 01\n+44 (0)7700 900-321\n0049 171 3920012\n+33639980009\n'
     const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
-    await command(argv, { env: keyed(here.home), cwd: here.home, caller, stdin })
+    await here.run(argv, { caller, stdin })
     expect(caller.asked.map(({ input }) => input)).toEqual(
       ['+33639980001', '+447700900321', '+491713920012', '+33639980009'].map((number) => ({
         phone_numbers: [number],
@@ -20,12 +20,7 @@ describe('phone numbers in a file', () => {
   it('reads several phone numbers from one cell', async () => {
     const caller = answering({ body: { results: [] } })
     const stdin = 'phones\n"\'+33639980001; +447700900321"\n"+33639980001,+447700900321;"\n'
-    await command(['messenger', 'validate', '--csv', '-', '--quiet'], {
-      env: keyed(here.home),
-      cwd: here.home,
-      caller,
-      stdin,
-    })
+    await here.run('messenger validate --csv - --quiet', { caller, stdin })
     const phone_numbers = ['+33639980001', '+447700900321']
     expect(caller.asked.map(({ input }) => input)).toEqual([{ phone_numbers }])
   })
@@ -33,12 +28,7 @@ describe('phone numbers in a file', () => {
   it('reports a number without a country as invalid, unchanged', async () => {
     const caller = answering({ body: { results: [] } })
     const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
-    const ended = await command(argv, {
-      env: keyed(here.home),
-      cwd: here.home,
-      caller,
-      stdin: 'Phone\n06 39 98 00 01\n',
-    })
+    const ended = await here.run(argv, { caller, stdin: 'Phone\n06 39 98 00 01\n' })
     expect(caller.asked).toEqual([])
     expect(ended.stdout).toContain('06 39 98 00 01')
     expect(ended.stdout).toContain('E.164')
@@ -52,7 +42,7 @@ describe('values of a file that are not understood', () => {
     const stdin =
       'Name,Domain,Country\nAcme,Bob <bob@acme.example>,Narnia\nTikTok,tiktok.com,\nBirch,ada@gmail.com,FR\n'
     const argv = ['accounts', 'enrich', '--csv', '-']
-    const ended = await command(argv, { env: keyed(here.home), cwd: here.home, caller, stdin })
+    const ended = await here.run(argv, { caller, stdin })
     expect(caller.asked.map(({ input }) => input)).toEqual([
       { name: 'Acme', domain: 'acme.example' },
       { name: 'TikTok', domain: 'tiktok.com' },
@@ -67,7 +57,7 @@ describe('values of a file that are not understood', () => {
     const caller = answering({ body: { name: 'Acme' } })
     const stdin = 'Name,Domain,Country\nn/a,N/A,FR\nnone,acme.example,-\nNull,null,#N/A\n'
     const argv = ['accounts', 'enrich', '--csv', '-', '--country', 'DE']
-    const ended = await command(argv, { env: keyed(here.home), cwd: here.home, caller, stdin })
+    const ended = await here.run(argv, { caller, stdin })
     expect(caller.asked.map(({ input }) => input)).toEqual([
       { domain: 'acme.example', country: 'DE' },
       { name: 'Null', country: 'DE' },

@@ -6,7 +6,7 @@ import { constants as system } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../support/command.js'
+import { ends, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { launch, prospect } from '../support/processes.js'
@@ -22,7 +22,7 @@ afterEach(() => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-const at = (name: string): string => join(here.home, name)
+const at = (name: string): string => here.path(name)
 
 /** Starts the built program. */
 function start(...argv: string[]) {
@@ -45,12 +45,11 @@ const note = 'x'.repeat(1_000)
 async function companies(count: number): Promise<void> {
   const lines = Array.from({ length: count }, (_, row) => `Company ${row},company-${row}.example,${note}`)
   writeFileSync(at('in.csv'), `name,domain,description\n${lines.join('\n')}\n`)
-  await here.run(['data', 'import', 'companies', 'in.csv'])
-  await here.run(['engine', 'credits', 'set', '100000'])
+  await here.run('data import companies in.csv')
+  await here.run('engine credits set 100000')
 }
 
-const charged = async (): Promise<number> =>
-  100_000 - (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+const charged = async (): Promise<number> => 100_000 - (await here.balance())
 
 /** Resolves when a process, this one by default, has the pipe open. */
 const opened = (pid: number | undefined = process.pid): Promise<void> =>
@@ -158,10 +157,10 @@ describe('stdout that is closed early', () => {
     const { code, stderr } = await head('accounts enrich --csv in.csv')
     const [, id = ''] = /prospect runs resume ([\w-]+)/.exec(stderr) ?? []
     expect([code, stderr]).toEqual([141, expect.stringContaining('The reader of the output has left.')])
-    const [run] = await here.json<{ done: number; credits: number }[]>('runs', 'list')
+    const [run] = await here.json<{ done: number; credits: number }[]>('runs list')
     const spent = await charged()
     expect(run).toMatchObject({ done: spent, credits: spent })
-    expect((await here.run(['runs', 'resume', id, '-o', 'out.csv'])).code).toBe(0)
+    expect((await here.run(`runs resume ${id} -o out.csv`)).code).toBe(0)
     expect([await charged(), readFileSync(at('out.csv'), 'utf8').split('\n').length]).toEqual([
       rows,
       rows + 2,
@@ -214,7 +213,7 @@ describe('a named pipe without a writer', () => {
   })
 
   it('is read to its end when the writer comes late, and pauses', async () => {
-    const reading = here.run(['data', 'import', 'companies', 'pipe', '--json'])
+    const reading = here.run('data import companies pipe --json')
     const writer = await open(at('pipe'), 'w')
     const [head, ...rows] = [
       'name,domain',
@@ -242,7 +241,6 @@ describe('a named pipe without a writer', () => {
   })
 
   it('is refused as a CSV file', async () => {
-    const piped = await here.run(['accounts', 'enrich', '--csv', 'pipe'])
-    expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining('use --csv -')])
+    await ends(here.run('accounts enrich --csv pipe'), 2, 'use --csv -')
   })
 })

@@ -20,9 +20,9 @@ const env = () => ({ PROSPECT_HOME: join(folder, 'home') })
 const prospect = (...args: string[]) => launch(bin, args, folder, env())
 
 /** Runs a command alone, in this process. */
-const alone = (...args: string[]) => command(args, { env: env(), cwd: folder })
+const alone = (args: string) => command(args, { env: env(), cwd: folder })
 
-const json = async (...args: string[]) => JSON.parse((await alone(...args, '--json')).stdout)
+const json = async (args: string) => JSON.parse((await alone(`${args} --json`)).stdout)
 
 /** Writes a CSV of domains; the same domain in two spellings where `twice`. */
 function writeDomains(name: string, from: number, to: number, twice = false): void {
@@ -44,8 +44,8 @@ describe('several processes with one home', () => {
   it('four concurrent batches with too few credits pay for exactly the rows they keep', async () => {
     const [credits, share] = tries([60, 80], [1_000, 1_200])
     writeDomains('catalogue.csv', 0, 4 * share)
-    await alone('data', 'import', 'companies', 'catalogue.csv')
-    await alone('engine', 'credits', 'set', String(credits))
+    await alone('data import companies catalogue.csv')
+    await alone(`engine credits set ${credits}`)
     const names = [0, 1, 2, 3].map((at) => `part-${at}`)
     names.forEach((name, at) => {
       // Each could spend the whole balance, so none of them can finish.
@@ -64,7 +64,7 @@ describe('several processes with one home', () => {
     expect(sum(written)).toBe(credits)
     expect(new Set(written.map(({ domain }) => domain)).size).toBe(credits)
     expect((await json('credits')).credits.enrichment).toBe(0)
-    expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
+    expect((await json('engine ledger verify')).ok).toBe(true)
   })
 
   it('concurrent first commands create one workspace and all succeed', async () => {
@@ -74,6 +74,6 @@ describe('several processes with one home', () => {
     )
     expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: commands }, () => 0))
     expect((await json('credits')).credits.enrichment).toBe(1_000 + commands)
-    expect(await json('engine', 'workspaces', 'list')).toHaveLength(1)
+    expect(await json('engine workspaces list')).toHaveLength(1)
   })
 })

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { secondsToWait } from '../../src/cli/call/send.js'
 import { sleeper } from '../client/serving.js'
-import { answering, canary, command, errorOf, type Given, keyed, machine } from '../support/command.js'
+import { answering, canary, command, ends, errorOf, type Given, keyed, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 
@@ -14,16 +13,19 @@ const ask = (
   reply: Partial<Reply> | readonly Partial<Reply>[],
   given: Given = {},
   argv = 'accounts enrich --domain x',
-) => command(argv.split(' '), { env: keyed(here.home), caller: answering(...[reply].flat()), ...given })
+) => command(argv, { env: keyed(here.home), caller: answering(...[reply].flat()), ...given })
 
 describe('a command that only reads, where there is no workspace', () => {
   const reading = casesOf<string>('cli/refusals/reading')
 
   it.each(reading)('exits with 2 and creates nothing: %s', async (words) => {
-    const missing = join(here.home, 'mistyped')
-    const { code, stderr } = await command(words.split(' '), { env: { PROSPECT_HOME: missing } })
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`prospect is not set up in ${missing}.`)])
-    expect(stderr).toContain('prospect init')
+    const missing = here.path('mistyped')
+    await ends(
+      command(words, { env: { PROSPECT_HOME: missing } }),
+      2,
+      `prospect is not set up in ${missing}.`,
+      'prospect init',
+    )
     expect(existsSync(missing)).toBe(false)
   })
 
@@ -33,14 +35,14 @@ describe('a command that only reads, where there is no workspace', () => {
     'engine credits add 1',
   ])('has something to read after %s', async (words) => {
     const given = { env: { PROSPECT_HOME: here.home } }
-    await command(words.split(' '), given)
-    expect((await command(['credits'], given)).code).toBe(0)
+    await command(words, given)
+    expect((await command('credits', given)).code).toBe(0)
   })
 
   it('needs no workspace for a server', async () => {
-    const env = { ...keyed(join(here.home, 'new')), PROSPECT_BASE_URL: 'http://127.0.0.1:1/api/v2' }
-    expect((await command(['credits', '--timeout', '5'], { env })).code).toBe(10)
-    expect((await command(['runs', 'list'], { env })).code).toBe(0)
+    const env = { ...keyed(here.path('new')), PROSPECT_BASE_URL: 'http://127.0.0.1:1/api/v2' }
+    expect((await command('credits --timeout 5', { env })).code).toBe(10)
+    expect((await command('runs list', { env })).code).toBe(0)
   })
 })
 
@@ -195,15 +197,13 @@ describe('nothing found in an empty catalogue', () => {
     ['intents stack --stacks react --wait -o none.csv', 0],
   ])('names the catalogue as the reason: %s', async (words, code) => {
     const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home }
-    const empty = await command(words.split(' '), given)
-    expect([empty.code, empty.stderr]).toEqual([code, expect.stringContaining('The catalogue is empty.')])
-    await command(['data', 'sample', '--companies', '2', '--people', '2'], given)
-    expect((await command(words.split(' '), given)).stderr).not.toContain('The catalogue is empty.')
+    await ends(command(words, given), code, 'The catalogue is empty.')
+    await command('data sample --companies 2 --people 2', given)
+    expect((await command(words, given)).stderr).not.toContain('The catalogue is empty.')
   })
 
   it('says so after a batch, too', async () => {
     const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home, stdin: 'domain\na.example\n' }
-    const { code, stderr } = await command('accounts enrich --csv - -o out.csv'.split(' '), given)
-    expect([code, stderr]).toEqual([0, expect.stringContaining('The catalogue is empty.')])
+    await ends(command('accounts enrich --csv - -o out.csv', given), 0, 'The catalogue is empty.')
   })
 })

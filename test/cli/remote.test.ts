@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
 import { served } from '../client/serving.js'
-import { type CommandResult, canary, errorOf, type Given, machine } from '../support/command.js'
+import { type CommandResult, canary, ends, errorOf, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { launch, prospect } from '../support/processes.js'
@@ -16,7 +16,7 @@ const at = (listener: Listener) => `http://127.0.0.1:${listener.port}/api/v2`
 
 /** Runs a command with the server and its key in the environment. */
 const run = (line: string, env: Record<string, string> = {}, given: Given = {}) =>
-  here.run(line.split(' '), {
+  here.run(line, {
     env: { PROSPECT_BASE_URL: url(), PROSPECT_API_KEY: there.bench.key, ...env },
     sleep: (ms, signal) => pause(ms / 50, undefined, signal && { signal }),
     ...given,
@@ -56,7 +56,7 @@ describe('the API key of a server', () => {
   const env = (more: Record<string, string> = {}) => ({ PROSPECT_HOME: here.home, ...more })
 
   it('exits 3 without sending anything when there is no key, and suggests prospect login', async () => {
-    const ended = await here.run(['credits', '--base-url', url()], { env: env() })
+    const ended = await here.run(`credits --base-url ${url()}`, { env: env() })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
     expect(errorOf(ended).hint).toContain(`prospect login --base-url ${url()}`)
   })
@@ -67,11 +67,13 @@ describe('the API key of a server', () => {
       seen.push(request.headers['x-api-key'])
       response.end('{}')
     })
-    const login = await here.run(['login', '--base-url', url(), '--api-key-stdin'], {
-      stdin: there.bench.key,
-    })
-    expect(login.code).toBe(0)
-    expect((await here.run(['credits', '--base-url', url()])).code).toBe(0)
+    await ends(
+      here.run(`login --base-url ${url()} --api-key-stdin`, {
+        stdin: there.bench.key,
+      }),
+      0,
+    )
+    expect((await here.run(`credits --base-url ${url()}`)).code).toBe(0)
     const ended = await here.run(['credits', '--base-url', at(other)])
     await other.close()
     expect([ended.code, seen]).toEqual([3, []])
@@ -79,15 +81,15 @@ describe('the API key of a server', () => {
 
   it('sends a key from the environment only to the server from the environment, if there is one', async () => {
     const both = env({ PROSPECT_API_KEY: there.bench.key, PROSPECT_BASE_URL: 'https://api.example/api/v2' })
-    const ended = await here.run(['credits', '--base-url', url()], { env: both })
+    const ended = await here.run(`credits --base-url ${url()}`, { env: both })
     expect([ended.code, errorOf(ended).error]).toEqual([3, expect.stringContaining('PROSPECT_BASE_URL only')])
     const alone = env({ PROSPECT_API_KEY: there.bench.key })
-    expect((await here.run(['credits', '--base-url', url()], { env: alone })).code).toBe(0)
+    expect((await here.run(`credits --base-url ${url()}`, { env: alone })).code).toBe(0)
   })
 
   it('reads the key from stdin for the server of --base-url', async () => {
     const both = env({ PROSPECT_BASE_URL: 'https://api.example/api/v2', PROSPECT_API_KEY: 'other' })
-    const words = ['credits', '--base-url', url(), '--api-key-stdin']
+    const words = `credits --base-url ${url()} --api-key-stdin`
     expect((await here.run(words, { env: both, stdin: there.bench.key })).code).toBe(0)
   })
 })
@@ -146,8 +148,7 @@ describe('a SOCKS proxy', () => {
 
   it('is refused with exit code 2 where its address is none', async () => {
     const env = { PROSPECT_BASE_URL: 'https://api.example/api/v2', HTTPS_PROXY: 'ftp://proxy.example' }
-    const { code, stderr } = await run('credits', env)
-    expect([code, stderr]).toEqual([2, expect.stringContaining('HTTPS_PROXY')])
+    await ends(run('credits', env), 2, 'HTTPS_PROXY')
   })
 })
 

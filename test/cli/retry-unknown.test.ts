@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { openState } from '../../src/storage/state/open.js'
@@ -32,9 +31,9 @@ function losing() {
 const rows = ['a.example', 'lost.example', 'failing.example', 'lost.example', 'b.example']
 
 async function enrich(caller: Caller, ...argv: string[]) {
-  await writeFile(join(here.home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
+  await writeFile(here.path('in.csv'), `domain\n${rows.join('\n')}\n`)
   const words = ['accounts', 'enrich', '--csv', 'in.csv', '--fields', 'name', '--format', 'csv', ...argv]
-  const ended = await command(words, { env: keyed(here.home), cwd: here.home, caller })
+  const ended = await here.run(words, { caller })
   const [, ...lines] = ended.stdout.trimEnd().split('\n')
   return { ...ended, lines: lines.map((line) => line.split(',').slice(2, 4).join(' ')) }
 }
@@ -80,7 +79,7 @@ describe('a run whose process was killed', () => {
     const { caller, asked, target } = losing()
     target.loses = false
     await enrich(caller)
-    const state = await openState(join(here.home, 'state.db')).catch(() => undefined)
+    const state = await openState(here.path('state.db')).catch(() => undefined)
     expect(state).toBeDefined()
     await state?.transaction((connection) =>
       connection.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`),
@@ -90,12 +89,12 @@ describe('a run whose process was killed', () => {
     const before = asked.length
     const next = await enrich(caller, '--fresh', '--max-credits-per-day', '100')
     expect([next.code, asked.length > before]).toEqual([11, true])
-    const listed = await command(['runs', 'list', '--json'], { env: keyed(here.home), cwd: here.home })
+    const listed = await command('runs list --json', { env: keyed(here.home), cwd: here.home })
     expect(JSON.parse(listed.stdout).map(({ status }: { status: string }) => status)).toEqual([
       'finished',
       'stopped',
     ])
-    const after = await openState(join(here.home, 'state.db'))
+    const after = await openState(here.path('state.db'))
     const record = await after.read((tx) =>
       tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
     )

@@ -260,10 +260,11 @@ describe('rows from a pipe', () => {
     expect([(await list()).length, (await readdir(join(home, 'runs'))).length]).toEqual([1, 1])
   })
 
-  it('removes the stored rows with the run', async () => {
-    await prospect(argv, { ...companies(2), stdin: csv(domains(5)) })
-    await prospect(['runs', 'forget', (await list())[0].id])
-    expect(await readdir(join(home, 'runs'))).toEqual([])
+  it('removes the stored rows with the runs, several at once', async () => {
+    for (const from of [0, 9]) await prospect(argv, { ...companies(2), stdin: csv(domains(5, from)) })
+    const runs: readonly { readonly id: string }[] = await list()
+    expect((await prospect(['runs', 'forget', ...runs.map(({ id }) => id)])).code).toBe(0)
+    expect([runs.length, await list(), await readdir(join(home, 'runs'))]).toEqual([2, [], []])
   })
 })
 

@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
@@ -11,6 +9,8 @@ import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering, command, type Given, keyed } from '../support/command.js'
 import { sample } from '../support/effort.js'
 import { casesOf } from '../support/fixtures.js'
+import { prospect } from '../support/processes.js'
+import { inTerminal } from '../support/terminal.js'
 
 /** The time of every screen. */
 const now = Date.parse('2026-03-10T12:05:00.000Z')
@@ -33,7 +33,7 @@ const ids = countingIds()
 
 let clock = now
 const run = (line: string, given: Given = {}) =>
-  command(line.split(' '), {
+  command(line, {
     env: { PROSPECT_HOME: home },
     cwd: folder,
     terminal: true,
@@ -130,18 +130,11 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
     writeFileSync(join(folder, 'crm.csv'), 'domain,name\nacme.example,Acme\n,\nnothing,\n')
     await run('init --yes')
     clock = now - 90_000
-    const enrich = [
-      'accounts',
-      'enrich',
-      '--csv',
-      'exports/companies of the first quarter.csv',
-      '-o',
-      'exports/out.csv',
-    ]
+    const enrich = 'accounts enrich --csv "exports/companies of the first quarter.csv" -o exports/out.csv'
     const given = { env: keyed(home), cwd: folder, clock: { now: () => clock }, ids }
     await command(enrich, { ...given, caller: reply('accounts.enrich', { credits: 1 }) })
     clock = now - 3_000
-    await command(['accounts', 'enrich', '--csv', 'crm.csv', '--max-credits', '0'], {
+    await command('accounts enrich --csv crm.csv --max-credits 0', {
       ...given,
       caller: reply('accounts.enrich', { credits: 1 }),
     })
@@ -238,19 +231,11 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
   })
 })
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-
-/** Returns what a command of the built program shows in a pseudo-terminal of `script` (util-linux). */
-async function inTerminal(line: string, columns: number, env: Record<string, string>): Promise<string[]> {
-  const words = `stty cols ${columns}; '${process.execPath}' '${root}bin/prospect.js' ${line}`
-  const child = spawn('script', ['-qefc', words, '/dev/null'], {
-    env: { ...process.env, PROSPECT_HOME: home, CI: '1', FORCE_COLOR: '', NO_COLOR: '', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const chunks: Buffer[] = []
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await new Promise((resolve) => child.on('close', resolve))
-  return Buffer.concat(chunks).toString().replaceAll('\r', '').split('\n')
+/** Returns the lines that a command of the built program shows in a pseudo-terminal. */
+async function shownBy(line: string, columns: number, env: Record<string, string>): Promise<string[]> {
+  const given = { ...process.env, PROSPECT_HOME: home, CI: '1', FORCE_COLOR: '', NO_COLOR: '', ...env }
+  const words = [process.execPath, prospect, ...line.split(' ')]
+  return (await inTerminal(words, { cwd: home, columns, env: given })).raw.split('\n')
 }
 
 describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)', () => {
@@ -259,13 +244,13 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
   it.each(sample(['limits', 'credits', 'engine status', 'runs show 0', 'commands'], 3))(
     'of 60 columns has no longer line, no colour with NO_COLOR and only ASCII with LC_ALL=C: %s',
     async (line) => {
-      const plain = await inTerminal(line, 60, { NO_COLOR: '1', LC_ALL: 'C' })
+      const plain = await shownBy(line, 60, { NO_COLOR: '1', LC_ALL: 'C' })
       expect(plain.filter((each) => each.length > 60)).toEqual([])
       expect(plain.join('')).toMatch(/^[\x20-\x7e]+$/)
     },
   )
 
   it('has colours', async () => {
-    expect((await inTerminal('runs show 0', 60, {})).join('')).toContain('\u001b[31mThere is no run 0.')
+    expect((await shownBy('runs show 0', 60, {})).join('')).toContain('\u001b[31mThere is no run 0.')
   })
 })

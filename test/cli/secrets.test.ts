@@ -70,7 +70,7 @@ const run = (line: readonly string[], env: Record<string, string> = {}, stdin = 
 
 describe('private files', () => {
   it('creates every file and folder without access for others, whatever the umask', async () => {
-    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', {
+    writeFileSync(here.path('in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', {
       mode: 0o600,
     })
     const umask = process.umask(0)

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -27,15 +27,15 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     const here = machine()
     onTestFinished(() => here.remove())
     const rows = Array.from({ length: calls }, (_, n) => `northwind${n}.example`)
-    writeFileSync(join(here.home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
-    const argv = 'accounts enrich --csv in.csv -o out.csv --yes --summary-json s.json'.split(' ')
+    here.write('in.csv', `domain\n${rows.join('\n')}\n`)
+    const argv = 'accounts enrich --csv in.csv -o out.csv --yes --summary-json s.json'
     const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: canary }
-    const { code, stderr } = await here.run([...argv, '--log', 'log'], { env })
-    const [, ...lines] = readFileSync(join(here.home, 'out.csv'), 'utf8').trim().split(/\r?\n/)
+    const { code, stderr } = await here.run(`${argv} --log log`, { env })
+    const [, ...lines] = here.read('out.csv').trim().split(/\r?\n/)
     const answered = lines.filter((line) => line.includes('Company of'))
     const others = answered.filter((line) => !line.includes(`Company of ${line.split(',', 1)[0]}`))
     expect([others, lines.length]).toEqual([[], calls])
-    const summary = JSON.parse(readFileSync(join(here.home, 's.json'), 'utf8')) as Summary
+    const summary = JSON.parse(here.read('s.json')) as Summary
     const { discarded, passed_on } = summary.doubted
     expect([code, summary.failed, answered.length]).toEqual([11, discarded.answers, calls - summary.failed])
     expect(lines.filter((line) => line.includes('outcome_unknown'))).toHaveLength(summary.failed)
@@ -44,10 +44,10 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     expect(passed_on.answers).toBeGreaterThan(0)
     expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) discarded .* \(rows? \d/)
     expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) in the output, .* \(rows? \d/)
-    expect(readFileSync(join(here.home, 'log'), 'utf8')).toContain('"passed_on":{"answers":')
-    const spent = await here.run(['ledger', '--by', 'operation', '--json'], { env })
+    expect(here.read('log')).toContain('"passed_on":{"answers":')
+    const spent = await here.run('ledger --by operation --json', { env })
     expect(spent.json).toMatchObject([{ operation: 'accounts.enrich', doubted: passed_on.answers }])
-    expect((await here.run(['ledger'], { env, terminal: true, columns: 110 })).stdout).toContain('Doubted')
+    expect((await here.run('ledger', { env, terminal: true, columns: 110 })).stdout).toContain('Doubted')
   })
 
   it('has the answers in doubt that a direct proxy passed on counted in its log', { timeout }, async () => {
@@ -80,16 +80,14 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     const here = closeAfterTest(
       await servingWith(
         { PROSPECT_API_KEY: canary },
-        async (one) => void (await one.json('engine', 'members', 'add', 'you@localhost')),
+        async (one) => void (await one.json('engine members add you@localhost')),
         '--upstream',
         server.baseUrl,
         '--log',
         'log',
       ),
     )
-    const you = await here.machine.json<{ key: string }>(
-      ...'engine keys create --member you@localhost'.split(' '),
-    )
+    const you = await here.machine.json<{ key: string }>('engine keys create --member you@localhost')
     const counts = { own: 0, others: 0, unknown: 0 }
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
     const work = async (name: string, key: string) => {
@@ -113,7 +111,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
       /"event":"doubted","operation":"accounts.enrich","member":"you@localhost","answers":\d/,
     )
-    const spent = await here.machine.json<{ member: string; doubted: number }[]>('ledger', '--by', 'member')
+    const spent = await here.machine.json<{ member: string; doubted: number }[]>('ledger --by member')
     expect(spent.find(({ member }) => member === 'you@localhost')?.doubted).toBeGreaterThan(0)
   })
 })

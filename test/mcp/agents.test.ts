@@ -9,7 +9,7 @@ import { operation, operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
 import { askToStop } from '../../src/runs/records.js'
 import { closeAfterTest } from '../client/listeners.js'
-import { answering, command, machine } from '../support/command.js'
+import { answering, command, ends, machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { nameServer } from '../support/name-server.js'
@@ -30,11 +30,8 @@ describe('prospect mcp', () => {
   })
 
   const spent = async () =>
-    (await here.json<{ credits: number }[]>('ledger', '--by', 'day')).reduce(
-      (sum, { credits }) => sum + credits,
-      0,
-    )
-  const write = (name: string, text: string) => writeFileSync(join(here.home, name), text)
+    (await here.json<{ credits: number }[]>('ledger --by day')).reduce((sum, { credits }) => sum + credits, 0)
+  const write = (name: string, text: string) => here.write(name, text)
   const companies = (count: number) =>
     `name,domain\n${Array.from({ length: count }, (_, at) => `Company ${at},company-${at}.example`).join('\n')}\n`
 
@@ -158,18 +155,18 @@ describe('prospect mcp', () => {
   })
 
   it('neither reads nor writes a file outside its folder, also by a link', async () => {
-    const root = join(here.home, 'lists')
+    const root = here.path('lists')
     mkdirSync(root)
     write('outside.csv', companies(2))
     writeFileSync(join(root, 'inside.csv'), companies(2))
-    symlinkSync(join(here.home, 'outside.csv'), join(root, 'link.csv'))
+    symlinkSync(here.path('outside.csv'), join(root, 'link.csv'))
     symlinkSync(here.home, join(root, 'up'))
-    symlinkSync(join(here.home, 'new.csv'), join(root, 'dangling.csv'))
-    symlinkSync(join(here.home, 'new.csv'), join(root, 'out.csv.partial'))
+    symlinkSync(here.path('new.csv'), join(root, 'dangling.csv'))
+    symlinkSync(here.path('new.csv'), join(root, 'out.csv.partial'))
     const { refused, call } = await connectAgent(here.home, ['--root', root, '--max-credits', '9'])
     const outside = [
       '../outside.csv',
-      join(here.home, 'outside.csv'),
+      here.path('outside.csv'),
       'link.csv',
       'up/outside.csv',
       'up/lists/../outside.csv',
@@ -185,13 +182,13 @@ describe('prospect mcp', () => {
     }
     for (const output of [...outside, 'dangling.csv', 'out.csv', 'up/new.csv'])
       await refused('run_file', { ...run, output })
-    expect(readFileSync(join(here.home, 'outside.csv'), 'utf8')).toBe(companies(2))
-    expect(() => readFileSync(join(here.home, 'new.csv'))).toThrow('ENOENT')
+    expect(here.read('outside.csv')).toBe(companies(2))
+    expect(() => readFileSync(here.path('new.csv'))).toThrow('ENOENT')
     expect(await spent()).toBe(0)
     // Nor by a run of somebody else.
-    const elsewhere = 'accounts enrich --csv outside.csv --yes --max-credits 0 -o theirs.csv'.split(' ')
+    const elsewhere = 'accounts enrich --csv outside.csv --yes --max-credits 0 -o theirs.csv'
     expect((await here.run(elsewhere)).code).toBe(12)
-    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
+    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
     expect(await refused('resume_run', { run: id })).toMatchObject({ code: 'usage' })
     expect(await call('run_file', run)).toMatchObject({ status: 'finished', rows: 2 })
   })
@@ -199,7 +196,7 @@ describe('prospect mcp', () => {
   it('reports the progress of 2,000 rows, and resumes a stopped run in a shell', async () => {
     write('list.csv', companies(2_000))
     // Otherwise a fast machine is done before it has much to report.
-    await here.json('engine', 'faults', 'add', 'all', '--delay', '0.1s')
+    await here.json('engine faults add all --delay 0.1s')
     const { call, client } = await connectAgent(here.home, ['--max-credits', '900'])
     const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
     const seen: number[] = []
@@ -217,20 +214,19 @@ describe('prospect mcp', () => {
       { signal: cancelling.signal, onprogress: () => cancelling.abort() },
     )
     await expect(cancelled).rejects.toThrow()
-    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
+    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
     expect(await call('stop_run', { run: id })).toMatchObject({ status: 'stopped' })
-    const resumed = await here.run(['runs', 'resume', id, '--yes'])
-    expect(resumed.code).toBe(0)
-    expect(readFileSync(join(here.home, 'again.csv'), 'utf8').trim().split('\n')).toHaveLength(2_001)
+    await ends(here.run(`runs resume ${id} --yes`), 0)
+    expect(here.read('again.csv').trim().split('\n')).toHaveLength(2_001)
   })
 
   it('stops a run that another process asks for, and goes on serving', async () => {
     write('list.csv', companies(2_000))
-    await here.json('engine', 'faults', 'add', 'all', '--delay', '0.5s')
+    await here.json('engine faults add all --delay 0.5s')
     const { call } = await connectAgent(here.home, ['--max-credits', '900'])
     const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
     const { id } = await call<{ id: string }>('run_file', run)
-    askToStop({ home: { state: join(here.home, 'state.db') } }, process.pid, { id, request: '{}' })
+    askToStop({ home: { state: here.path('state.db') } }, process.pid, { id, request: '{}' })
     expect(await call('run_status', { run: id, wait: 60 })).toMatchObject({ status: 'stopped' })
     expect(await call('credits_show')).toMatchObject({ credits: { enrichment: 1_000 } })
   })
@@ -241,7 +237,7 @@ describe('prospect mcp', () => {
       await nameServer((_, type) => (type === 'MX' ? ['mx.acme.example'] : 'NXDOMAIN')),
     )
     write('one.yaml', fakeFile(vendor.origin))
-    const add = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
+    const add = 'providers add one.yaml --key-stdin --allow-target 127.0.0.0/8'
     await here.run(add, { stdin: 'vendor-secret-key-0123456789' })
     const find = async (...argv: string[]) => {
       const given = { env: { PROSPECT_DNS: dns.address } }
@@ -308,7 +304,7 @@ describe('prospect mcp', () => {
       ...'credits_show credits_consumption quote_file run_file run_status resume_run stop_run'.split(' '),
       'match_file',
     ])
-    expect(await here.run(['mcp', '--tools', 'account_enrich'])).toMatchObject({
+    expect(await here.run('mcp --tools account_enrich')).toMatchObject({
       code: 2,
       stdout: '',
       stderr: expect.stringContaining('Did you mean accounts_enrich?'),
@@ -338,11 +334,7 @@ describe('prospect mcp', () => {
 
   it('quotes and runs a flow within the budget and the folder, and starts no program unasked', async () => {
     const { preview } = await here.json<{ preview: { network_url: string }[] }>(
-      'accounts',
-      'search',
-      '--preview',
-      '--keyword',
-      'software',
+      'accounts search --preview --keyword software',
     )
     const urls = preview.slice(0, 4).map(({ network_url }) => network_url)
     write('list.csv', `network_url\n${urls.join('\n')}\n`)
@@ -375,16 +367,16 @@ describe('prospect mcp', () => {
       status: 'stopped',
     })
     expect(await spent()).toBe(3)
-    expect((await here.run(['flow', 'run', 'paid.yaml', '--yes'])).code).toBe(0)
+    expect((await here.run('flow run paid.yaml --yes')).code).toBe(0)
     expect(await spent()).toBe(4)
     expect(await refused('flow_run', { file: 'outside.yaml' })).toMatchObject({ code: 'usage' })
     expect(await refused('flow_run', { file: 'program.yaml' })).toMatchObject({
       error: 'program starts programs or sends rows to addresses, which is not permitted here.',
     })
-    expect(() => readFileSync(join(here.home, 'started'))).toThrow('ENOENT')
+    expect(() => readFileSync(here.path('started'))).toThrow('ENOENT')
     const allowed = await connectAgent(here.home, ['--allow-commands'])
     await allowed.call('flow_run', { file: 'program.yaml', wait: 60 })
-    expect(readFileSync(join(here.home, 'started'), 'utf8')).toBe('')
+    expect(here.read('started')).toBe('')
   })
 
   it('serves over HTTP whoever has the token, and no page of a browser', async () => {
@@ -395,7 +387,7 @@ describe('prospect mcp', () => {
       const [, url] = /at (http\S+mcp)\./.exec(text) ?? []
       if (url) started.resolve(url)
     }
-    const serving = command(['mcp', '--http', '--port', '0'], { env, cwd: here.home, signals, onErrorOutput })
+    const serving = command('mcp --http --port 0', { env, cwd: here.home, signals, onErrorOutput })
     const url = await started.promise
     const authorization = `Bearer ${env.PROSPECT_MCP_TOKEN}`
     const status = async (headers: Record<string, string>, path = url) =>
@@ -433,6 +425,6 @@ describe('prospect mcp', () => {
     const token = await started.promise
     here.signals.emit('SIGTERM')
     expect((await serving).code).toBe(0)
-    expect(readFileSync(join(here.home, 'log.ndjson'), 'utf8')).not.toContain(token)
+    expect(here.read('log.ndjson')).not.toContain(token)
   })
 })

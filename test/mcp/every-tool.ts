@@ -17,8 +17,8 @@ const rankOf = (id: string): number =>
 /** Fills a machine with what the calls of all tools need. */
 export async function readyForTools(here: Machine): Promise<void> {
   await loadSample(here.home)
-  await here.json('engine', 'members', 'set', 'me@localhost', '--consent-personal-email')
-  writeFileSync(join(here.home, 'list.csv'), 'name,domain\nAcme,acme-robotics.example\nOther,other.example\n')
+  await here.json('engine members set me@localhost --consent-personal-email')
+  here.write('list.csv', 'name,domain\nAcme,acme-robotics.example\nOther,other.example\n')
 }
 
 /** Calls every tool over the folder of a machine. `call` throws what a tool answers as an error. */

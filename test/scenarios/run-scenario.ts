@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { widthOf } from '../../src/cli/output/text.js'
-import { command } from '../support/command.js'
+import { command, wordsOf } from '../support/command.js'
 import { inTerminal } from '../support/terminal.js'
 import type { Line, Scenario, Step } from './read-scenario.js'
 
@@ -51,9 +51,7 @@ async function runCommand(
   { folder, inProcesses, remembered }: Place,
 ): Promise<Outcome> {
   const text = line.text.trim().replace(/\{(\w+)\}/g, (place, name: string) => remembered.get(name) ?? place)
-  const words = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    (match) => match[1] ?? match[2] ?? match[3] ?? '',
-  )
+  const words = wordsOf(text)
   const start = words.indexOf('prospect')
   if (start < 0) throw new Error(`line ${line.number}: only prospect can be run, not ${text}`)
   const own = Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2)))

@@ -11,7 +11,7 @@ const { exitRows, manPages } = (await import(new URL('../../scripts/man.js', imp
   exitRows: () => Promise<unknown[]>
   manPages: (map: unknown[], version: string, exits: unknown[]) => Pages
 }
-const map = async () => JSON.parse((await command(['commands', '--json'])).stdout)
+const map = async () => JSON.parse((await command('commands --json')).stdout)
 
 describe('man pages', () => {
   it('are the ones that package.json installs', async () => {

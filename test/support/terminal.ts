@@ -5,6 +5,8 @@ export interface Shown {
   readonly exit: number
   /** What the terminal showed: stdout and stderr, without colours and movements of the cursor. */
   readonly screen: string
+  /** The same with colours and movements of the cursor. */
+  readonly raw: string
 }
 
 /** What is done at a terminal as soon as it shows a text: keys are typed, one after the other. */
@@ -21,7 +23,8 @@ export async function inTerminal(
     env = {},
     columns = 100,
     typed = [],
-  }: { cwd: string; env?: NodeJS.ProcessEnv; columns?: number; typed?: Typed },
+    timeoutMs = 60_000,
+  }: { cwd: string; env?: NodeJS.ProcessEnv; columns?: number; typed?: Typed; timeoutMs?: number },
 ): Promise<Shown> {
   const quoted = words.map((word) => (word === '|' ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
   const child = spawn('script', ['-qefc', `stty cols ${columns}; ${quoted}`, '/dev/null'], {
@@ -29,11 +32,12 @@ export async function inTerminal(
     env: { PATH: process.env.PATH, TERM: 'xterm', NO_COLOR: '1', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
     // A question that nobody answers must not keep the tests waiting.
-    timeout: 60_000,
+    timeout: timeoutMs,
   })
   const waiting = [...typed]
   let [raw, from] = ['', 0]
-  const screen = () => raw.replaceAll('\r\n', '\n').replaceAll(escapes, '')
+  const shown = () => raw.replaceAll('\r\n', '\n')
+  const screen = () => shown().replaceAll(escapes, '')
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     raw += chunk
     const [text = '\0', keys = ''] = waiting[0] ?? []
@@ -44,5 +48,5 @@ export async function inTerminal(
     child.stdin.write(keys)
   })
   const exit = await new Promise<number>((done) => child.once('close', (code) => done(code ?? -1)))
-  return { exit, screen: screen() }
+  return { exit, screen: screen(), raw: shown() }
 }

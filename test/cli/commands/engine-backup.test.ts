@@ -1,17 +1,15 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { readClock } from '../../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
-import { machine } from '../../support/command.js'
+import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
 
-const file = (name: string) => join(here.home, name)
-const balance = async () =>
-  (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+const file = (name: string) => here.path(name)
+const balance = async () => await here.balance()
 
 /** Runs `work` while another connection has the engine open. */
 async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
@@ -26,73 +24,67 @@ async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
 
 describe('engine backup', () => {
   it('backs up an engine in use, and restores it', async () => {
-    await here.json('engine', 'credits', 'set', '42')
-    const [copy] = await whileOpen(() => here.json<{ bytes: number }[]>('engine', 'backup', 'copy.db'))
+    await here.json('engine credits set 42')
+    const [copy] = await whileOpen(() => here.json<{ bytes: number }[]>('engine backup copy.db'))
     expect(copy).toMatchObject({
       database: 'engine',
       file: file('copy.db'),
       bytes: statSync(file('copy.db')).size,
     })
     expect(statSync(file('copy.db')).mode & 0o777).toBe(0o600)
-    await here.json('engine', 'credits', 'set', '1')
-    await here.json('engine', 'restore', 'copy.db', '--yes')
+    await here.json('engine credits set 1')
+    await here.json('engine restore copy.db --yes')
     expect(await balance()).toBe(42)
-    expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
+    expect(await here.json('engine ledger verify')).toMatchObject({ ok: true })
   })
 
   it('backs up and restores the catalogue with --catalogue', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
-    await here.run(['data', 'import', 'companies', '-'], { stdin })
-    expect(await here.json('engine', 'backup', 'e.db', '--catalogue', 'c.db')).toHaveLength(2)
-    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nOther,other.example\n' })
-    await here.json('engine', 'restore', 'e.db', '--catalogue', 'c.db', '--yes')
-    expect(await here.json('data', 'stats')).toMatchObject({ companies: 1 })
+    await here.fill('companies', stdin)
+    expect(await here.json('engine backup e.db --catalogue c.db')).toHaveLength(2)
+    await here.fill('companies', 'name,domain\nOther,other.example\n')
+    await here.json('engine restore e.db --catalogue c.db --yes')
+    expect(await here.json('data stats')).toMatchObject({ companies: 1 })
   })
 
   it('refuses to overwrite a file, and creates no other', async () => {
     writeFileSync(file('copy.db'), 'mine')
-    expect((await here.run(['engine', 'backup', 'copy.db'])).code).toBe(2)
-    expect((await here.run(['engine', 'backup', 'e.db', '--catalogue', 'copy.db'])).code).toBe(2)
+    expect((await here.run('engine backup copy.db')).code).toBe(2)
+    expect((await here.run('engine backup e.db --catalogue copy.db')).code).toBe(2)
     expect(readFileSync(file('copy.db'), 'utf8')).toBe('mine')
     expect(existsSync(file('e.db'))).toBe(false)
   })
 
   it('refuses when there is no engine to back up', async () => {
-    await here.json('engine', 'reset', '--yes')
-    expect((await here.run(['engine', 'backup', 'copy.db'])).code).toBe(2)
+    await here.json('engine reset --yes')
+    expect((await here.run('engine backup copy.db')).code).toBe(2)
   })
 })
 
 describe('engine restore', () => {
-  beforeEach(() => here.json('engine', 'backup', 'copy.db'))
+  beforeEach(() => here.json('engine backup copy.db'))
 
   it('creates a new key for this machine when the backup does not know the old one', async () => {
-    const [own] = await here.json<{ id: string }[]>('engine', 'keys', 'list')
+    const [own] = await here.json<{ id: string }[]>('engine keys list')
     await here.json('engine', 'keys', 'revoke', own?.id ?? '')
     expect(await balance()).toBe(1_000)
-    const { stderr } = await here.run(['engine', 'restore', 'copy.db', '--yes'])
+    const { stderr } = await here.run('engine restore copy.db --yes')
     expect(stderr).toContain('key of this machine')
     expect(await balance()).toBe(1_000)
   })
 
   it('restore requires --yes without a terminal', async () => {
-    const { code, stderr } = await here.run(['engine', 'restore', 'copy.db'])
-    expect(code).toBe(2)
-    expect(stderr).toContain('--yes')
+    await ends(here.run('engine restore copy.db'), 2, '--yes')
   })
 
   it('refuses to restore over an engine in use', async () => {
-    await here.json('engine', 'credits', 'set', '7')
-    const { code, stderr } = await whileOpen(() => here.run(['engine', 'restore', 'copy.db', '--yes']))
-    expect(code).toBe(2)
-    expect(stderr).toContain('open')
+    await here.json('engine credits set 7')
+    await ends(
+      whileOpen(() => here.run('engine restore copy.db --yes')),
+      2,
+      'open',
+    )
     expect(await balance()).toBe(7)
-  })
-
-  it.each(['missing.db', 'config.txt'])('refuses to restore %s', async (name) => {
-    writeFileSync(file('config.txt'), 'not a database'.repeat(100))
-    expect((await here.run(['engine', 'restore', name, '--yes'])).code).toBe(2)
-    expect(await balance()).toBe(1_000)
   })
 })
 
@@ -100,40 +92,34 @@ describe('engine reset', () => {
   it('deletes a database that is damaged', async () => {
     for (const name of ['engine.db-wal', 'engine.db-shm']) rmSync(file(name), { force: true })
     writeFileSync(file('engine.db'), 'x'.repeat(5_000))
-    expect(await here.json('engine', 'reset', '--yes')).toEqual({ deleted: [file('engine.db')] })
+    expect(await here.json('engine reset --yes')).toEqual({ deleted: [file('engine.db')] })
     expect(existsSync(file('engine.db'))).toBe(false)
   })
 
   it('deletes the engine and the key of this machine, and keeps the catalogue', async () => {
-    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme,acme.example\n' })
-    expect(await here.json('engine', 'reset', '--yes')).toEqual({ deleted: [file('engine.db')] })
+    await here.fill('companies', 'name,domain\nAcme,acme.example\n')
+    expect(await here.json('engine reset --yes')).toEqual({ deleted: [file('engine.db')] })
     expect(readFileSync(file('credentials.json'), 'utf8')).not.toContain('pk_')
-    expect(await here.json('data', 'stats')).toMatchObject({ companies: 1 })
+    expect(await here.json('data stats')).toMatchObject({ companies: 1 })
     await here.json('init')
     expect(await balance()).toBe(1_000)
   })
 
   it('reset requires --yes without a terminal', async () => {
-    expect((await here.run(['engine', 'reset'])).code).toBe(2)
+    expect((await here.run('engine reset')).code).toBe(2)
     expect(existsSync(file('engine.db'))).toBe(true)
   })
 
   it('asks for confirmation at a terminal, where Enter alone keeps the engine', async () => {
-    const enter = await here.run(['engine', 'reset'], { typed: [['Continue? [y/N]', '\r']] })
+    const enter = await here.run('engine reset', { typed: [['Continue? [y/N]', '\r']] })
     expect([enter.code, existsSync(file('engine.db'))]).toEqual([16, true])
-    const yes = await here.run(['engine', 'reset'], { typed: [['Continue? [y/N]', 'Yes\r']] })
+    const yes = await here.run('engine reset', { typed: [['Continue? [y/N]', 'Yes\r']] })
     expect([yes.code, existsSync(file('engine.db'))]).toEqual([0, false])
   })
 
-  it('refuses to delete an engine in use', async () => {
-    const { code } = await whileOpen(() => here.run(['engine', 'reset', '--yes']))
-    expect(code).toBe(2)
-    expect(existsSync(file('engine.db'))).toBe(true)
-  })
-
   it('says that there is no engine the second time', async () => {
-    await here.json('engine', 'reset', '--yes')
-    const { json, stderr } = await here.run(['engine', 'reset', '--json'])
+    await here.json('engine reset --yes')
+    const { json, stderr } = await here.run('engine reset --json')
     expect(json).toEqual({ deleted: [] })
     expect(stderr).toContain('no engine')
   })

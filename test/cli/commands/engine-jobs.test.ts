@@ -1,25 +1,22 @@
-import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../../support/command.js'
+import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
-  await here.run(['data', 'import', 'companies', '-'], {
-    stdin: 'name,domain\nRobots,robots.example\nRobots Two,robots-two.example\n',
-  })
+  await here.fill('companies', 'name,domain\nRobots,robots.example\nRobots Two,robots-two.example\n')
 })
 
 /** Queues an import of two companies whose webhook does not answer. */
 async function queued(): Promise<string> {
-  const argv = 'accounts search --keyword robots --no-wait --webhook-url http://127.0.0.1:9/in'.split(' ')
-  return (await here.json<{ id: string }>(...argv)).id
+  const argv = 'accounts search --keyword robots --no-wait --webhook-url http://127.0.0.1:9/in'
+  return (await here.json<{ id: string }>(argv)).id
 }
 
 /** Changes the engine's database without the checks of the program. */
 function change(sql: string): void {
-  const database = new Database(join(here.home, 'engine.db'))
+  const database = new Database(here.path('engine.db'))
   database.exec(sql)
   database.close()
 }
@@ -35,10 +32,10 @@ describe('engine jobs', () => {
       done: 0,
       expected: 2,
     }
-    expect(await here.json('engine', 'jobs', 'list')).toMatchObject([job])
-    expect(await here.json('engine', 'jobs', 'list', '--state', 'failed')).toEqual([])
-    expect(await here.json('engine', 'jobs', 'list', '--limit', '0')).toEqual([])
-    expect(await here.json('engine', 'jobs', 'show', id)).toMatchObject({
+    expect(await here.json('engine jobs list')).toMatchObject([job])
+    expect(await here.json('engine jobs list --state failed')).toEqual([])
+    expect(await here.json('engine jobs list --limit 0')).toEqual([])
+    expect(await here.json(`engine jobs show ${id}`)).toMatchObject({
       ...job,
       webhook_url: 'http://127.0.0.1:9/in',
       finished_at: null,
@@ -47,17 +44,16 @@ describe('engine jobs', () => {
 
   it('runs due jobs and deliveries once, and shows the records of a job', async () => {
     const id = await queued()
-    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 1 })
-    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 0, deliveries: 0 })
-    expect(await here.json('engine', 'jobs', 'show', id)).toMatchObject({ state: 'finished', done: 2 })
-    const records = await here.json<{ domain: string }[]>('engine', 'jobs', 'show', id, '--records')
+    expect(await here.json('engine jobs run')).toEqual({ jobs: 1, deliveries: 1 })
+    expect(await here.json('engine jobs run')).toEqual({ jobs: 0, deliveries: 0 })
+    expect(await here.json(`engine jobs show ${id}`)).toMatchObject({ state: 'finished', done: 2 })
+    const records = await here.json<{ domain: string }[]>(`engine jobs show ${id} --records`)
     expect(records.map(({ domain }) => domain).sort()).toEqual(['robots-two.example', 'robots.example'])
   })
 
   it('retries failed jobs only, and exits 9 for unknown ids', async () => {
     const id = await queued()
-    const { code, stderr } = await here.run(['engine', 'jobs', 'retry', id])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('only a failed one can be retried')])
+    await ends(here.run(`engine jobs retry ${id}`), 2, 'only a failed one can be retried')
     for (const words of [
       ['jobs', 'show'],
       ['jobs', 'retry'],
@@ -69,16 +65,15 @@ describe('engine jobs', () => {
   })
 
   it('does not retry the import of a list', async () => {
-    const list = ['lists', 'create', '--name', 'A', '--companies', '{"domain":"robots.example"}', '--no-wait']
-    const { id } = await here.json<{ id: string }>(...list)
+    const list = `lists create --name A --companies '{"domain":"robots.example"}' --no-wait`
+    const { id } = await here.json<{ id: string }>(list)
     change("DROP TRIGGER jobs_forward; UPDATE jobs SET state = 'failed'")
-    const { code, stderr } = await here.run(['engine', 'jobs', 'retry', id])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('prospect lists create')])
+    await ends(here.run(`engine jobs retry ${id}`), 2, 'prospect lists create')
   })
 
   it('shows jobs and deliveries in engine status', async () => {
     await queued()
-    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    const { stdout } = await here.run('engine status --format table')
     expect(stdout).toMatch(/^Jobs +1 queued$/m)
     expect(stdout).toMatch(/^Deliveries +none$/m)
   })
@@ -91,24 +86,23 @@ interface Listed {
 describe('engine deliveries', () => {
   it('lists deliveries, shows one with its body, and refuses to retry a pending one', async () => {
     const id = await queued()
-    await here.json('engine', 'jobs', 'run')
-    const [delivery] = await here.json<Listed[]>('engine', 'deliveries', 'list', '--job', id)
+    await here.json('engine jobs run')
+    const [delivery] = await here.json<Listed[]>(`engine deliveries list --job ${id}`)
     expect(delivery).toMatchObject({
       event: 'account_import.completed',
       state: 'pending',
       attempts: 1,
       job_id: id,
     })
-    expect(await here.json('engine', 'deliveries', 'list', '--state', 'delivered')).toEqual([])
-    expect(await here.json('engine', 'deliveries', 'list', '--job', 'other')).toEqual([])
+    expect(await here.json('engine deliveries list --state delivered')).toEqual([])
+    expect(await here.json('engine deliveries list --job other')).toEqual([])
     expect(await here.json('engine', 'deliveries', 'show', delivery?.id ?? '')).toMatchObject({
       body: { event: 'account_import.completed', total: 2 },
     })
-    const { code } = await here.run(['engine', 'deliveries', 'retry', delivery?.id ?? ''])
-    expect(code).toBe(9)
+    await ends(here.run(['engine', 'deliveries', 'retry', delivery?.id ?? '']), 9)
     change("UPDATE deliveries SET state = 'failed'")
     expect(await here.json('engine', 'deliveries', 'retry', delivery?.id ?? '')).toEqual({ retried: 1 })
-    expect(await here.json('engine', 'deliveries', 'list', '--state', 'pending')).toHaveLength(1)
+    expect(await here.json('engine deliveries list --state pending')).toHaveLength(1)
   })
 })
 

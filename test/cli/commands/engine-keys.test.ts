@@ -1,49 +1,45 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../../support/command.js'
+import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { loadSample } from '../../support/sample.js'
 
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
 
-const create = (...options: string[]): Promise<{ id: string; key: string; member: string }> =>
-  here.json('engine', 'keys', 'create', '--member', 'me@localhost', ...options)
+const create = (options = ''): Promise<{ id: string; key: string; member: string }> =>
+  here.json(`engine keys create --member me@localhost ${options}`)
 
 describe('engine keys', () => {
   it('prints a new key once, stores only its hash, and accepts it', async () => {
     const { key, member } = await create()
     expect(member).toBe('me@localhost')
-    const { code } = await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
-    expect(code).toBe(0)
-    expect(JSON.stringify(await here.json('engine', 'keys', 'list'))).not.toContain(key)
-    expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
+    await ends(here.run('credits', { env: { PROSPECT_API_KEY: key } }), 0)
+    expect(JSON.stringify(await here.json('engine keys list'))).not.toContain(key)
+    expect(readFileSync(here.path('engine.db')).includes(key)).toBe(false)
   })
 
   it('have a name and the time of their last use', async () => {
-    const { key } = await create('--name', 'CI of the website')
+    const { key } = await create('--name "CI of the website"')
     const listed = async () =>
-      (
-        (await here.json('engine', 'keys', 'list')) as { name: string | null; last_used_at: string | null }[]
-      ).find(({ name }) => name === 'CI of the website')
+      ((await here.json('engine keys list')) as { name: string | null; last_used_at: string | null }[]).find(
+        ({ name }) => name === 'CI of the website',
+      )
     expect(await listed()).toMatchObject({ last_used_at: null })
-    expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(0)
+    expect((await here.run('credits', { env: { PROSPECT_API_KEY: key } })).code).toBe(0)
     const first = (await listed())?.last_used_at
     expect(Date.parse(first ?? '')).toBeGreaterThan(Date.now() - 60_000)
     // What is newer than an hour is not written again.
-    await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    await here.run('credits', { env: { PROSPECT_API_KEY: key } })
     expect((await listed())?.last_used_at).toBe(first)
-    await here.json('engine', 'clock', 'advance', '2d')
-    await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    await here.json('engine clock advance 2d')
+    await here.run('credits', { env: { PROSPECT_API_KEY: key } })
     expect(Date.parse((await listed())?.last_used_at ?? '')).toBeGreaterThan(Date.now() + 86_400_000)
-    expect(
-      (await here.run(['engine', 'keys', 'create', '--member', 'me@localhost', '--name', ' '])).code,
-    ).toBe(2)
+    expect((await here.run('engine keys create --member me@localhost --name " "')).code).toBe(2)
   })
 
   it('takes a member by the id that members list prints, or its beginning', async () => {
-    const members = (await here.json('engine', 'members', 'list')) as { id: string }[]
+    const members = (await here.json('engine members list')) as { id: string }[]
     const id = members[0]?.id ?? ''
     for (const given of [id, id.slice(0, 8)])
       expect(await here.json('engine', 'keys', 'create', '--member', given)).toMatchObject({
@@ -56,60 +52,48 @@ describe('engine keys', () => {
   })
 
   it('limits a key to the areas of its scope', async () => {
-    const { key } = await create('--scope', 'accounts', '--scope', 'lists')
-    expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
-    const keys = (await here.json('engine', 'keys', 'list')) as { scopes: unknown }[]
+    const { key } = await create('--scope accounts --scope lists')
+    expect((await here.run('credits', { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
+    const keys = (await here.json('engine keys list')) as { scopes: unknown }[]
     expect(keys.map(({ scopes }) => scopes)).toContainEqual(['accounts', 'lists'])
   })
 
   it('refuses a key after it expired', async () => {
-    const { key } = await create('--expires', '2100-01-01')
-    const asked = () => here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    const { key } = await create('--expires 2100-01-01')
+    const asked = () => here.run('credits', { env: { PROSPECT_API_KEY: key } })
     expect((await asked()).code).toBe(0)
-    await here.json('engine', 'clock', 'set', '2100-01-02')
+    await here.json('engine clock set 2100-01-02')
     expect((await asked()).code).toBe(3)
   })
 
   it('refuses a key after it was revoked', async () => {
     const { id, key } = await create()
-    expect(await here.json('engine', 'keys', 'revoke', id)).toEqual({ id, revoked: true })
-    expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
-    expect((await here.run(['engine', 'keys', 'revoke', id])).code).toBe(2)
+    expect(await here.json(`engine keys revoke ${id}`)).toEqual({ id, revoked: true })
+    expect((await here.run('credits', { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
+    expect((await here.run(`engine keys revoke ${id}`)).code).toBe(2)
   })
 
   it('replaces the revoked key of this machine', async () => {
-    const [own] = (await here.json('engine', 'keys', 'list')) as { id: string }[]
+    const [own] = (await here.json('engine keys list')) as { id: string }[]
     const { stderr } = await here.run(['engine', 'keys', 'revoke', own?.id ?? ''])
     expect(stderr).toContain('key of this machine')
-    expect(readFileSync(join(here.home, 'credentials.json'), 'utf8')).not.toContain('pk_')
-    expect((await here.run(['credits'])).code).toBe(0)
-  })
-
-  it.each([
-    ['create'],
-    ['create', '--member', 'nobody@b.co'],
-    ['create', '--member', 'me@localhost', '--scope', 'everything'],
-    ['create', '--member', 'me@localhost', '--expires', '2001-01-01'],
-    ['create', '--member', 'me@localhost', '--expires', 'soon'],
-    ['revoke'],
-    ['revoke', 'no-such-id'],
-  ])('refuses engine keys %s %s %s %s %s', async (...words) => {
-    expect((await here.run(['engine', 'keys', ...words])).code).toBe(2)
+    expect(here.read('credentials.json')).not.toContain('pk_')
+    expect((await here.run('credits')).code).toBe(0)
   })
 })
 
 describe('engine members remove', () => {
   it('revokes the keys of a member and keeps what they spent', async () => {
     await loadSample(here.home)
-    await here.json('engine', 'members', 'add', 'ann@example.com', '--weekly-limit', '50')
-    const { key } = (await here.json('engine', 'keys', 'create', '--member', 'ann@example.com')) as {
+    await here.json('engine members add ann@example.com --weekly-limit 50')
+    const { key } = (await here.json('engine keys create --member ann@example.com')) as {
       key: string
     }
-    const asAnn = (...argv: string[]) => here.run(argv, { env: { PROSPECT_API_KEY: key } })
-    expect((await asAnn('accounts', 'enrich', '--domain', 'acme-robotics.example', '--yes')).code).toBe(0)
-    const spent = () => here.json('engine', 'ledger', '--by', 'member')
+    const asAnn = (argv: string) => here.run(argv, { env: { PROSPECT_API_KEY: key } })
+    expect((await asAnn('accounts enrich --domain acme-robotics.example --yes')).code).toBe(0)
+    const spent = () => here.json('engine ledger --by member')
     const before = await spent()
-    expect(await here.json('engine', 'members', 'remove', 'ann@example.com')).toMatchObject({
+    expect(await here.json('engine members remove ann@example.com')).toMatchObject({
       email: 'ann@example.com',
       removed: true,
       keys_revoked: 1,
@@ -117,22 +101,16 @@ describe('engine members remove', () => {
     expect((await asAnn('credits')).code).toBe(3)
     expect(await spent()).toEqual(before)
     const emails = async () =>
-      ((await here.json('engine', 'members', 'list')) as { email: string }[]).map(({ email }) => email)
+      ((await here.json('engine members list')) as { email: string }[]).map(({ email }) => email)
     expect(await emails()).toEqual(['me@localhost'])
-    expect(await here.json('engine', 'ledger', '--member', 'ann@example.com')).toHaveLength(1)
-    expect(JSON.stringify(await here.json('engine', 'keys', 'list'))).toContain('ann@example.com')
-    const again = await here.run(['engine', 'keys', 'create', '--member', 'ann@example.com'])
-    expect(again.code).toBe(2)
+    expect(await here.json('engine ledger --member ann@example.com')).toHaveLength(1)
+    expect(JSON.stringify(await here.json('engine keys list'))).toContain('ann@example.com')
+    await ends(here.run('engine keys create --member ann@example.com'), 2)
     // The old keys stay revoked, and the old limit is gone.
-    expect(await here.json('engine', 'members', 'add', 'ann@example.com')).toMatchObject({
+    expect(await here.json('engine members add ann@example.com')).toMatchObject({
       weekly_limit: null,
     })
     expect((await asAnn('credits')).code).toBe(3)
     expect(await emails()).toEqual(['me@localhost', 'ann@example.com'])
-  })
-
-  it('refuses to remove the last member', async () => {
-    const { code, stderr } = await here.run(['engine', 'members', 'remove', 'me@localhost'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('me@localhost is the only member')])
   })
 })

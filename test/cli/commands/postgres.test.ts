@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { ends, type Machine, machine } from '../../support/command.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 
 let here: Machine
@@ -22,24 +20,23 @@ const on = (url: string) => ({ env: { PROSPECT_DATABASE_URL: url } })
 describe('commands on PostgreSQL', () => {
   it('stores the engine and its ledger in PostgreSQL', async () => {
     const companies = 'name,domain\nAcme,acme.example\n'
-    await here.run(['data', 'import', 'companies', '-'], { stdin: companies, ...on(schema.url) })
-    const found = await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'], on(schema.url))
+    await here.run('data import companies -', { stdin: companies, ...on(schema.url) })
+    const found = await here.run('accounts enrich --domain acme.example --json', on(schema.url))
     expect([found.code, JSON.parse(found.stdout)]).toMatchObject([0, { domain: 'acme.example' }])
-    const credits = await here.run(['credits', '--json'], on(schema.url))
+    const credits = await here.run('credits --json', on(schema.url))
     expect(JSON.parse(credits.stdout)).toMatchObject({ credits: { enrichment: 999 } })
-    expect((await here.run(['engine', 'ledger', 'verify'], on(schema.url))).code).toBe(0)
+    expect((await here.run('engine ledger verify', on(schema.url))).code).toBe(0)
     expect(await schema.sql('SELECT credits, spent FROM movements ORDER BY seq DESC LIMIT 1')).toEqual([
       { credits: '999', spent: '1' },
     ])
-    expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
+    expect(here.exists('engine.db')).toBe(false)
   })
 
   it('serves the engine from PostgreSQL, and reports ready', async () => {
-    const made = await here.run(['init', '--yes', '--json'], on(schema.url))
-    expect(made.code).toBe(0)
-    const keys = ['engine', 'keys', 'create', '--member', 'me@localhost', '--json']
+    await ends(here.run('init --yes --json', on(schema.url)), 0)
+    const keys = 'engine keys create --member me@localhost --json'
     const { key } = JSON.parse((await here.run(keys, on(schema.url))).stdout) as { key: string }
-    const serve = ['serve', '--port', '0', '--database', schema.url]
+    const serve = `serve --port 0 --database ${schema.url}`
     const { line: baseUrl, stop } = await here.start(serve)
     const answer = await fetch(`${baseUrl}/credits`, { headers: { 'x-api-key': key } })
     expect(await answer.json()).toMatchObject({ credits: { enrichment: 1_000 } })
@@ -50,16 +47,16 @@ describe('commands on PostgreSQL', () => {
 
   it('imports an exported engine into PostgreSQL with its keys', async () => {
     await here.json('init')
-    await here.json('engine', 'credits', 'set', '77')
-    const { rows } = await here.json<{ rows: number }>('engine', 'export', 'moved')
-    const brought = await here.run(['engine', 'import', 'moved', '--json'], on(schema.url))
+    await here.json('engine credits set 77')
+    const { rows } = await here.json<{ rows: number }>('engine export moved')
+    const brought = await here.run('engine import moved --json', on(schema.url))
     expect([brought.code, JSON.parse(brought.stdout)]).toMatchObject([0, { rows }])
-    const credits = await here.run(['credits', '--json'], on(schema.url))
+    const credits = await here.run('credits --json', on(schema.url))
     expect(JSON.parse(credits.stdout)).toMatchObject({ credits: { enrichment: 77 } })
     expect(credits.stderr).toBe('')
-    const again = await here.run(['engine', 'import', 'moved'], on(schema.url))
+    const again = await here.run('engine import moved', on(schema.url))
     expect([again.code, again.stderr.includes('has workspaces already')]).toEqual([2, true])
-    expect((await here.run(['engine', 'import', 'nowhere'], on(schema.url))).code).toBe(2)
+    expect((await here.run('engine import nowhere', on(schema.url))).code).toBe(2)
   })
 
   it.each([

@@ -1,8 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import templates from '../../../src/providers/templates.json' with { type: 'json' }
-import { errorOf, machine } from '../../support/command.js'
+import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { acmemail, fakeFile, fakeVendor } from '../../support/vendors.js'
 
@@ -10,13 +9,12 @@ const key = 'acme-secret-key-1234567890'
 const here = perTest(machine)
 beforeEach(async () => {
   await here.json('init')
-  writeFileSync(join(here.home, 'acme.yaml'), acmemail())
-  writeFileSync(join(here.home, 'acme.key'), `${key}\n`, { mode: 0o600 })
+  here.write('acme.yaml', acmemail())
+  here.write('acme.key', `${key}\n`, 0o600)
 })
 
-const add = (...options: string[]) =>
-  here.run(['providers', 'add', 'acme.yaml', '--key-file', 'acme.key', ...options])
-const listed = () => here.json<{ name: string; state: string; orders: string[] }[]>('providers', 'list')
+const add = (options = '') => here.run(`providers add acme.yaml --key-file acme.key ${options}`)
+const listed = () => here.json<{ name: string; state: string; orders: string[] }[]>('providers list')
 const names = async () => (await listed()).map(({ name }) => name)
 
 describe('providers', () => {
@@ -33,40 +31,34 @@ describe('providers', () => {
       {},
       {},
     ])
-    const path = join(here.home, 'credentials.json')
+    const path = here.path('credentials.json')
     expect(readFileSync(path, 'utf8')).toContain(key)
     expect(statSync(path).mode & 0o077).toBe(0)
-    expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
+    expect(readFileSync(here.path('engine.db')).includes(key)).toBe(false)
   })
 
   it('asks for the key without showing it', async () => {
-    const { code, stdout, stderr } = await here.run(['providers', 'add', 'acme.yaml'], {
+    const { code, stdout, stderr } = await here.run('providers add acme.yaml', {
       typed: [['API key for acme.yaml', `${key}\r`]],
     })
     expect({ code, shown: (stdout + stderr).includes(key) }).toEqual({ code: 0, shown: false })
   })
 
   it('takes the key from stdin, and refuses to go on without one', async () => {
-    expect((await here.run(['providers', 'add', 'acme.yaml', '--key-stdin'], { stdin: key })).code).toBe(0)
-    expect((await here.run(['providers', 'add', 'acme.yaml'])).code).toBe(3)
-  })
-
-  it('says what is wrong in the file before it asks for the key', async () => {
-    writeFileSync(join(here.home, 'wrong.yaml'), 'name: wrong\nbase_url: nowhere\n')
-    const { code, stderr } = await here.run(['providers', 'add', 'wrong.yaml'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('wrong.yaml')])
+    expect((await here.run('providers add acme.yaml --key-stdin', { stdin: key })).code).toBe(0)
+    expect((await here.run('providers add acme.yaml')).code).toBe(3)
   })
 
   it('disables, enables and removes one with its key and its place in the orders', async () => {
     await add()
-    await here.json('providers', 'order', 'email', 'acmemail', '--when', 'headcount > 500')
+    await here.json('providers order email acmemail --when "headcount > 500"')
     expect((await listed())[1]).toMatchObject({ orders: ['email 1 when headcount > 500'] })
-    await here.json('providers', 'disable', 'acmemail')
+    await here.json('providers disable acmemail')
     expect((await listed())[1]).toMatchObject({ state: 'disabled' })
-    await here.json('providers', 'enable', 'acmemail')
-    await here.json('providers', 'remove', 'acmemail')
+    await here.json('providers enable acmemail')
+    await here.json('providers remove acmemail')
     expect(await names()).toEqual(['catalogue', 'pattern', 'mx'])
-    expect(readFileSync(join(here.home, 'credentials.json'), 'utf8')).not.toContain(key)
+    expect(here.read('credentials.json')).not.toContain(key)
     await add()
     expect((await listed())[1]).toMatchObject({ orders: [] })
   })
@@ -91,9 +83,9 @@ describe('providers', () => {
     ['https://api.acmemail.example/?key=1', false],
     ['http://127.0.0.1:9', true],
   ])('takes %s only where its network is allowed', async (base, isAllowable) => {
-    writeFileSync(join(here.home, 'acme.yaml'), acmemail(base))
+    here.write('acme.yaml', acmemail(base))
     expect((await add()).code).toBe(2)
-    expect((await add('--allow-target', '127.0.0.0/8')).code).toBe(isAllowable ? 0 : 2)
+    expect((await add('--allow-target 127.0.0.0/8')).code).toBe(isAllowable ? 0 : 2)
   })
 })
 
@@ -101,10 +93,10 @@ describe('providers with a vendor', () => {
   it('are tested with one real request whose key is hidden, and say their balance and how often they found something', async () => {
     const vendor = await fakeVendor()
     try {
-      writeFileSync(join(here.home, 'acme.yaml'), fakeFile(vendor.origin))
-      await add('--allow-target', '127.0.0.0/8')
+      here.write('acme.yaml', fakeFile(vendor.origin))
+      await add('--allow-target 127.0.0.0/8')
       const tested = await here.run(
-        'providers test acmemail --first-name Ada --last-name King --domain acme.example --json'.split(' '),
+        'providers test acmemail --first-name Ada --last-name King --domain acme.example --json',
       )
       expect(tested.json).toMatchObject({
         request: { method: 'GET', key: 'hidden' },
@@ -114,7 +106,7 @@ describe('providers with a vendor', () => {
         cost: 1,
       })
       expect(tested.stdout + tested.stderr).not.toContain(key)
-      expect(await here.json('providers', 'balance')).toEqual([{ name: 'acmemail', credits: 90, note: null }])
+      expect(await here.json('providers balance')).toEqual([{ name: 'acmemail', credits: 90, note: null }])
       for (const name of ['King', 'Nobody', 'Lost'])
         await here.run([
           'contacts',
@@ -129,7 +121,7 @@ describe('providers with a vendor', () => {
           '--enrichment-type',
           'email',
         ])
-      const [stats] = await here.json<object[]>('providers', 'stats')
+      const [stats] = await here.json<object[]>('providers stats')
       expect(stats).toMatchObject({
         provider: 'acmemail',
         kind: 'email',
@@ -141,14 +133,14 @@ describe('providers with a vendor', () => {
         cost: 1,
         at_risk: 1,
       })
-      expect(await here.json('ledger', '--by', 'provider,member')).toMatchObject([
+      expect(await here.json('ledger --by provider,member')).toMatchObject([
         { provider: 'acmemail', member: 'me@localhost', calls: 3, credits: 0, cost: 1 },
       ])
-      expect(await here.json('ledger', '--provider', 'acmemail')).toMatchObject([
+      expect(await here.json('ledger --provider acmemail')).toMatchObject([
         { provider: 'acmemail', operation: 'email', run: null, calls: 3, cost: 1 },
       ])
-      expect(await here.json('ledger', '--provider', 'other')).toEqual([])
-      expect(await here.json('ledger', '--by', 'day')).toEqual([])
+      expect(await here.json('ledger --provider other')).toEqual([])
+      expect(await here.json('ledger --by day')).toEqual([])
     } finally {
       await vendor.close()
     }
@@ -161,10 +153,10 @@ describe('providers with a vendor', () => {
   ])('are tested until the result, where they take time (%s)', async (handle, expected) => {
     const vendor = await fakeVendor()
     try {
-      writeFileSync(join(here.home, 'acme.yaml'), fakeFile(vendor.origin))
-      await add('--allow-target', '127.0.0.0/8')
+      here.write('acme.yaml', fakeFile(vendor.origin))
+      await add('--allow-target 127.0.0.0/8')
       const url = `https://www.linkedin.com/in/${handle}`
-      const argv = ['providers', 'test', 'acmemail', '--kind', 'phone', '--network-url', url, '--json']
+      const argv = `providers test acmemail --kind phone --network-url ${url} --json`
       expect((await here.run(argv)).json).toMatchObject({ accepted: true, ...expected })
       expect([...vendor.asked.values()]).toEqual([1])
     } finally {
@@ -173,10 +165,10 @@ describe('providers with a vendor', () => {
   })
 
   it.each(Object.keys(templates))('has a template for %s that can be added', async (name) => {
-    const { code, stderr } = await here.run(['providers', 'add', name, '--key-file', 'acme.key'])
-    expect([code, stderr]).toEqual([
+    await ends(
+      here.run(['providers', 'add', name, '--key-file', 'acme.key']),
       0,
-      expect.stringMatching(/^This template was not tried against the live service. Not confirmed: \w/),
-    ])
+      /^This template was not tried against the live service. Not confirmed: \w/,
+    )
   })
 })

@@ -26,15 +26,15 @@ afterEach(async () => {
 describe('a hot standby', () => {
   it('is named by commands, and lets serve and worker wait until it is promoted', async () => {
     const given = { env: { PROSPECT_DATABASE_URL: server.url } }
-    expect((await here.run(['init', '--yes'], given)).code).toBe(0)
-    const created = await here.run(['engine', 'keys', 'create', '--member', 'me@localhost', '--json'], given)
+    expect((await here.run('init --yes', given)).code).toBe(0)
+    const created = await here.run('engine keys create --member me@localhost --json', given)
     const { key } = created.json as { key: string }
     await server.demote()
-    const refused = await here.run(['engine', 'credits', 'add', '5', '--json'], given)
+    const refused = await here.run('engine credits add 5 --json', given)
     expect([refused.code, errorOf(refused)]).toMatchObject([10, { code: 'database_read_only' }])
     expect(refused.stderr).toContain('it is a standby')
-    expect((await here.run(['engine', 'ledger', 'verify'], given)).code).toBe(0)
-    const doctor = await here.run(['doctor', '--json'], given)
+    expect((await here.run('engine ledger verify', given)).code).toBe(0)
+    const doctor = await here.run('doctor --json', given)
     expect([doctor.code, doctor.json]).toMatchObject([
       13,
       {

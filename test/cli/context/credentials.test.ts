@@ -1,5 +1,4 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { forgetKey, storedKey, storeKey } from '../../../src/cli/context/credentials.js'
 import { homeOf } from '../../../src/cli/context/home.js'
@@ -8,8 +7,8 @@ import {
   type CommandResult,
   canary,
   command,
+  ends,
   errorOf,
-  keyed,
   machine,
   streamsOf,
 } from '../../support/command.js'
@@ -38,19 +37,16 @@ describe('the API key', () => {
   })
 
   it('prefers --api-key-file to the environment', async () => {
-    await writeFile(join(here.home, 'key'), 'from-file\n', { mode: 0o600 })
+    await writeFile(here.path('key'), 'from-file\n', { mode: 0o600 })
     expect(await sent(['--api-key-file', 'key'], { PROSPECT_API_KEY: 'from-env' })).toBe('from-file')
   })
 
   it('refuses a key file that others can read', async () => {
-    const file = join(here.home, 'key')
+    const file = here.path('key')
     await writeFile(file, 'from-file\n')
     await chmod(file, 0o644)
     const caller = answering()
-    const ended = await command(['credits', '--api-key-file', file], {
-      env: { PROSPECT_HOME: here.home },
-      caller,
-    })
+    const ended = await here.run(`credits --api-key-file ${file}`, { caller })
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
   })
 
@@ -64,7 +60,7 @@ describe('the API key', () => {
     'refuses an API key as an argument: %s',
     async (...argv) => {
       const caller = answering()
-      const ended = await command(['credits', ...argv], { env: { PROSPECT_HOME: here.home }, caller })
+      const ended = await here.run(['credits', ...argv], { caller })
       expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([
         2,
         'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
@@ -75,11 +71,7 @@ describe('the API key', () => {
   )
 
   it.each(['', '  \n', 'two words', 'späß'])('refuses text that cannot be an API key: %j', async (text) => {
-    const ended = await command(['credits', '--api-key-stdin'], {
-      env: { PROSPECT_HOME: here.home },
-      stdin: text,
-      caller: answering(),
-    })
+    const ended = await here.run('credits --api-key-stdin', { stdin: text, caller: answering() })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
   })
 
@@ -103,9 +95,8 @@ describe('the API key', () => {
   })
 
   it('does not print a key from a damaged file', async () => {
-    await writeFile(join(here.home, 'credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
-    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: here.home } })
-    expect(ended.code).toBe(3)
+    await writeFile(here.path('credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
+    const ended = await ends(here.run('accounts technologies'), 3)
     expect(ended.stderr).not.toContain(canary)
   })
 })
@@ -142,20 +133,14 @@ describe('secrets in output and files', () => {
       headers: { 'x-echo': canary },
     })
     for (const caller of [answering({ body: { id: 'x' } }), refusing]) {
-      const ended = await command(line.split(' '), {
-        env: keyed(here.home),
-        caller,
-        cwd: here.home,
-        terminal: true,
-      })
+      const ended = await here.run(line, { caller, terminal: true })
       expect(everything(ended)).not.toContain(canary)
     }
   })
 
   it('does not store a key that came from the environment', async () => {
-    await command(['credits'], { env: keyed(here.home), caller: answering() })
-    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: here.home } })
-    expect(ended.code).toBe(0)
-    expect(await readFile(join(here.home, 'credentials.json'), 'utf8')).not.toContain(canary)
+    await here.run('credits', { caller: answering() })
+    await ends(here.run('accounts technologies'), 0)
+    expect(await readFile(here.path('credentials.json'), 'utf8')).not.toContain(canary)
   })
 })

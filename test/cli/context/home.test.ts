@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => removed(root))
 
 /** A command that creates the workspace where there is none. */
-const technologies = () => command(['accounts', 'technologies'], { env: { PROSPECT_HOME: home } })
+const technologies = () => command('accounts technologies', { env: { PROSPECT_HOME: home } })
 const modes = async (path: string): Promise<Record<string, string>> => {
   const names = ['', ...(await readdir(path, { recursive: true }))]
   const found = await Promise.all(names.map(async (name) => [name, await lstat(join(path, name))] as const))
@@ -28,7 +28,7 @@ describe('the home folder', () => {
   })
 
   it('does not mention the created workspace with --quiet', async () => {
-    const ended = await command(['accounts', 'technologies', '--quiet'], { env: { PROSPECT_HOME: home } })
+    const ended = await command('accounts technologies --quiet', { env: { PROSPECT_HOME: home } })
     expect([ended.code, ended.stderr]).toEqual([0, ''])
   })
 
@@ -115,7 +115,7 @@ describe('the home folder', () => {
 
   it('does not suggest chmod for a folder given as the database', async () => {
     const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root }
-    expect(errorOf(await command(['accounts', 'technologies'], { env })).error).toBe(
+    expect(errorOf(await command('accounts technologies', { env })).error).toBe(
       `${root} is a folder; a file is needed.`,
     )
   })

@@ -43,7 +43,7 @@ describe('settings', () => {
 
   it.each(['[]', 'null', '{', '7'])('refuses a settings file that contains %s', async (text) => {
     await writeFile(join(home, 'config.json'), text, { mode: 0o600 })
-    const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
+    const ended = await command('credits', { env: { PROSPECT_HOME: home } })
     expect([ended.code, errorOf(ended).error]).toEqual([
       2,
       `${join(home, 'config.json')} is not a JSON object.`,

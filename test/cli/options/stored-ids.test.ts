@@ -1,16 +1,14 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { answering, command, errorOf, keyed, machine } from '../../support/command.js'
+import { answering, ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
 
 const enrich = async (name: string) => {
-  writeFileSync(join(here.home, name), `domain\n${name}.example\n`)
+  here.write(name, `domain\n${name}.example\n`)
   await here.run(['accounts', 'enrich', '--csv', name, '--quiet'])
 }
 const listed = (...words: string[]) => here.json<{ id: string }[]>(...words, 'list')
@@ -23,7 +21,7 @@ describe('ids of this machine', () => {
     const [newest, oldest] = await listed('runs')
     expect(await shown('runs', 'show', oldest?.id.slice(0, 8) ?? '')).toBe(oldest?.id)
     expect(await shown('runs', 'show', '--last')).toBe(newest?.id)
-    const forgotten = await here.run(['runs', 'forget', '--last'])
+    const forgotten = await here.run('runs forget --last')
     expect([forgotten.code, (await listed('runs')).map(({ id }) => id)]).toEqual([0, [oldest?.id]])
   })
 
@@ -32,16 +30,15 @@ describe('ids of this machine', () => {
     const ids = (await listed('runs')).map(({ id }) => id)
     // Of 17 ids two begin with the same of 16 digits.
     const digit = ids.map((id) => id.slice(0, 1)).find((one, at, all) => all.indexOf(one) !== at) ?? ''
-    const refused = await here.run(['runs', 'show', digit])
-    expect(refused.code).toBe(2)
+    const refused = await ends(here.run(['runs', 'show', digit]), 2)
     expect(errorOf(refused).error).toContain(ids.find((id) => id.startsWith(digit))?.slice(0, 8))
   })
 
   it('are accepted as a beginning and as --last for jobs, deliveries, keys and workspaces', async () => {
-    await here.run(['data', 'sample', '--companies', '2', '--people', '2', '--quiet'])
-    const hook = ['--webhook-url', 'http://127.0.0.1:9/x', '--no-wait']
-    await here.run(['lists', 'create', '--name', 'L', '--companies', '{"domain":"a.example"}', ...hook])
-    await here.run(['engine', 'jobs', 'run'])
+    await here.run('data sample --companies 2 --people 2 --quiet')
+    const hook = '--webhook-url http://127.0.0.1:9/x --no-wait'
+    await here.run(`lists create --name L --companies '{"domain":"a.example"}' ${hook}`)
+    await here.run('engine jobs run')
     for (const kind of ['jobs', 'deliveries']) {
       const [one] = await listed('engine', kind)
       expect(await shown('engine', kind, 'show', one?.id.slice(0, 12) ?? '')).toBe(one?.id)
@@ -63,14 +60,14 @@ describe('ids of this machine', () => {
   })
 
   it('are accepted as a beginning and as --last for searches, lists, enrichments and personas of the engine', async () => {
-    await here.run(['data', 'sample', '--companies', '5', '--people', '5', '--quiet'])
-    await here.run(['leads', 'advanced-search', '--job-titles', 'a', '--no-live', '--wait'])
-    await here.run(['lists', 'create', '--name', 'L', '--companies', '{"domain":"a.example"}', '--wait'])
-    const person = ['--first-name', 'A', '--last-name', 'B', '--domain', 'a.example']
-    await here.run(['contacts', 'waterfall', ...person, '--enrichment-type', 'email', '--wait'])
-    await here.run(['personas', 'create', '--name', 'P', '--job-titles', 'a'])
-    const jobs = await here.json<{ id: string; kind: string }[]>('engine', 'jobs', 'list')
-    const [persona] = (await here.json<{ personas: { id: string }[] }>('personas', 'list')).personas
+    await here.run('data sample --companies 5 --people 5 --quiet')
+    await here.run('leads advanced-search --job-titles a --no-live --wait')
+    await here.run(`lists create --name L --companies '{"domain":"a.example"}' --wait`)
+    const person = '--first-name A --last-name B --domain a.example'
+    await here.run(`contacts waterfall ${person} --enrichment-type email --wait`)
+    await here.run('personas create --name P --job-titles a')
+    const jobs = await here.json<{ id: string; kind: string }[]>('engine jobs list')
+    const [persona] = (await here.json<{ personas: { id: string }[] }>('personas list')).personas
     const idOf = (kind: string) => jobs.find((job) => job.kind === kind)?.id ?? ''
     for (const [words, id, named] of [
       [['searches', 'get'], idOf('lead_search'), 'search.id'],
@@ -82,23 +79,22 @@ describe('ids of this machine', () => {
         const read = await here.run([...words, given, '--jq', `.${named}`])
         expect([words, given, read.stdout.trim()]).toEqual([words, given, id])
       }
-    const table = await here.run(['lists', 'list'], { terminal: true })
+    const table = await here.run('lists list', { terminal: true })
     expect(table.stdout).toContain(idOf('list_import').slice(0, 8))
     expect(table.stdout).not.toContain(idOf('list_import').slice(0, 9))
-    expect((await here.run(['searches', 'get', 'zz'])).code).toBe(9)
+    expect((await here.run('searches get zz')).code).toBe(9)
   })
 
   it('are passed whole to a server, which --last does not ask', async () => {
-    const server = ['--base-url', 'https://api.example.com/api/v2']
-    const refused = await here.run(['searches', 'get', '--last', ...server])
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('engine of this machine')])
+    const server = '--base-url https://api.example.com/api/v2'
+    await ends(here.run(`searches get --last ${server}`), 2, 'engine of this machine')
     const caller = answering({ status: 404, body: { error: 404, message: 'Not found' } })
-    await command(['searches', 'get', '7f6f', ...server], { env: keyed(here.home), caller })
+    await here.run(`searches get 7f6f ${server}`, { caller })
     expect(caller.asked[0]?.input).toEqual({ id: '7f6f' })
   })
 
   it('of searches are accepted by their beginning where events are about them', async () => {
-    const state = await openState(join(here.home, 'state.db'))
+    const state = await openState(here.path('state.db'))
     const event = (search: string) => ({
       id: `msg_${search}`,
       path: 'p',
@@ -111,23 +107,18 @@ describe('ids of this machine', () => {
     })
     for (const search of ['7f6f2d0e-1', '7f6f9999-2']) await eventsOver(state).keep(event(search))
     await state.close()
-    const found = await here.json<{ search_id: string }[]>('events', 'list', '--search', '7f6f2')
+    const found = await here.json<{ search_id: string }[]>('events list --search 7f6f2')
     expect(found.map(({ search_id }) => search_id)).toEqual(['7f6f2d0e-1'])
-    expect((await here.run(['events', 'list', '--search', '7f6f'])).code).toBe(2)
-    expect(await here.json('events', 'list', '--search', 'unknown')).toEqual([])
+    expect((await here.run('events list --search 7f6f')).code).toBe(2)
+    expect(await here.json('events list --search unknown')).toEqual([])
   })
 
   it.each([
-    ['searches get', 2, '--last'],
-    ['personas get --last', 9, 'no persona yet'],
-    ['runs show', 2, '--last'],
-    ['runs show 7f --last', 2, 'cannot be used together'],
-    ['runs show --last', 9, 'no run yet'],
-    ['events replay --to http://127.0.0.1:9/x', 2, '--last'],
-    ['events show --last', 9, 'no event yet'],
-  ])('are asked for where %s names none, or too much', async (line, code, text) => {
-    await here.run(['init'])
-    const ended = await here.run(line.split(' '))
-    expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)])
+    ['personas get', 'no persona yet'],
+    ['runs show', 'no run yet'],
+    ['events show', 'no event yet'],
+  ])('are not found by %s --last where none is stored', async (line, text) => {
+    await here.run('init')
+    await ends(here.run(`${line} --last`), 9, text)
   })
 })

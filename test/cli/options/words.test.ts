@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answering, command, keyed, machine } from '../../support/command.js'
+import { answering, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 
@@ -10,7 +10,7 @@ describe('positional arguments', () => {
     '%s sets the field that the argument stands for',
     async (line, input) => {
       const caller = answering({ body: { id: 'x' } })
-      const { code } = await command(line.split(' '), { env: keyed(here.home), caller })
+      const { code } = await here.run(line, { caller })
       expect([code, caller.asked.map((asked) => asked.input)]).toEqual([0, [input]])
     },
   )

@@ -6,7 +6,7 @@ import { prospect } from '../../support/processes.js'
 let home = ''
 beforeAll(async () => {
   home = await folder()
-  await command(['init'], { env: { PROSPECT_HOME: home } })
+  await command('init', { env: { PROSPECT_HOME: home } })
 })
 afterAll(() => removed(home))
 
@@ -31,7 +31,7 @@ it.each(['credits', 'accounts enrich --help', 'openapi', 'config set timeout 5',
   'ends %s with exit code 10 and a sentence where the output is full, not as a bug',
   async (words) => {
     const given = { env: { PROSPECT_HOME: home }, onOutput: full, onErrorOutput: () => {} }
-    expectFull(await command(words.split(' '), given))
+    expectFull(await command(words, given))
   },
 )
 

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { printPaged } from '../../../src/cli/options/global-options.js'
 import { createContext } from '../../../src/cli/target/create.js'
@@ -9,12 +7,11 @@ import { perTest } from '../../support/each.js'
 const here = perTest(machine)
 
 const text = 'line\n'.repeat(30)
-const paged = () =>
-  existsSync(join(here.home, 'paged')) ? readFileSync(join(here.home, 'paged'), 'utf8') : undefined
+const paged = () => (here.exists('paged') ? here.read('paged') : undefined)
 
 /** Prints the text on a terminal of some rows; returns what is printed without a pager. */
 async function print(rows: number, env: Record<string, string> = {}, isTTY = true): Promise<string> {
-  const pager = `cat > '${join(here.home, 'paged')}'`
+  const pager = `cat > '${here.path('paged')}'`
   const given = Object.entries({ PROSPECT_HOME: here.home, PAGER: pager, ...env }).filter(
     ([, value]) => value !== 'unset',
   )
@@ -32,7 +29,7 @@ describe('the pager', () => {
   })
 
   it('is that of the profile where the environment has none', async () => {
-    writeFileSync(join(here.home, 'config.json'), '{"profiles":{"default":{"pager":"off"}}}', { mode: 0o600 })
+    here.write('config.json', '{"profiles":{"default":{"pager":"off"}}}', 0o600)
     expect([await print(20, { PAGER: 'unset' }), paged()]).toEqual([text, undefined])
   })
 

@@ -1,9 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { describeCatalogue, describeServer } from '../../../src/cli/target/local-target.js'
 import { served } from '../../client/serving.js'
-import { machine } from '../../support/command.js'
+import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const now = Date.parse('2026-11-24T12:00:00Z')
@@ -60,12 +58,10 @@ it.each([
 
 describe('commands', () => {
   const home = perTest(machine)
-  beforeEach(() =>
-    writeFileSync(join(home.home, 'in.csv'), 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n'),
-  )
+  beforeEach(() => home.write('in.csv', 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n'))
   const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--summary-json', 'sum.json']
   const practice = 'practice data on this machine (30 sample companies)'
-  const loadSample = () => home.json('data', 'sample', '--companies', '30', '--people', '10')
+  const loadSample = () => home.json('data sample --companies 30 --people 10')
 
   it('say that invented companies were asked where nothing was found, and what to do', async () => {
     await loadSample()
@@ -73,19 +69,17 @@ describe('commands', () => {
     expect(quote.json).toMatchObject({ rows: 2, source: { kind: 'practice', text: practice } })
     const hint = `Answers come from ${practice}. All of it is invented: prospect init connects a vendor;`
     expect((await home.run(batch)).stderr).toContain(`0 found · 2 not found · 0 credits\nWritten to`)
-    const again = await home.run([...batch, '--fresh'])
-    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining(hint)])
-    const summary = readFileSync(join(home.home, 'sum.json'), 'utf8')
+    await ends(home.run([...batch, '--fresh']), 0, hint)
+    const summary = home.read('sum.json')
     expect(JSON.parse(summary)).toMatchObject({
       source: { kind: 'practice', sample_companies: 30, text: practice },
     })
-    const single = await home.run(['accounts', 'enrich', '--domain', 'siemens.com'])
-    expect([single.code, single.stderr]).toEqual([9, expect.stringContaining(hint)])
+    await ends(home.run('accounts enrich --domain siemens.com'), 9, hint)
   })
 
   it('do not call a catalogue practice data that has own companies', async () => {
     await loadSample()
-    await home.run(['data', 'import', 'companies', 'in.csv', '--map', 'domain=website'])
+    await home.run('data import companies in.csv --map domain=website')
     const { stderr } = await home.run(batch)
     expect(stderr).toMatch(
       /Answers come from your catalogue on this machine \(2 companies, imported \d+ \w{3}, beside 30/,
@@ -95,44 +89,44 @@ describe('commands', () => {
   it('name the source of a run as it was when its rows were looked up', async () => {
     await loadSample()
     await home.run(batch)
-    await home.run(['data', 'import', 'companies', 'in.csv', '--map', 'domain=website'])
+    await home.run('data import companies in.csv --map domain=website')
     const hint = `Answers come from ${practice}. All of it is invented:`
-    expect((await home.run(['runs', 'export', '--last', '-o', 'again.csv'])).stderr).toContain(hint)
-    expect(await home.json('runs', 'show', '--last')).toMatchObject({
+    expect((await home.run('runs export --last -o again.csv')).stderr).toContain(hint)
+    expect(await home.json('runs show --last')).toMatchObject({
       source: { kind: 'practice', text: practice },
     })
-    const shown = await home.run(['runs', 'show', '--last'], { terminal: true, columns: 100 })
+    const shown = await home.run('runs show --last', { terminal: true, columns: 100 })
     expect(shown.stdout).toContain(`Answers from      ${practice}\n`)
     // The import may have brought what was not found, so that the same command asks again.
     const again = await home.run(batch)
     expect(again.stderr).toContain('Answers come from your catalogue on this machine (2 companies')
-    expect(await home.json('runs', 'show', '--last')).toMatchObject({ source: { kind: 'mixed' } })
+    expect(await home.json('runs show --last')).toMatchObject({ source: { kind: 'mixed' } })
   })
 
   it('name the source of a run in its last part', async () => {
     await loadSample()
     await home.run([...batch, '--rows', '1'])
-    expect(await home.json('runs', 'show', '--last')).toMatchObject({ done: 1, source: { kind: 'practice' } })
-    await home.run(['data', 'import', 'companies', 'in.csv', '--map', 'domain=website'])
+    expect(await home.json('runs show --last')).toMatchObject({ done: 1, source: { kind: 'practice' } })
+    await home.run('data import companies in.csv --map domain=website')
     expect((await home.run(batch)).stderr).toContain('Answers come from your catalogue on this machine')
-    expect(await home.json('runs', 'show', '--last')).toMatchObject({ done: 2, source: { kind: 'mixed' } })
+    expect(await home.json('runs show --last')).toMatchObject({ done: 2, source: { kind: 'mixed' } })
   })
 
   it('name the source above what is left, and with it in JSON', async () => {
     await loadSample()
-    const { stdout } = await home.run(['limits'], { terminal: true, columns: 100 })
+    const { stdout } = await home.run('limits', { terminal: true, columns: 100 })
     expect(stdout).toMatch(/^Answers from +practice data on this machine \(30 sample companies\)\nPlan /)
     expect(await home.json('limits')).toMatchObject({ source: { kind: 'practice', text: practice } })
-    const { stdout: rows } = await home.run(['limits', '--format', 'ids'])
+    const { stdout: rows } = await home.run('limits --format ids')
     expect(rows).not.toContain('practice')
   })
 
   it('name the source beside credits on a terminal and with --verbose, and leave the body as the API gives it', async () => {
     await loadSample()
     const line = `Answers come from ${practice}.`
-    const piped = await home.run(['credits'])
+    const piped = await home.run('credits')
     expect([piped.stderr, Object.keys(piped.json as object)]).toEqual(['', ['credits', 'limits']])
-    const verbose = await home.run(['credits', '--verbose'])
+    const verbose = await home.run('credits --verbose')
     expect([verbose.stdout, verbose.stderr]).toEqual([piped.stdout, expect.stringContaining(line)])
     for (const area of ['credits', 'account'])
       expect((await home.run([area], { terminal: true, columns: 120 })).stderr).toBe(`${line}\n`)
@@ -149,6 +143,6 @@ describe('commands', () => {
     expect(stderr).toMatch(new RegExp(`Answers come from ${host} as \\S+@\\S+\\.\n`))
     // The server need not be there any more.
     expect(stderr).toContain(`Answers come from ${source.text}.`)
-    expect(await home.json('runs', 'show', '--last')).toMatchObject({ source })
+    expect(await home.json('runs show --last')).toMatchObject({ source })
   })
 })

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openRunsPort, readExposure } from '../../../../src/cli/commands/dashboard/open.js'
 import { createContext } from '../../../../src/cli/target/create.js'
@@ -23,9 +21,9 @@ describe('where the dashboard may be reached', () => {
 it('runs two commands for its buttons at once, and refuses a third until one has ended', async () => {
   const here = machine()
   await here.json('init')
-  writeFileSync(join(here.home, 'a.csv'), 'domain\nnobody.example\n')
-  await here.run(['accounts', 'enrich', '--csv', 'a.csv', '--yes', '-o', 'out.csv'])
-  const [run] = await here.json<{ id: string }[]>('runs', 'list')
+  here.write('a.csv', 'domain\nnobody.example\n')
+  await here.run('accounts enrich --csv a.csv --yes -o out.csv')
+  const [run] = await here.json<{ id: string }[]>('runs list')
   // The dashboard starts the program that it is part of.
   process.argv[1] = prospect
   const context = createContext(streamsOf({ cwd: here.home, env: { PROSPECT_HOME: here.home } }))
@@ -49,7 +47,7 @@ it('runs two commands for its buttons at once, and refuses a third until one has
 it('prospect dashboard prints the link of its page, and serves it until a signal', async () => {
   const here = machine()
   await here.json('init')
-  const { line, stop } = await here.start(['dashboard', '--port', '0', '--json'])
+  const { line, stop } = await here.start('dashboard --port 0 --json')
   const { url, pid } = JSON.parse(line) as { url: string; pid: number }
   const [page, elsewhere] = [await fetch(url), await fetch(new URL('/nothing', url))]
   const text = await page.text()
@@ -66,7 +64,7 @@ it('prospect dashboard prints the link of its page, and serves it until a signal
 
 it('prospect dashboard takes the next free port where its own is in use, and says so; a port that was typed is refused', async () => {
   const here = machine()
-  const two = [await here.start(['dashboard', '--no-open']), await here.start(['dashboard', '--no-open'])]
+  const two = [await here.start('dashboard --no-open'), await here.start('dashboard --no-open')]
   const [first, second] = two.map(({ line }) => new URL(line))
   const typed = await here.run(['dashboard', '--port', first?.port ?? ''])
   const ended = await two[1]?.stop()

@@ -1,10 +1,7 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../../../support/command.js'
+import { ends, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
-import { casesOf } from '../../../support/fixtures.js'
 
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
@@ -29,10 +26,10 @@ describe('engine status', () => {
   })
 
   it('prints readable tables', async () => {
-    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    const { stdout } = await here.run('engine status --format table')
     expect(stdout).toMatch(/Credits +1,000/)
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500/)
-    const quotas = ['engine', 'quotas', 'set', '--daily-profiles', '20', '--format', 'table']
+    const quotas = 'engine quotas set --daily-profiles 20 --format table'
     expect((await here.run(quotas)).stdout).toMatch(/Profiles per day +0 +20 +20/)
   })
 
@@ -41,7 +38,7 @@ describe('engine status', () => {
     ['behind', '2001-01-01T00:00:00Z'],
   ])('says that the clock is %s', async (word, time) => {
     await engine(`clock set ${time}`)
-    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    const { stdout } = await here.run('engine status --format table')
     expect(stdout).toMatch(new RegExp(`^Clock .* \\([\\d,]+ s ${word}\\)$`, 'm'))
   })
 })
@@ -55,13 +52,8 @@ describe('engine plan', () => {
     })
   })
 
-  it('refuses a name that is not a plan', async () => {
-    const { code, stderr } = await here.run(['engine', 'plan', 'set', '<Gold>'])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('letters, digits or spaces')])
-  })
-
   it('accepts an unlisted plan, and says which limits apply', async () => {
-    const { json, stderr } = await here.run(['engine', 'plan', 'set', 'Gold', '--json'])
+    const { json, stderr } = await here.run('engine plan set Gold --json')
     expect(json).toEqual({ plan: 'Gold', listed: false })
     expect(stderr).toContain('limits of the plan Free')
   })
@@ -78,15 +70,6 @@ describe('engine credits', () => {
       ['adjustment', -998, 7],
     ])
   })
-
-  it.each([
-    'credits add 0',
-    'credits add -1',
-    'credits set 1.5',
-    'credits set x',
-    'credits add',
-    'credits set 9e99',
-  ])('refuses engine %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine quotas', () => {
@@ -99,11 +82,6 @@ describe('engine quotas', () => {
       monthly_company_import: { limit: 9 },
     })
   })
-
-  it.each(['quotas set', 'quotas set --daily-profiles x', 'quotas set --daily-companies -1'])(
-    'refuses the quotas in engine %s',
-    async (line) => expect(await exitOf(line)).toBe(2),
-  )
 })
 
 describe('engine members', () => {
@@ -125,17 +103,6 @@ describe('engine members', () => {
       consent_personal_email: false,
     })
   })
-
-  it.each([
-    'members add ann',
-    'members add me@localhost',
-    'members add a@b.co --weekly-limit -1',
-    'members set me@localhost',
-    'members set nobody@b.co --weekly-limit 1',
-  ])('refuses the member in engine %s', async (line) => {
-    await here.json('init')
-    expect(await exitOf(line)).toBe(2)
-  })
 })
 
 describe('engine session', () => {
@@ -145,10 +112,6 @@ describe('engine session', () => {
       integrations: { network_session_valid: false, premium_session_valid: true },
     })
   })
-
-  it.each(['session set', 'session set --network maybe'])('refuses the session in engine %s', async (line) =>
-    expect(await exitOf(line)).toBe(2),
-  )
 })
 
 describe('engine clock', () => {
@@ -167,20 +130,12 @@ describe('engine clock', () => {
     await engine('clock advance 32d')
     expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 6_000 } })
   })
-
-  it.each([
-    'clock set yesterday',
-    'clock set 1800-01-01',
-    'clock advance 1',
-    'clock advance 200d9y',
-    'clock set',
-  ])('refuses the time in engine %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine faults', () => {
   const fileOf = (...lines: string[]) => {
-    writeFileSync(join(here.home, 'faults.txt'), lines.join('\n'))
-    return join(here.home, 'faults.txt')
+    here.write('faults.txt', lines.join('\n'))
+    return here.path('faults.txt')
   }
   const listed = async () =>
     ((await engine('faults list')) as { id: string; where: string; fault: string }[]).map(
@@ -190,10 +145,12 @@ describe('engine faults', () => {
   it('lists what was added as it is typed, with how often it has fired', async () => {
     await engine('faults add accounts.enrich --status 429 --retry-after 2 --nth 2 --member me@localhost')
     await engine('faults add deliveries --late 90s --for 1h')
-    expect(await here.run(['accounts', 'enrich', '--domain', 'acme.example'])).toMatchObject({ code: 9 })
-    const refused = await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--max-wait', '0'])
-    expect(refused.code).toBe(8)
-    expect(refused.stderr).toContain('This is the fault f1 of the engine.')
+    expect(await here.run('accounts enrich --domain acme.example')).toMatchObject({ code: 9 })
+    await ends(
+      here.run('accounts enrich --domain acme.example --max-wait 0'),
+      8,
+      'This is the fault f1 of the engine.',
+    )
     const [first, second] = (await engine('faults list')) as object[]
     expect(first).toMatchObject({
       id: 'f1',
@@ -206,16 +163,16 @@ describe('engine faults', () => {
       ends_at: null,
     })
     expect(second).toMatchObject({ fault: '--late 90s --for 3600s', ends_at: expect.stringMatching(/^20/) })
-    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    const { stdout } = await here.run('engine status --format table')
     expect(stdout).toMatch(/^Faults +2 set/m)
   })
 
   it('lose the answer to a command, which pays once when it is repeated', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
-    await here.run(['data', 'import', 'companies', '-', '--quiet'], { stdin })
+    await here.run('data import companies - --quiet', { stdin })
     for (const what of ['drop after', 'garble'])
       await engine(`faults add accounts.enrich --${what} --count 1`)
-    const enrich = () => here.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'])
+    const enrich = () => here.run('accounts enrich --domain acme.example --json')
     for (const text of ['The connection was closed (fault f1)', 'something that is not JSON'])
       expect(await enrich()).toMatchObject({ code: 10, stderr: expect.stringContaining(text) })
     const { code, json, stderr } = await enrich()
@@ -250,22 +207,9 @@ describe('engine faults', () => {
     ['nowhere --status 500', 'no operation \\"nowhere\\"'],
   ])('changes nothing for a file with the line %s', async (line, text) => {
     await engine('faults add all --status 500')
-    const { code, stderr } = await here.run([
-      'engine',
-      'faults',
-      'apply',
-      fileOf('all --garble', line),
-      '--json',
-    ])
-    expect(code).toBe(2)
-    expect(stderr).toContain(text)
+    await ends(here.run(['engine', 'faults', 'apply', fileOf('all --garble', line), '--json']), 2, text)
     expect(await listed()).toEqual(['f1 all --status 500'])
   })
-
-  it.each(casesOf<string>('cli/commands/engine/engine/refuses-the-fault-in'))(
-    'refuses the fault in engine %s',
-    async (line) => expect(await exitOf(line)).toBe(2),
-  )
 })
 
 describe('engine workspaces', () => {
@@ -285,7 +229,7 @@ describe('engine workspaces', () => {
   it('asks for a member of a new workspace, which then works like the first', async () => {
     await here.json('init')
     await engine('workspaces create Trial')
-    const { stderr } = await here.run(['engine', 'workspaces', 'use', 'Trial'])
+    const { stderr } = await here.run('engine workspaces use Trial')
     expect(stderr).toContain('engine members add')
     await engine('members add ann@example.com')
     expect(await here.json('account')).toMatchObject({
@@ -293,24 +237,14 @@ describe('engine workspaces', () => {
       workspace: { name: 'Trial' },
     })
   })
-
-  it.each(['workspaces use None', 'workspaces create Local'])(
-    'refuses the workspace in engine %s',
-    async (line) => {
-      await here.json('init')
-      expect(await exitOf(line)).toBe(2)
-    },
-  )
 })
 
 describe('engine ledger', () => {
-  const spend = () => here.run(['accounts', 'enrich', '--domain', 'acme.example'])
+  const spend = () => here.run('accounts enrich --domain acme.example')
   beforeEach(async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
-    expect(
-      (await here.run(['data', 'import', 'companies', '-', '--json', '--quiet'], { stdin })).stderr,
-    ).toBe('')
-    await here.json('engine', 'clock', 'set', '2026-03-01T10:00:00Z', '--frozen')
+    expect((await here.run('data import companies - --json --quiet', { stdin })).stderr).toBe('')
+    await here.json('engine clock set 2026-03-01T10:00:00Z --frozen')
   })
 
   it('sums consumption by day, operation and member', async () => {
@@ -340,14 +274,9 @@ describe('engine ledger', () => {
   })
 
   it('prints the ledger as CSV', async () => {
-    const { stdout } = await here.run(['engine', 'ledger', '--format', 'csv', '--fields', 'seq,kind,amount'])
+    const { stdout } = await here.run('engine ledger --format csv --fields seq,kind,amount')
     expect(stdout).toBe('seq,kind,amount\n1,top_up,1000\n')
   })
-
-  it.each(['ledger --by week', 'ledger --from tomorrow', 'ledger --from 2026-03-02 --to 2026-03-01'])(
-    'refuses the range or grouping in engine %s',
-    async (line) => expect(await exitOf(line)).toBe(2),
-  )
 })
 
 describe('engine ledger verify', () => {
@@ -357,11 +286,10 @@ describe('engine ledger verify', () => {
 
   it('exits 13 and names the movement that is wrong', async () => {
     await engine('credits add 5')
-    const database = new Database(join(here.home, 'engine.db'))
+    const database = new Database(here.path('engine.db'))
     database.exec('DROP TRIGGER movements_unchanged; UPDATE movements SET credits = 9 WHERE seq = 2')
     database.close()
-    const { code, json, stderr } = await here.run(['engine', 'ledger', 'verify', '--json'])
-    expect(code).toBe(13)
+    const { json, stderr } = await ends(here.run('engine ledger verify --json'), 13)
     expect(json).toMatchObject({ ok: false, problems: [expect.stringContaining('movement 2: credits is 9')] })
     expect(JSON.parse(stderr)).toMatchObject({
       exit_code: 13,

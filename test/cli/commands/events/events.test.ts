@@ -1,10 +1,9 @@
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { verify } from '../../../../src/api/webhooks/signature.js'
 import { openState } from '../../../../src/storage/state/open.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
-import { command, errorOf, machine } from '../../../support/command.js'
+import { ends, errorOf, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 import { casesOf } from '../../../support/fixtures.js'
 
@@ -16,7 +15,7 @@ const now = Date.parse('2026-03-10T12:00:00Z')
 
 /** Stores events an hour apart, the last one received now. */
 async function store(...names: readonly (readonly [id: string, event: string, search: string | null])[]) {
-  const events = eventsOver(await openState(join(here.home, 'state.db')))
+  const events = eventsOver(await openState(here.path('state.db')))
   await Promise.all(
     names.map(([id, event, search], at) =>
       events.keep({
@@ -41,24 +40,18 @@ const three = [
 ] as const
 
 /** Runs a command at the time of the last event, without pauses between retries. */
-const run = (...argv: string[]) =>
-  command(argv, {
-    env: { PROSPECT_HOME: here.home },
-    clock: { now: () => now },
-    sleep: async () => {},
-    cwd: here.home,
-  })
+const run = (...argv: string[]) => here.run(argv, { clock: { now: () => now }, sleep: async () => {} })
 const idsOf = async (...argv: string[]) =>
   (await run('events', 'list', '--format', 'ids', ...argv)).stdout.split('\n').slice(0, -1)
 
 describe('events list', () => {
   it('prints an empty array when nothing was received', async () => {
-    expect(await here.json('events', 'list')).toEqual([])
+    expect(await here.json('events list')).toEqual([])
   })
 
   it('lists the newest events first', async () => {
     await store(...three)
-    expect(await here.json('events', 'list')).toMatchObject([
+    expect(await here.json('events list')).toMatchObject([
       { id: 'c', event: 'record', search_id: null, verified: true, forwarded: null, bytes: 25 },
       { id: 'b', event: 'lead_search.completed', search_id: 's1', verified: false },
       { id: 'a', received_at: '2026-03-10T10:00:00.000Z' },
@@ -77,17 +70,6 @@ describe('events list', () => {
     await store(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))
     expect(await idsOf()).toHaveLength(1_203)
     expect((await idsOf('--limit', '501')).at(-1)).toBe('m702')
-  })
-
-  it.each([
-    [['--since', 'tomorrow'], '--since'],
-    [['--since', '1h', '--until', '2h'], 'not before'],
-    [['--limit', '0'], 'above 0'],
-    [['--limit', 'x'], '--limit'],
-  ])('refuses to list events with %j', async (options, word) => {
-    const ended = await run('events', 'list', ...options)
-    expect([ended.code, ended.stdout]).toEqual([2, ''])
-    expect(ended.stderr).toContain(word)
   })
 })
 
@@ -108,7 +90,7 @@ describe('events show', () => {
 
   it('prints the body as JSON on a terminal', async () => {
     await store(...three)
-    const { stdout } = await here.run(['events', 'show', 'b'], { terminal: true, columns: 60 })
+    const { stdout } = await here.run('events show b', { terminal: true, columns: 60 })
     expect(stdout).toMatch(/^ID +b\n/)
     expect(stdout).toMatch(/\nBody\n\{\n {2}"event": "lead_search.completed",\n {2}"at": 1\n\}\n$/)
   })
@@ -201,12 +183,6 @@ describe('events replay and forward', () => {
     expect((await run('events', 'forward', '--to', target, '--limit', '1')).code).toBe(0)
     expect(got).toHaveLength(3)
   })
-
-  it.each(['replay a', 'forward'])('requires a valid --to in events %s', async (line) => {
-    const without = await run('events', ...line.split(' '))
-    const wrong = await run('events', ...line.split(' '), '--to', 'file:///etc/passwd')
-    expect([without.code, wrong.code, got]).toEqual([2, 2, []])
-  })
 })
 
 describe('events trigger', () => {
@@ -225,7 +201,7 @@ describe('events trigger', () => {
       '--to',
       `http://127.0.0.1:${receiver.port}/hooks`,
     )
-    const secret = await here.json<{ secret: string }>('engine', 'webhooks', 'secret')
+    const secret = await here.json<{ secret: string }>('engine webhooks secret')
     const [{ headers = {}, body = '' } = {}] = got
     expect([code, json]).toEqual([
       0,
@@ -236,17 +212,15 @@ describe('events trigger', () => {
   })
 
   it('reaches prospect listen, which stores it as verified', async () => {
-    const listening = await here.start(['listen', '--port', '0', '--json'])
+    const listening = await here.start('listen --port 0 --json')
     const { url } = JSON.parse(listening.line) as { url: string }
-    expect((await here.run(['events', 'trigger', 'list_import.failed', '--to', url])).code).toBe(0)
+    expect((await here.run(`events trigger list_import.failed --to ${url}`)).code).toBe(0)
     await listening.stop()
-    expect(await here.json('events', 'list')).toMatchObject([{ event: 'list_import.failed', verified: true }])
+    expect(await here.json('events list')).toMatchObject([{ event: 'list_import.failed', verified: true }])
   })
 
-  it('says that nothing listens, and names the events where one does not exist', async () => {
-    const silent = await run('events', 'trigger', 'lead_search.failed', '--to', 'http://127.0.0.1:1/')
-    expect([silent.code, silent.stderr]).toEqual([10, expect.stringContaining('does not accept events')])
-    const wrong = await run('events', 'trigger', 'lead_search.done')
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('lead_search.completed')])
+  it('says that nothing listens', async () => {
+    const argv = ['events', 'trigger', 'lead_search.failed', '--to', 'http://127.0.0.1:1/']
+    await ends(run(...argv), 10, 'does not accept events')
   })
 })

@@ -17,7 +17,7 @@ beforeEach(async () => {
 const far = (env: Record<string, string> = {}) => ({
   env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key, ...env },
 })
-const run = (line: string, env?: Record<string, string>) => here.run(line.split(' '), far(env))
+const run = (line: string, env?: Record<string, string>) => here.run(line, far(env))
 const today = () => new Date().toISOString().slice(0, 10)
 
 describe('ledger', () => {
@@ -39,12 +39,12 @@ describe('ledger', () => {
   it('records what single commands and batches cost on every target', async () => {
     await run('accounts enrich --domain known.example')
     await run('accounts enrich --domain known-2.example --direct')
-    await here.run(['accounts', 'enrich', '--csv', '-'], {
+    await here.run('accounts enrich --csv -', {
       ...far(),
       stdin: 'domain\nknown-3.example\nknown-4.example\n',
     })
-    await here.json('data', 'sample', '--companies', '5', '--people', '5')
-    await here.run(['leads', 'enrich', '--first-name', 'A', '--last-name', 'B', '--domain', 'nobody.example'])
+    await here.json('data sample --companies 5 --people 5')
+    await here.run('leads enrich --first-name A --last-name B --domain nobody.example')
     const rows = (await run('ledger')).json as Record<string, unknown>[]
     const common = {
       day: today(),
@@ -64,20 +64,20 @@ describe('ledger', () => {
   })
 
   it('records what the local engine charged', async () => {
-    await here.json('data', 'sample', '--companies', '5', '--people', '5')
-    const [company] = (await here.json('data', 'export', 'companies')) as { domain: string }[]
+    await here.json('data sample --companies 5 --people 5')
+    const [company] = (await here.json('data export companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
-    expect(await here.json('ledger', '--by', 'profile')).toEqual([
+    expect(await here.json('ledger --by profile')).toEqual([
       { profile: 'default', calls: 1, credits: 1, doubted: 0 },
     ])
     expect(await here.json('ledger')).toMatchObject([{ credits: 1, member: 'me@localhost' }])
-    await here.run(['accounts', 'enrich', '--csv', '-', '--yes', '--refresh'], {
+    await here.run('accounts enrich --csv - --yes --refresh', {
       stdin: `domain\n${company?.domain}\n`,
     })
-    expect(await here.json('ledger', '--by', 'member')).toEqual([
+    expect(await here.json('ledger --by member')).toEqual([
       { member: 'me@localhost', calls: 2, credits: 2, doubted: 0 },
     ])
-    expect(await here.json('ledger', 'check')).toMatchObject({
+    expect(await here.json('ledger check')).toMatchObject({
       target: 'local',
       ledger: 2,
       target_says: 2,
@@ -87,7 +87,7 @@ describe('ledger', () => {
 
   it('says who spent what, on which days, of one run or one member', async () => {
     await run('accounts enrich --domain known.example')
-    await here.run(['accounts', 'enrich', '--csv', '-'], {
+    await here.run('accounts enrich --csv -', {
       ...far(),
       stdin: 'domain\nknown-3.example\nknown-4.example\n',
     })
@@ -107,17 +107,6 @@ describe('ledger', () => {
     const table = (await run('ledger --by run,day --format table')).stdout.split('\n')
     expect(table.at(-2)?.split(/ +/)).toEqual(['Total', '3', '3'])
     expect((await run('ledger --by day --format table')).stdout).not.toContain('Total')
-  })
-
-  it.each([
-    '--from 2026-02-30',
-    '--from 2026-01-02 --to 2026-01-01',
-    '--since last-week --from 7d',
-    '--since next-week',
-    '--by week',
-    '--by day,',
-  ])('refuses the range or grouping %s', async (words) => {
-    expect((await run(`ledger ${words}`)).code).toBe(2)
   })
 })
 
@@ -211,13 +200,13 @@ describe('rate windows', () => {
 
 describe('jobs', () => {
   it('records the price of a job when the command saw it finish', async () => {
-    await here.json('data', 'sample', '--companies', '30', '--people', '30')
+    await here.json('data sample --companies 30 --people 30')
     const line = 'intents stack --stacks react --limit 2 --wait --webhook-url http://127.0.0.1:9/'
-    expect((await here.run(line.split(' '))).code).toBe(0)
+    expect((await here.run(line)).code).toBe(0)
     const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
     const charged = 1_000 - credits.enrichment
     expect(charged).toBeGreaterThan(0)
     const sums = [{ operation: 'intents.stack', calls: 1, credits: charged, doubted: 0 }]
-    expect(await here.json('ledger', '--by', 'operation')).toEqual(sums)
+    expect(await here.json('ledger --by operation')).toEqual(sums)
   })
 })

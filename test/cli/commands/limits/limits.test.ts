@@ -6,18 +6,12 @@ import { perTest } from '../../../support/each.js'
 const here = perTest(machine)
 
 const now = Date.parse('2026-03-10T12:00:00Z')
-const run = (...argv: string[]) =>
-  command(argv, {
-    env: { PROSPECT_HOME: here.home },
-    clock: { now: () => now },
-    terminal: true,
-    columns: 100,
-  })
+const run = (argv: string) => here.run(argv, { clock: { now: () => now }, terminal: true, columns: 100 })
 
 describe('limits of the local engine', () => {
   it('prints all limits as one object', async () => {
-    await run('accounts', 'technologies', 'rea')
-    const limits = JSON.parse((await run('limits', '--json')).stdout)
+    await run('accounts technologies rea')
+    const limits = JSON.parse((await run('limits --json')).stdout)
     expect(limits).toMatchObject({
       plan: 'growth',
       credits: {
@@ -59,8 +53,8 @@ describe('limits of the local engine', () => {
 
   it('groups the limits on a terminal', async () => {
     await here.json('init')
-    await here.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '50'])
-    const { stdout } = await run('limits', '--all')
+    await here.run('engine members set me@localhost --weekly-limit 50')
+    const { stdout } = await run('limits --all')
     expect(stdout).toMatch(
       /^Answers from +an empty .*\nPlan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
     )
@@ -75,16 +69,16 @@ describe('limits of the local engine', () => {
     expect((await run('limits')).stdout).toMatch(
       /\nNo rate limit is in use. All of them: prospect limits --all\n$/,
     )
-    await run('accounts', 'technologies', 'rea')
+    await run('accounts technologies rea')
     const { stdout } = await run('limits')
     expect(stdout).toMatch(/\naccounts technologies +1 +99 +100/)
     expect(stdout).not.toContain('leads search')
     expect(stdout).toMatch(/\n\d+ more rate limits are not in use. All of them: prospect limits --all\n$/)
-    expect((await run('limits', '--all')).stdout).not.toContain('not in use')
+    expect((await run('limits --all')).stdout).not.toContain('not in use')
   })
 
   it('says which limits an unlisted plan has', async () => {
-    await here.run(['engine', 'plan', 'set', 'Gold'])
+    await here.run('engine plan set Gold')
     expect((await run('limits')).stdout).toMatch(
       /\nPlan +Gold, not listed: limits of Free, 1 request per minute/,
     )
@@ -92,7 +86,7 @@ describe('limits of the local engine', () => {
 
   it('prints the rate windows in a list format', async () => {
     await here.json('init')
-    const { stdout } = await run('limits', '--format', 'csv')
+    const { stdout } = await run('limits --format csv')
     expect(stdout.split('\n').slice(0, 2)).toEqual([
       'operation,group,live,per,limit,used,remaining,resets_at',
       ',accounts.extract,,minute,100,0,100,',
@@ -119,7 +113,7 @@ const credits = {
 describe('limits of a server', () => {
   it('prints what the server reports, and says what only the server knows', async () => {
     const caller = answering({ body: credits }, { body: { workspace: { plan: 'Basic' } } })
-    const ended = await command(['limits'], {
+    const ended = await command('limits', {
       env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
       caller,
     })
@@ -147,14 +141,14 @@ describe('limits of a server', () => {
     const { bench, server, close } = await served()
     await bench.admin.setPlan('Basic')
     const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key }
-    const windowOf = async (...more: string[]) => {
-      const { json } = await here.run(['limits', '--json', ...more], { env })
+    const windowOf = async (more = '') => {
+      const { json } = await here.run(`limits --json ${more}`, { env })
       const { windows } = json as {
         windows: { group: string | null; used: number; resets_at: string | null }[]
       }
       return windows.find(({ group }) => group === 'accounts.technologies')
     }
-    await here.run(['accounts', 'technologies', '--query', 'r'], { env })
+    await here.run('accounts technologies --query r', { env })
     expect(await windowOf()).toMatchObject({ limit: 2, used: 1, remaining: 1 })
     const { resets_at } = (await windowOf()) ?? {}
     expect(Date.parse(resets_at ?? '')).toBeGreaterThan(Date.now())
@@ -164,7 +158,7 @@ describe('limits of a server', () => {
 
   it('prints a readable table for a server', async () => {
     const caller = answering({ body: credits }, { status: 403, body: { error: 'no' } })
-    const { stdout } = await command(['limits', '--all'], {
+    const { stdout } = await command('limits --all', {
       env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
       caller,
       terminal: true,
@@ -177,7 +171,7 @@ describe('limits of a server', () => {
 
   it('omits a quota without its limit', async () => {
     const caller = answering({ body: { credits: { enrichment: 70, daily_company_import: 3 } } })
-    const ended = await command(['limits'], { env: keyed(here.home), caller })
+    const ended = await here.run('limits', { caller })
     expect(JSON.parse(ended.stdout)).toMatchObject({ plan: null, quotas: {} })
   })
 })

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { statSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
-import { type CommandResult, type Given, machine } from '../../../support/command.js'
+import { type CommandResult, ends, type Given, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 
 const here = perTest(machine)
@@ -45,13 +44,12 @@ describe('listen', () => {
       listening: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/),
       verifying: false,
-      secret: (await here.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret,
+      secret: (await here.json<{ secret: string }>('engine webhooks secret')).secret,
       secret_from: 'workspace',
     })
     await post('{"event":"list_import.completed","id":"l","list":{}}', { 'webhook-id': 'msg_1' })
     await post('{}', { 'webhook-id': 'msg_1' })
-    const ended = await stop(signal)
-    expect(ended.code).toBe(0)
+    const ended = await ends(stop(signal), 0)
     expect(linesOf(ended).slice(1)).toEqual([
       {
         id: 'msg_1',
@@ -75,7 +73,7 @@ describe('listen', () => {
   })
 
   it('prints the bare address and one escaped line per event with --format table', async () => {
-    const { line: url, stop } = await here.start(['listen', '--port', '0', '--format', 'table'])
+    const { line: url, stop } = await here.start('listen --port 0 --format table')
     expect(url).toMatch(/^http:.*\/hooks\/[\w-]{22}$/)
     await fetch(url, {
       method: 'POST',
@@ -88,7 +86,7 @@ describe('listen', () => {
   })
 
   it('says on a terminal what its first lines are', async () => {
-    const { line, stop } = await here.start(['listen', '--port', '0'], { terminal: true })
+    const { line, stop } = await here.start('listen --port 0', { terminal: true })
     expect(line).toMatch(/^Webhook URL {5}http:.*\/hooks\/[\w-]{22}$/)
     expect((await stop()).stdout.split('\n')[1]).toMatch(/^Signing secret {2}whsec_/)
   })
@@ -101,14 +99,14 @@ describe('listen', () => {
       await stop()
     }
     expect(paths[0]).toBe(paths[1])
-    expect(statSync(join(here.home, 'state.db')).mode & 0o777).toBe(0o600)
+    expect(statSync(here.path('state.db')).mode & 0o777).toBe(0o600)
   })
 
   it('verifies deliveries of this workspace, also after rotating the secret, and stores the others too', async () => {
     const { opening, post, stop } = await listening()
     const send = (id: string, key: string) => post('{}', { ...sign(id, Date.now(), '{}', [key]) })
     await send('own', opening.secret ?? '')
-    const { secret: fresh } = await here.json<{ secret: string }>('engine', 'webhooks', 'secret', '--rotate')
+    const { secret: fresh } = await here.json<{ secret: string }>('engine webhooks secret --rotate')
     await send('old', opening.secret ?? '')
     await send('fresh', fresh)
     expect((await send('foreign', secret)).status).toBe(200)
@@ -127,7 +125,7 @@ describe('listen', () => {
     })
     expect(opening).toMatchObject({ verifying: false, secret: null, secret_from: null })
     expect((await stop()).stderr).toContain('no secret')
-    expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
+    expect(here.exists('engine.db')).toBe(false)
   })
 
   it('uses the path in --path', async () => {
@@ -156,8 +154,8 @@ describe('listen', () => {
     ['the environment', [], { env: { PROSPECT_WEBHOOK_SECRET: secret } }],
     ['a file of two', ['--secret-file', 'two.secret'], {}],
   ])('accepts only deliveries signed with the secret of %s', async (_, options, given) => {
-    writeFileSync(join(here.home, 'webhook.secret'), `${secret}\n`, { mode: 0o600 })
-    writeFileSync(join(here.home, 'two.secret'), `${newSecret(randomBytes(32))}\n${secret}\n`, {
+    here.write('webhook.secret', `${secret}\n`, 0o600)
+    writeFileSync(here.path('two.secret'), `${newSecret(randomBytes(32))}\n${secret}\n`, {
       mode: 0o600,
     })
     const { opening, post, stop } = await listening(options, given)
@@ -167,36 +165,7 @@ describe('listen', () => {
     const ended = await stop()
     expect(linesOf(ended)).toMatchObject([{}, { id: 'msg_1', verified: true }])
     expect(ended.stdout + ended.stderr).not.toContain(secret)
-    expect(await here.json('events', 'list')).toHaveLength(1)
-  })
-
-  it.each<[string[], string, Given]>([
-    [['--secret', 'whsec_AAAA'], 'are not accepted as arguments', {}],
-    [['--secret=whsec_AAAA'], 'are not accepted as arguments', {}],
-    [['--secret-stdin'], 'does not hold a signing secret', { stdin: 'whsec_AAAA' }],
-    [['--secret-stdin', '--secret-file', 'x'], 'cannot be used together', {}],
-    [['--secret-file', 'nothing'], '--secret-file', {}],
-    [['--secret-file', 'open.secret'], 'chmod 600', {}],
-    [[], 'PROSPECT_WEBHOOK_SECRET', { env: { PROSPECT_WEBHOOK_SECRET: 'whsec_AAAA' } }],
-    [['--path', 'short'], '--path takes', {}],
-    [['--path', 'sixteen/letters/x'], '--path takes', {}],
-    [['--host', '0.0.0.0'], '--public', {}],
-    [['--port', '70000'], 'port', {}],
-    [['--public-url', 'ftp://x.example'], '--public-url takes', {}],
-    [['--public-url', 'https://x.example/?a=1'], 'query', {}],
-    [['--forward-to', 'localhost:3000'], '--forward-to takes', {}],
-    [['--forward-to', 'http://ann:whsec_AAAA@localhost/'], 'user or password', {}],
-    [['--forward-to', 'http://localhost/#x'], 'fragment', {}],
-    [['--format', 'csv'], 'one line per event', {}],
-    [['-o', 'events.json'], 'one line per event', {}],
-    [['extra'], 'arguments', {}],
-  ])('refuses listen with %j', async (options, word, given) => {
-    writeFileSync(join(here.home, 'open.secret'), secret)
-    chmodSync(join(here.home, 'open.secret'), 0o644)
-    const { code, stdout, stderr } = await here.run(['listen', '--port', '0', ...options], given)
-    expect([code, stdout]).toEqual([2, ''])
-    expect(stderr).toContain(word)
-    expect(stderr).not.toContain('whsec_AAAA')
+    expect(await here.json('events list')).toHaveLength(1)
   })
 
   it('accepts events while the forwarding target hangs', async () => {
@@ -204,14 +173,14 @@ describe('listen', () => {
     const { post, stop } = await listening(['--forward-to', `http://127.0.0.1:${port}/hooks`])
     for (let at = 0; at < 10; at++) expect((await post(`{"at":${at}}`)).status).toBe(200)
     expect((await stop()).code).toBe(0)
-    expect(await here.json('events', 'list')).toHaveLength(10)
+    expect(await here.json('events list')).toHaveLength(10)
   })
 
   it('forwards each event, and retries after a restart', async () => {
     const got: string[] = []
     let status = 500
     const forwards = async () =>
-      (await here.json<{ forwards: Record<string, unknown>[] }>('events', 'show', 'msg_1')).forwards
+      (await here.json<{ forwards: Record<string, unknown>[] }>('events show msg_1')).forwards
     // A listener that ends before it stores a result repeats the attempt, so wait until it is stored.
     const forwarded = async (state: Record<string, unknown>) => {
       const [name = ''] = Object.keys(state)

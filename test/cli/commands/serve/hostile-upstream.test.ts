@@ -56,27 +56,6 @@ describe('a governed proxy of a misbehaving server', () => {
     expect(await one.machine.json('ledger')).toMatchObject([{ credits: 1 }])
   })
 
-  it.each([301, 302, 303, 307, 308])('does not follow a redirect with the key: %i', async (status) => {
-    const seen: unknown[] = []
-    const other = closeAfterTest(
-      await answering((request, response) => {
-        seen.push(request.headers)
-        response.end('{}')
-      }),
-    )
-    const places = [
-      `http://127.0.0.1:${other.port}/api/v2/accounts/single_enrich`,
-      `//localhost:${other.port}/x`,
-      `https://127.0.0.1:${other.port}/`,
-    ]
-    const one = await proxied((_, response) =>
-      response.writeHead(status, { location: places.at(-1) ?? '' }).end(),
-    )
-    for (; places.length > 0; places.pop())
-      expect((await enrich(one, `key-${places.length}`)).status).toBe(502)
-    expect([seen, other.connections()]).toEqual([[], 0])
-  })
-
   it('masks its key in responses and files when the server repeats it', async () => {
     for (const status of [200, 400, 401, 500]) {
       const one = await proxied((request, response) => {

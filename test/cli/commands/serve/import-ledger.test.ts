@@ -22,7 +22,7 @@ const ask = async ({ baseUrl, key }: ServingMachine, path: string, body?: object
 }
 
 const spentAt = async ({ machine }: ServingMachine): Promise<Record<string, number>> => {
-  const rows = await machine.json<{ operation: string; credits: number }[]>('ledger', '--by', 'operation')
+  const rows = await machine.json<{ operation: string; credits: number }[]>('ledger --by operation')
   return Object.fromEntries(rows.map(({ operation, credits }) => [operation, credits]))
 }
 
@@ -58,7 +58,7 @@ describe('the ledger of a governed proxy', () => {
       await servingMachine(async (here) => {
         const rows = ['Ann', 'Bob', 'Cid'].map((name) => `${name},Known,${name}@known.example,known.example`)
         const stdin = `first_name,last_name,email,company_domain\n${rows.join('\n')}\n`
-        await here.run(['data', 'import', 'people', '-'], { stdin })
+        await here.fill('people', stdin)
       }),
     )
     const one = await proxy(server.baseUrl, server.key, true)
@@ -108,11 +108,11 @@ describe('the ledger of a governed proxy', () => {
         await servingMachine(async (here) => {
           const stdin =
             'first_name,last_name,email,company_domain\nAnn,Known,ann@known.example,known.example\n'
-          await here.run(['data', 'import', 'people', '-'], { stdin })
+          await here.fill('people', stdin)
         }),
       )
       const one = await proxy(server.baseUrl, server.key, isDelivered)
-      await one.machine.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '6'])
+      await one.machine.run('engine members set me@localhost --weekly-limit 6')
       const contact = (firstname: string) => ({ firstname, lastname: 'Known', domain: 'known.example' })
       const single = { ...contact('Ann'), enrichment_type: ['email'] }
       const { body, status } = await ask(one, '/contacts/bulk_enrich', {
@@ -130,12 +130,12 @@ describe('the ledger of a governed proxy', () => {
       }
       expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(201)
       expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(403)
-      expect(await one.machine.json('ledger', '--by', 'member')).toEqual([
+      expect(await one.machine.json('ledger --by member')).toEqual([
         { member: 'me@localhost', calls: 1, credits: 3, doubted: 0 },
       ])
       const there = { server: server.baseUrl, spent: 6 }
-      const members = ['engine', 'members', 'list'] as const
-      expect(await one.machine.json(...members)).toMatchObject([
+      const members = 'engine members list'
+      expect(await one.machine.json(members)).toMatchObject([
         { email: 'me@localhost', spent_this_week: 0, spent_at_servers: 6, servers: [there] },
       ])
       expect(await one.machine.json('limits')).toMatchObject({
@@ -144,7 +144,7 @@ describe('the ledger of a governed proxy', () => {
       const { host } = new URL(server.baseUrl)
       const terminal = { terminal: true, columns: 110 }
       const table = (await one.machine.run(members, terminal)).stdout
-      const limits = (await one.machine.run(['limits'], terminal)).stdout
+      const limits = (await one.machine.run('limits', terminal)).stdout
       expect(table).toMatch(/Spent at servers .*\n.*me@localhost +6 +0 +6 /)
       expect(limits).toContain(`At ${host}  0 left of 6: 6 spent\n`)
     },
@@ -159,7 +159,7 @@ describe('the ledger of a governed proxy', () => {
       }),
     )
     const one = await proxy(server.baseUrl, 'key-of-the-server', false)
-    await one.machine.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '10'])
+    await one.machine.run('engine members set me@localhost --weekly-limit 10')
     const webhook_url = 'https://prospect.invalid/own'
     const start = async (limit: number) =>
       (await ask(one, '/intents/accounts/hiring', { selected_titles: ['CTO'], webhook_url, limit })).status
@@ -217,10 +217,10 @@ describe('the ledger of a governed proxy', () => {
     const count = tries(90, 200)
     const server = closeAfterTest(
       await servingMachine(async (here) => {
-        await here.run(['engine', 'plan', 'set', 'Scale'])
+        await here.run('engine plan set Scale')
         const rows = Array.from({ length: count }, (_, at) => `C${at},c-${at}.example,react,${description}`)
         const stdin = `name,domain,technologies,description\n${rows.join('\n')}\n`
-        await here.run(['data', 'import', 'companies', '-'], { stdin })
+        await here.fill('companies', stdin)
       }),
     )
     const one = await proxy(server.baseUrl, server.key, true)

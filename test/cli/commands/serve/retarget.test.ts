@@ -25,7 +25,7 @@ async function proxy(upstream: string, key: string, ...options: string[]): Promi
     ...place,
     ...options,
   )
-  secret = (await one.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret
+  secret = (await one.machine.json<{ secret: string }>('engine webhooks secret')).secret
   return closeAfterTest(one)
 }
 
@@ -53,8 +53,8 @@ describe('re-targeted webhooks', () => {
     const events = theirs.arrivals.map(({ body }) => (JSON.parse(body) as { event: string }).event)
     expect(events.sort()).toEqual(['lead_search.completed', ...Array(3).fill('lead_search.record')])
     await until(() => theirs.arrivals.length === 4)
-    expect(await machine.json('events', 'list')).toHaveLength(4)
-    const [job] = await server.machine.json<{ webhook_url: string }[]>('engine', 'jobs', 'list')
+    expect(await machine.json('events list')).toHaveLength(4)
+    const [job] = await server.machine.json<{ webhook_url: string }[]>('engine jobs list')
     expect(JSON.stringify(job)).not.toContain(theirs.url)
   })
 
@@ -62,7 +62,7 @@ describe('re-targeted webhooks', () => {
     const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 3)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const { code, json } = await machine.run(
-      ['accounts', 'search', '--keyword', 'robots', '--wait', '--base-url', baseUrl],
+      `accounts search --keyword robots --wait --base-url ${baseUrl}`,
       { env: { PROSPECT_API_KEY: key } },
     )
     expect([code, (json as unknown[]).length]).toEqual([0, 3])
@@ -70,14 +70,14 @@ describe('re-targeted webhooks', () => {
 
   it('verifies deliveries when the secret of the server is known', async () => {
     const server = closeAfterTest(await servingMachine((one) => filled(one, 1, 0)))
-    const known = await server.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')
+    const known = await server.machine.json<{ secret: string }>('engine webhooks secret')
     const port = await freePort()
     const env = { PROSPECT_API_KEY: server.key, PROSPECT_WEBHOOK_SECRET: known.secret }
     const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
     const one = closeAfterTest(await servingWith(env, async () => {}, '--upstream', server.baseUrl, ...place))
     await extract(one.baseUrl, one.key, { webhook_url: theirs.url })
     await until(() => theirs.arrivals.length === 1)
-    expect(await one.machine.json('events', 'list')).toMatchObject([{ verified: true }])
+    expect(await one.machine.json('events list')).toMatchObject([{ verified: true }])
   })
 })
 
@@ -102,7 +102,7 @@ describe('a receiver that fails once', () => {
     const records = [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
     expect(got.filter((one) => one !== 2)).toEqual([...records, 'end'])
     expect(got.indexOf(2)).toBeGreaterThan(0)
-    expect(await machine.json('events', 'list')).toHaveLength(13)
+    expect(await machine.json('events list')).toHaveLength(13)
   })
 })
 
@@ -114,7 +114,7 @@ describe('the setting public_url', () => {
       await servingWith(
         { PROSPECT_API_KEY: server.key },
         async (here) => {
-          await here.run(['config', 'set', 'public_url', `http://127.0.0.1:${port}`])
+          await here.run(`config set public_url http://127.0.0.1:${port}`)
         },
         '--upstream',
         server.baseUrl,
@@ -124,7 +124,7 @@ describe('the setting public_url', () => {
     )
     expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)
     await until(() => theirs.arrivals.length === 1)
-    expect(await machine.json('events', 'list')).toHaveLength(1)
+    expect(await machine.json('events list')).toHaveLength(1)
   })
 })
 
