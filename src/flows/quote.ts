@@ -1,6 +1,6 @@
 import type { Shape } from '../api/areas/shapes.js'
 import { mostCredits } from '../engine/credits/cost.js'
-import { type BatchQuote, createQuote, type Results } from '../runs/plan/quote.js'
+import { type BatchQuote, createQuote, noRowCounts, type Results } from '../runs/plan/quote.js'
 import type { Remaining } from '../runs/ports.js'
 import type { StepCount } from './chain.js'
 import type { LookupStep, Step } from './read.js'
@@ -65,17 +65,6 @@ interface StepFacts {
   readonly defaultShare: number
 }
 
-const nothing = {
-  inStore: 0,
-  answered: 0,
-  invalid: 0,
-  skipped: 0,
-  known: 0,
-  suppressed: 0,
-  stored: 0,
-  emailOnly: 0,
-}
-
 /** Quotes the steps of a flow, whose input has so many rows. `factsOf` asks free questions only. */
 export async function quoteFlow(
   steps: readonly Step[],
@@ -116,9 +105,8 @@ function quoteStep(
   const limit: unknown = (shape.input.shape as Shape['input']['shape']).limit?.safeParse(undefined).data
   const max = rows * (mostCredits(operation, { limit, ...constants }) ?? 0)
   const units = operation.quota === undefined ? 0 : rows * Number(constants.limit ?? 0)
-  const counted = { ...nothing, rows, unique: rows, lookups: rows, most: max, units, affordable: rows }
   return createQuote({
-    counted: { ...counted, invalidReasons: [], leftOut: [] },
+    counted: { ...noRowCounts, rows, unique: rows, lookups: rows, most: max, units, rows_affordable: rows },
     results,
     defaultShare,
     windows: remaining.windows,

@@ -11,7 +11,7 @@ import { isBlank, type Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
 import { checkWidth, identityOf, type Lookup } from './plan/lookup.js'
-import { type BatchQuote, createQuote } from './plan/quote.js'
+import { type BatchQuote, createQuote, noRowCounts } from './plan/quote.js'
 import type { Remaining } from './ports.js'
 
 /** Returns the schema of the items of an array field. */
@@ -119,22 +119,15 @@ export function quoteItems(
   const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown
   return createQuote({
     counted: {
+      ...noRowCounts,
       rows,
       unique,
       invalid: problems.length,
       lookups: 1,
-      affordable: rows,
-      inStore: 0,
-      answered: 0,
-      skipped: 0,
+      rows_affordable: rows,
       known,
-      suppressed: 0,
-      most: 0,
-      units: 0,
-      emailOnly: 0,
-      stored: 0,
-      invalidReasons: countReasons({ problems }),
-      leftOut,
+      invalid_reasons: countReasons({ problems }),
+      not_understood: leftOut,
     },
     results: { credits: 0, answers: 0 },
     defaultShare: 0,

@@ -11,17 +11,17 @@ export interface RowCounts {
   /** Different lookups among the valid rows. */
   readonly unique: number
   /** Lookups whose answers come from the store of earlier runs. */
-  readonly inStore: number
+  readonly in_store: number
   /** Real time at which the oldest of these was given. */
   readonly oldestStored?: number | undefined
   /** Rows that an earlier part of the same run has answered. */
   readonly answered: number
   readonly invalid: number
-  readonly invalidReasons: readonly ReasonCount[]
+  readonly invalid_reasons: readonly ReasonCount[]
   /** Values that valid rows are looked up without. */
-  readonly leftOut: readonly LeftOutValues[]
+  readonly not_understood: readonly LeftOutValues[]
   /** Rows without a profile URL that are looked up for the email address only. */
-  readonly emailOnly: number
+  readonly email_only: number
   /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
   readonly stored: number
   /** Rows that are not to be looked up. */
@@ -37,8 +37,28 @@ export interface RowCounts {
   /** The most that they can use of a quota. */
   readonly units: number
   /** Rows before the first one that may exceed the spendable credits. */
-  readonly affordable: number
+  readonly rows_affordable: number
 }
+
+const noCounts = {
+  rows: 0,
+  unique: 0,
+  in_store: 0,
+  answered: 0,
+  invalid: 0,
+  email_only: 0,
+  stored: 0,
+  skipped: 0,
+  known: 0,
+  suppressed: 0,
+  lookups: 0,
+  most: 0,
+  units: 0,
+  rows_affordable: 0,
+}
+
+/** The counts of no rows. */
+export const noRowCounts: RowCounts = { ...noCounts, invalid_reasons: [], not_understood: [] }
 
 /** The cost of lookups with the same price so far. */
 export interface Results {
@@ -82,13 +102,8 @@ export type Basis =
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
 /** The cost of a batch, before it starts. */
-export interface BatchQuote
-  extends Pick<
-    RowCounts,
-    'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'known' | 'suppressed' | 'lookups' | 'stored'
-  > {
-  readonly in_store: number
-  /** When the oldest of these answers was given, in ISO 8601; null without any. */
+export interface BatchQuote extends Omit<RowCounts, 'oldestStored' | 'most' | 'units'> {
+  /** When the oldest of the stored answers was given, in ISO 8601; null without any. */
   readonly oldest_in_store: string | null
   readonly credits: { readonly min: number; readonly expected: number; readonly max: number }
   readonly balance: number | null
@@ -96,11 +111,6 @@ export interface BatchQuote
   readonly quotas: Readonly<Record<string, unknown>>
   /** Minimum duration by the rate limits; null where they are not known. */
   readonly seconds: number | null
-  readonly rows_affordable: number
-  readonly invalid_reasons: readonly ReasonCount[]
-  /** Values that valid rows are looked up without. */
-  readonly not_understood: readonly LeftOutValues[]
-  readonly email_only: number
   /** Where the expected credits are in four of five cases; null with enough history. */
   readonly expected_range: CreditRange | null
   readonly basis: Basis
@@ -141,40 +151,30 @@ export function createQuote({
   windows,
   quotaBudget = unlimited,
 }: QuoteInput): BatchQuote {
-  const { rows, unique, inStore, invalid, answered, skipped, known, suppressed, lookups, most, affordable } =
-    counted
-  const { invalidReasons: invalid_reasons, leftOut, emailOnly: email_only, stored, oldestStored } = counted
+  const { rows, unique, in_store, invalid, rows_affordable, oldestStored, most, units, ...others } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
   const { expected, range } = expectedCredits(basis, counted, results, max)
-  const seconds = secondsFor(lookups, windows)
+  const seconds = secondsFor(others.lookups, windows)
   const missing = { balance, weekly_allowance: allowance, seconds }
-  const profiles = counted.units === 0 ? null : Math.max(0, Math.min(counted.units, quotaBudget))
+  const profiles = units === 0 ? null : Math.max(0, Math.min(units, quotaBudget))
   return {
     rows,
     unique,
-    in_store: inStore,
+    in_store,
     invalid,
     credits: { min: 0, expected, max },
     balance,
     weekly_allowance: allowance ?? null,
     quotas,
     seconds,
-    rows_affordable: affordable,
-    answered,
-    skipped,
-    known,
-    suppressed,
-    invalid_reasons,
-    email_only,
-    stored,
+    rows_affordable,
+    ...others,
     expected_range: range,
-    lookups,
     basis,
-    not_understood: leftOut,
     budget: budget ?? null,
-    shortage: shortageOf(max, profiles ?? lookups, spendable),
+    shortage: shortageOf(max, profiles ?? others.lookups, spendable),
     profiles_max: profiles,
     oldest_in_store: oldestStored === undefined ? null : new Date(oldestStored).toISOString(),
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
@@ -254,32 +254,14 @@ export async function countRows(counting: CountRequest): Promise<RowCounts> {
     for (let at = 0; at < rows.length; at += batchSize) await counter.count(rows.slice(at, at + batchSize))
     counting.onCounted?.(counter.counted.rows)
   }
-  return { ...counter.counted, invalidReasons: counter.reasons.counts, leftOut: counter.leftOut.counts }
+  const { counted, reasons, leftOut } = counter
+  return { ...counted, invalid_reasons: reasons.counts, not_understood: leftOut.counts }
 }
-
-type MutableRowCounts = {
-  -readonly [name in Exclude<keyof RowCounts, 'invalidReasons' | 'leftOut' | 'oldestStored'>]: number
-} & { oldestStored?: number }
 
 class Counter {
   readonly reasons = new ReasonCounter()
   readonly leftOut = new LeftOutCounter()
-  readonly counted: MutableRowCounts = {
-    rows: 0,
-    unique: 0,
-    inStore: 0,
-    answered: 0,
-    invalid: 0,
-    skipped: 0,
-    lookups: 0,
-    most: 0,
-    units: 0,
-    known: 0,
-    suppressed: 0,
-    affordable: 0,
-    emailOnly: 0,
-    stored: 0,
-  }
+  readonly counted: typeof noCounts & { oldestStored?: number } = { ...noCounts }
 
   constructor(private readonly counting: CountRequest) {}
 
@@ -294,7 +276,7 @@ class Counter {
       const problem = prepare(this.counting, this.counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
       else for (const { field, value } of state.leftOut) this.leftOut.add(field, value)
-      if (problem === undefined && isEmailOnly?.(state.input)) counted.emailOnly++
+      if (problem === undefined && isEmailOnly?.(state.input)) counted.email_only++
       return problem === undefined
     })
     counted.skipped += states.length - unskipped.length
@@ -315,7 +297,7 @@ class Counter {
     counted.lookups += sent.size
     for (const one of recalled) {
       if (one?.source !== 'store' || isSent(one)) continue
-      counted.inStore++
+      counted.in_store++
       counted.oldestStored = Math.min(counted.oldestStored ?? unlimited, one.storedAt ?? unlimited)
     }
     if (onlyCountsStored) counted.stored += recalled.filter(isStored).length
@@ -340,7 +322,8 @@ class Counter {
   #pay(credits: number): void {
     const { counted } = this
     counted.most += credits
-    if (counted.affordable === counted.rows && counted.most <= this.counting.funds) counted.affordable++
+    if (counted.rows_affordable === counted.rows && counted.most <= this.counting.funds)
+      counted.rows_affordable++
     counted.rows++
   }
 }

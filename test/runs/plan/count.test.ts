@@ -99,7 +99,7 @@ describe('counting the rows of a file', () => {
       ),
     ).toMatchObject({
       unique: 4,
-      inStore: 3,
+      in_store: 3,
       oldestStored: 20,
       lookups: 1,
       most: 2,
@@ -160,7 +160,7 @@ describe('the affordable rows', () => {
         ],
         { funds },
       ),
-    ).toMatchObject({ affordable })
+    ).toMatchObject({ rows_affordable: affordable })
   })
 })
 

@@ -12,7 +12,7 @@ import {
 const counted: RowCounts = {
   rows: 120,
   unique: 100,
-  inStore: 10,
+  in_store: 10,
   answered: 0,
   invalid: 5,
   skipped: 0,
@@ -21,11 +21,11 @@ const counted: RowCounts = {
   units: 0,
   lookups: 90,
   most: 270,
-  affordable: 120,
-  emailOnly: 0,
+  rows_affordable: 120,
+  email_only: 0,
   stored: 0,
-  leftOut: [],
-  invalidReasons: [{ reason: '"Site" is empty', rows: 5 }],
+  not_understood: [],
+  invalid_reasons: [{ reason: '"Site" is empty', rows: 5 }],
 }
 const spendable: RunFunds = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
 const facts: QuoteInput = {
