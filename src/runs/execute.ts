@@ -103,8 +103,12 @@ class Runner {
 
   #answered(state: RowState, answer: RowAnswer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
-    this.#tally.noted(state, { answer, credits: answer.credits })
     this.#launcher.note(state, answer)
+  }
+
+  #settled({ outcome }: RowState): void {
+    if (!outcome) return
+    this.#tally.settle(outcome)
     // While calls wait, nothing else would show the last answers.
     const isDue = this.batch.time.now() - this.#shownAt >= showEveryMs
     if (isDue || this.#rateGate.opens) this.#showProgress()
@@ -113,7 +117,7 @@ class Runner {
   #showProgress(): void {
     const { time, onProgress } = this.batch
     this.#shownAt = time.now()
-    onProgress?.({ ...this.#tally.ahead, waitsUntil: this.#rateGate.opensAt })
+    onProgress?.({ ...this.#tally.progress, waitsUntil: this.#rateGate.opensAt })
   }
 
   /** Whether no further row can get an answer. After an early end, those of earlier parts are still written. */
@@ -129,9 +133,7 @@ class Runner {
     try {
       for await (const rows of inPortions(this.batch.table.rows(), this.#batchSize)) {
         if (this.#isOver) return
-        const rowBatch = new RowBatch(rows, this.#launched, (state) => {
-          if (state.outcome) this.#tally.noted(state, state.outcome)
-        })
+        const rowBatch = new RowBatch(rows, this.#launched, (state) => this.#settled(state))
         if (open.length >= this.#ahead) await open.shift()
         written = written.then(() => this.#write(rowBatch))
         open.push(written)
@@ -162,10 +164,6 @@ class Runner {
       this.#isWritable = false
       this.#stopReason.fail(error)
     }
-    for (const state of rowBatch.states) {
-      this.#tally.passed(state)
-      if (state.outcome) this.#tally.spend(state.outcome)
-    }
     this.#unwritten += this.#isWritable ? rowBatch.states.length - rows.length : rowBatch.states.length
     await this.#noteWritten(rowBatch).catch((error: unknown) => this.#stopReason.fail(error))
     // Not earlier: until an answer is recorded, equal rows find it here.
@@ -182,7 +180,7 @@ class Runner {
       if (outcome && isUnknown(outcome.answer)) this.#lost = Math.min(this.#lost, ordinal)
     }
     // Where the output cannot be written, the rows that have recorded answers count.
-    await journal.written(this.#cleared, Math.max(this.#cleared, this.#tally.progress.rows))
+    await journal.written(this.#cleared, Math.max(this.#cleared, this.#tally.written.rows))
     await this.#checkpoint.note(Math.min(this.#cleared, this.#lost))
   }
 
@@ -205,7 +203,7 @@ class Runner {
     const certain = this.#calls.isCertain && !this.#journalWriter.hasFailed
     try {
       const isAll = complete && certain && this.batch.hasMore !== true
-      const { invalid } = this.#tally.progress
+      const { invalid } = this.#tally.written
       const doubted = this.#doubted.counts?.passed_on.answers
       await this.batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid, doubted })
       await this.batch.journal.flush()
@@ -217,11 +215,10 @@ class Runner {
 
   #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.batch
-    const { total: _, replayed: __, ...progress } = this.#tally.progress
     const doubted = this.#doubted.counts
-    const { reasons, leftOut, notAsked: not_asked } = this.#tally
+    const { written, reasons, leftOut, notAsked: not_asked } = this.#tally
     const counts = {
-      ...progress,
+      ...written,
       invalid_reasons: reasons,
       not_understood: leftOut,
       not_asked,

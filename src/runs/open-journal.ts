@@ -7,7 +7,7 @@ import { isObject } from '../api/values/objects.js'
 import { type InputFile, toRecord } from './find-run.js'
 import type { Budget, QuotaBudget } from './journal/budget.js'
 import type { Journal } from './journal/journal.js'
-import type { JournalOptions } from './journal/run-journal.js'
+import type { JournalledRun, JournalOptions } from './journal/run-journal.js'
 import type { NewRun, Run, RunIdentity } from './journal/runs.js'
 import type { OpenOutput } from './open-output.js'
 import type { Batch, KnownRun, RunPorts } from './ports.js'
@@ -121,7 +121,7 @@ export const openFinishedJournal = (
 
 async function openOver(
   { database, runs, locks, now }: RunRecords,
-  run: Run,
+  run: JournalledRun & Pick<Run, 'identityKey' | 'indexed'>,
   options: Omit<JournalOptions, 'now' | 'answeredUpTo' | 'fence'>,
 ): Promise<Journal> {
   const { journalOf } = await import('./journal/run-journal.js')
@@ -238,29 +238,16 @@ export const noCaller: Caller = {
   close: async () => {},
 }
 
-/** Returns a run that does not exist yet: no answers, nothing spent. */
-const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity): Run => ({
-  ...identity,
+/** What is recorded of a run that has not begun: no answers, nothing sent. */
+const notBegun = {
   id: '',
   number: 0,
-  status: 'stopped',
-  request: '{}',
-  output: null,
-  total: 0,
-  done: 0,
-  profile,
-  credits: 0,
-  reserved: 0,
   sentFrom: 0,
   sentTo: 0,
   loweredRow: null,
   loweredLimit: null,
   indexed: 2,
-  lostAt: null,
-  spread: 0,
-  startedAt: 0,
-  endedAt: null,
-})
+} as const
 
 /** The age of stored answers that a quote counts where no other is given: 90 days. */
 const suggestedAgeMs = 90 * 86_400_000
@@ -272,7 +259,7 @@ export async function openQuoteJournal(
 ): Promise<Pick<Journal, 'resume' | 'recall'>> {
   if (known?.status === 'finished')
     return openFinishedJournal(records, known, { status: 'failed', error: null })
-  const run = known ?? toUnstartedRun(target, identity)
+  const run = known ?? { ...identity, ...notBegun, profile: target.profile }
   const { maxAgeMs = suggestedAgeMs, retryUnknown } = request.choices
   await records.runs.indexOthers(run)
   const store = { maxAgeMs }
@@ -293,12 +280,12 @@ export async function openQuoteJournal(
 /** Returns the credits that the budgets leave for the run; `undefined` without a budget. */
 export async function readBudget(
   { target }: RunPorts,
-  { request, records, identity, known }: ResolvedBatch,
+  { request, records, known }: ResolvedBatch,
 ): Promise<number | undefined> {
   const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
   if (perRun === undefined && perDay === undefined) return undefined
   const { budgetLeft } = await import('./journal/spending.js')
-  const run = known ?? toUnstartedRun(target, identity)
+  const run = known ?? { ...notBegun, profile: target.profile }
   const left = await records.database.read((connection) =>
     budgetLeft(connection, run, { perRun, perDay }, records.now()),
   )

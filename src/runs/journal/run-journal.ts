@@ -59,8 +59,13 @@ export interface JournalOptions extends RequestOptions {
   readonly window?: number
 }
 
+/** What the journal of a run depends on of its record. */
+export type JournalledRun = Pick<Run, 'id' | 'sentFrom' | 'sentTo' | 'loweredRow' | 'loweredLimit'> &
+  ConstructorParameters<typeof RunTurns>[1] &
+  Spender
+
 /** Returns the journal of a run in a state database. The caller holds the run's lock. */
-export const journalOf = (driver: Driver, run: Run, options: JournalOptions): Journal =>
+export const journalOf = (driver: Driver, run: JournalledRun, options: JournalOptions): Journal =>
   new RunJournal(driver, run, options)
 
 // Credits that are released never exceed those set aside.
@@ -79,7 +84,7 @@ const none: ReadonlyMap<number, RecalledAnswer> = new Map()
 
 class RunJournal implements Journal {
   readonly #driver: Driver
-  readonly #run: Run
+  readonly #run: JournalledRun
   readonly #options: JournalOptions
   readonly #own: OwnedRun
   readonly #scope: string
@@ -92,7 +97,7 @@ class RunJournal implements Journal {
   #sent: { from: number; to: number }
   #done = 0
 
-  constructor(driver: Driver, run: Run, options: JournalOptions) {
+  constructor(driver: Driver, run: JournalledRun, options: JournalOptions) {
     this.#driver = driver
     this.#run = run
     this.#options = options
@@ -379,7 +384,7 @@ const sumOf = (credits: readonly number[]): number => credits.reduce((sum, one) 
 /** The requests of a run for several rows, in a state database. */
 class BulkRequests implements BulkJournal {
   readonly #driver: Driver
-  readonly #run: Run
+  readonly #run: JournalledRun
   readonly #options: RequestOptions
   readonly #holds: Holds
   readonly #own: OwnedRun
@@ -391,7 +396,7 @@ class BulkRequests implements BulkJournal {
   #range: readonly Bulk[] = []
   #to: number | undefined
 
-  constructor(driver: Driver, run: Run, options: RequestOptions, holds: Holds) {
+  constructor(driver: Driver, run: JournalledRun, options: RequestOptions, holds: Holds) {
     this.#driver = driver
     this.#run = run
     this.#options = options

@@ -242,10 +242,10 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
     /** Indexes the answers of other runs of the same operation and target. */
-    indexOthers: (run: Run) => indexOthers(driver, run),
+    indexOthers: (run: Pick<Run, 'number' | 'operation' | 'target'>) => indexOthers(driver, run),
     /** Indexes the answers of the runs of an operation on a target. Those under way index theirs from now on. */
     indexAll: (operation: string, target: string) => indexAll(driver, operation, target),
-    index: (run: Run) => indexRun(driver, run.number),
+    index: (run: Pick<Run, 'number'>) => indexRun(driver, run.number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
       (await driver.read((connection) =>

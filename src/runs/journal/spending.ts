@@ -28,7 +28,7 @@ export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 
 export async function budgetLeft(
   connection: Connection,
-  { number, profile }: Run,
+  { number, profile }: Pick<Run, 'number' | 'profile'>,
   { perRun, perDay, sharedBudget }: Budget,
   now: number,
 ): Promise<BudgetLeft> {

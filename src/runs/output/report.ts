@@ -83,29 +83,36 @@ export class DoubtedRows {
   }
 }
 
-/** The result of a run. `rows` are those in the output. */
-export interface RunReport {
-  readonly rows: number
-  readonly found: number
-  readonly not_found: number
-  readonly invalid: number
-  readonly failed: number
-  readonly skipped: number
+/** The counts of no rows; `rows` are those in the output. */
+export const noRows = {
+  rows: 0,
+  found: 0,
+  not_found: 0,
+  invalid: 0,
+  failed: 0,
+  skipped: 0,
   /** Rows that a list of known rows has. */
-  readonly known: number
+  known: 0,
   /** Rows about people and companies that are suppressed. */
-  readonly suppressed: number
+  suppressed: 0,
   /** Rows that were answered by a call. */
-  readonly live: number
+  live: 0,
   /** Rows that took an answer of an earlier run. */
-  readonly stored: number
-  /** When the oldest of those answers was given, in milliseconds since 1970; absent without any. */
-  readonly oldest_stored?: number | undefined
+  stored: 0,
   /** Rows that took the answer of an equal row. */
-  readonly duplicates: number
-  readonly credits: number
+  duplicates: 0,
+  credits: 0,
   /** Those of the credits that an earlier part of the run paid. */
-  readonly credits_before: number
+  credits_before: 0,
+}
+
+type Counts = Readonly<typeof noRows> & {
+  /** When the oldest of the stored answers was given, in milliseconds since 1970; absent without any. */
+  readonly oldest_stored?: number | undefined
+}
+
+/** The result of a run. */
+export interface RunReport extends Counts {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
@@ -122,10 +129,7 @@ export interface RunReport {
   readonly partial: string | null
 }
 
-export type RunProgress = Pick<
-  RunReport,
-  RowStatus | 'rows' | 'live' | 'stored' | 'oldest_stored' | 'duplicates' | 'credits' | 'credits_before'
-> & {
+export interface RunProgress extends Counts {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
   /** Rows that an earlier part of the run answered. */
@@ -136,50 +140,32 @@ export type RunProgress = Pick<
 
 const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
 
-/** The outcome of a row that is not in the output yet. */
-interface AheadOutcome {
+/** How a row ended, before it is in the output. */
+interface SettledOutcome {
   readonly answer: RowAnswer
   readonly credits: number
-  readonly source?: AnswerSource | null
+  readonly source: AnswerSource | null
   /** Whether an earlier part of the run had it. */
   readonly kept?: true
   readonly storedAt?: number
 }
 
-/** The counts of no rows. */
-export const noRows = {
-  rows: 0,
-  found: 0,
-  not_found: 0,
-  invalid: 0,
-  failed: 0,
-  skipped: 0,
-  known: 0,
-  suppressed: 0,
-  live: 0,
-  stored: 0,
-  duplicates: 0,
-  credits: 0,
-  credits_before: 0,
-}
-
-/** Counts rows as they are written. */
+/** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */
 export class Tally {
-  readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
   readonly #leftOut = new LeftOutCounter()
   /** By vendor and reason. */
   readonly #notAsked = new Map<string, SkippedRows>()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
-  readonly #counts = { ...noRows }
+  readonly #settled = { ...noRows }
+  readonly #written = { ...noRows }
 
   constructor(private readonly total: number | undefined) {}
 
+  /** Counts a row that is in the output. */
   add(row: OutputRow): void {
-    this.#counts.rows++
-    this.#counts[row.status]++
-    if (row.source !== null) this.#counts[countOf[row.source]]++
+    count(this.#written, row.status, row.source)
     if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
     const { body, source } = row
     // Hardly any has it, and every row comes by.
@@ -190,23 +176,14 @@ export class Tally {
     }
   }
 
-  /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
-  spend({ credits, kept }: AheadOutcome): void {
-    this.#counts.credits += credits
+  /** Counts a row that has its outcome. Its credits are spent even where it can no longer be written. */
+  settle({ answer, source, credits, kept, storedAt = Number.POSITIVE_INFINITY }: SettledOutcome): void {
+    count(this.#settled, answer.status, source)
+    this.#oldest = Math.min(this.#oldest, storedAt)
+    this.#settled.credits += credits
     if (!kept) return
-    this.#counts.credits_before += credits
+    this.#settled.credits_before += credits
     this.#replayed++
-  }
-
-  /** Notes a row that has its outcome and is not in the output yet. */
-  noted(row: object, outcome: AheadOutcome): void {
-    this.#ahead.set(row, outcome)
-    if (outcome.storedAt !== undefined) this.#oldest = Math.min(this.#oldest, outcome.storedAt)
-  }
-
-  /** Forgets a noted row, which is written now or never will be. */
-  passed(row: object): void {
-    this.#ahead.delete(row)
   }
 
   get reasons(): ReasonCount[] {
@@ -227,30 +204,22 @@ export class Tally {
   }
 
   /** Returns the counts of the output. */
+  get written(): Counts {
+    const { credits, credits_before, oldest_stored } = this.progress
+    return { ...this.#written, credits, credits_before, oldest_stored }
+  }
+
+  /** Returns the counts of the rows that have their outcome. */
   get progress(): RunProgress {
-    return { ...this.#counts, ...this.#rest(this.#replayed) }
-  }
-
-  /** Returns them with rows that have their outcome and are not written yet, because rows are written in order. */
-  get ahead(): RunProgress {
-    const counts = { ...this.#counts }
-    let replayed = this.#replayed
-    for (const { answer, source, credits, kept } of this.#ahead.values()) {
-      counts.rows++
-      counts[answer.status]++
-      if (source === 'store') counts.stored++
-      counts.credits += credits
-      if (!kept) continue
-      counts.credits_before += credits
-      replayed++
-    }
-    return { ...counts, ...this.#rest(replayed) }
-  }
-
-  #rest(replayed: number): Pick<RunProgress, 'oldest_stored' | 'total' | 'replayed'> {
     const oldest = Number.isFinite(this.#oldest) ? { oldest_stored: this.#oldest } : {}
-    return { ...oldest, total: this.total, replayed }
+    return { ...this.#settled, ...oldest, total: this.total, replayed: this.#replayed }
   }
+}
+
+function count(counts: typeof noRows, status: RowStatus, source: AnswerSource | null): void {
+  counts.rows++
+  counts[status]++
+  if (source !== null) counts[countOf[source]]++
 }
 
 /** Exit code of a finished or stopped run: by default rows that failed or were invalid make it 11. */
