@@ -283,23 +283,19 @@ interface PastLookups {
 
 /** Reads what finished runs of a flow before this one have looked up first. */
 async function openPastLookups({ runs, database }: RunRecords, flow: string, own: Run): Promise<PastLookups> {
-  const { identifiedOf, openSeenNumbers } = await import('../runs/journal/answers.js')
-  const seen = openSeenNumbers()
+  const { identifiedOf, openNumbers } = await import('../runs/journal/answers.js')
+  const seen = openNumbers()
   for (const { operation, file, number, request } of await runs.list({ status: 'finished' })) {
     const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
     if (operation !== flowOperation || file !== own.file || name !== flow || number >= own.number) continue
     const first = steps.find(({ run, isSource }) => run !== null && !isSource)
     const [run] = first?.run ? await runs.find(first.run) : []
-    for (let from: number | undefined = 0; run && from !== undefined; ) {
-      const start: number = from
-      const answers = await database.read((connection) => identifiedOf(connection, run.number, start))
-      for (const { identity } of answers) seen.isNew(hashNumber(hashOf(identity)))
-      const last = answers.at(-1)
-      from = last && last.ordinal + 1
-    }
+    if (!run) continue
+    for await (const { identity } of identifiedOf(database, run.number))
+      seen.add(hashNumber(hashOf(identity)))
   }
   return {
-    has: (identity) => identity !== undefined && seen.has(hashNumber(hashOf(identity))),
+    has: (identity) => identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined,
     close: seen.close,
   }
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../api/calls/errors.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { type Mapping, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import { openSeenNumbers } from './journal/answers.js'
+import { openNumbers } from './journal/answers.js'
 import {
   chosenColumns,
   createLayout,
@@ -107,11 +107,11 @@ export function openFirsts<T>(
   { onClose }: Pick<RunPorts, 'onClose'>,
   identityOf: (record: T) => string | undefined,
 ): (record: T) => boolean {
-  const seen = openSeenNumbers()
+  const seen = openNumbers()
   onClose(() => seen.close())
   return (record) => {
     const identity = identityOf(record)
-    return identity === undefined || seen.isNew(hashNumber(hashOf(identity)))
+    return identity === undefined || seen.add(hashNumber(hashOf(identity)))
   }
 }
 

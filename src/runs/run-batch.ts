@@ -210,13 +210,13 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const journal = await openQuoteJournal(ports, batch)
   const budget = await readQuotaBudget(batch, batch.known)
   const progress = await ports.dialog.showCounting()
-  const { openSeenNumbers } = await import('./journal/answers.js')
-  const seen = openSeenNumbers()
+  const { openNumbers } = await import('./journal/answers.js')
+  const seen = openNumbers()
   const counted = await countRows({
     ...rows,
     journal,
     funds: countSpendable(spendable),
-    isNew: seen.isNew,
+    isNew: seen.add,
     onlyCountsStored: request.choices.maxAgeMs === undefined,
     onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),
   }).finally(() => {

@@ -124,7 +124,7 @@ export async function sumOfAnswers(
 }
 
 interface IdentifiedAnswer {
-  readonly ordinal: number
+  readonly place: number
   readonly identity: string
   readonly status: RowStatus
   readonly body: string | null
@@ -133,20 +133,18 @@ interface IdentifiedAnswer {
 /** Answers that are read at once. */
 const portion = 500
 
-/** Returns the next answers of a run that may serve other rows, from a row on. */
-export async function identifiedOf(
-  connection: Connection,
-  run: number,
-  from: number,
-): Promise<IdentifiedAnswer[]> {
-  const [, end] = placesOf(run)
-  const rows = await connection.all<Omit<IdentifiedAnswer, 'ordinal'> & { readonly place: number }>(
-    identifiedSql,
-    toPlace(run, from),
-    end,
-    portion,
-  )
-  return rows.map(({ place, ...answer }) => ({ ...answer, ordinal: place - toPlace(run, 0) }))
+/** Yields the answers of a run that may serve other rows. */
+export async function* identifiedOf(driver: Driver, run: number): AsyncGenerator<IdentifiedAnswer> {
+  const [begin, end] = placesOf(run)
+  for (let from: number | undefined = begin; from !== undefined; ) {
+    const first: number = from
+    const answers = await driver.read((connection) =>
+      connection.all<IdentifiedAnswer>(identifiedSql, first, end, portion),
+    )
+    yield* answers
+    const last = answers.at(-1)
+    from = last && last.place + 1
+  }
 }
 
 async function answersAt(
@@ -388,32 +386,26 @@ export class DuplicateAnswers {
 
 const cacheKb = 16_384
 
-/** Opens an empty database in a temporary file without a name, which is gone when closed. */
-export function openTemporary(table: string) {
+/** Opens an empty map of numbers in a temporary file without a name, which is gone when closed. */
+export function openNumbers() {
   const database = new Database('')
   database.pragma('journal_mode = OFF')
   database.pragma('synchronous = OFF')
   database.pragma(`cache_size = -${cacheKb}`)
-  database.exec(`${table}; BEGIN`)
-  return database
-}
-
-/** Opens an empty set of numbers in a temporary file. */
-export function openSeenNumbers() {
-  const database = openTemporary('CREATE TABLE seen (number INTEGER PRIMARY KEY) WITHOUT ROWID')
-  const insert = database.prepare('INSERT INTO seen (number) VALUES (?) ON CONFLICT DO NOTHING')
-  const select = database.prepare('SELECT 1 FROM seen WHERE number = ?')
+  database.exec('CREATE TABLE numbers (number INTEGER PRIMARY KEY, value INTEGER) WITHOUT ROWID; BEGIN')
+  const insert = database.prepare('INSERT INTO numbers VALUES (?, ?) ON CONFLICT DO NOTHING')
+  const select = database.prepare<[number], number>('SELECT value FROM numbers WHERE number = ?').pluck()
   return {
-    has: (number: number) => select.get(number) !== undefined,
-    /** Adds a number. Returns whether it is new. */
-    isNew: (number: number) => insert.run(number).changes === 1,
+    /** Adds a number, which keeps its first value. Returns whether it is new. */
+    add: (number: number, value = 0) => insert.run(number, value).changes === 1,
+    get: (number: number) => select.get(number),
     close: () => void database.close(),
   }
 }
 
 /** What the answers of a run state: the newest in memory, all others in a temporary file. */
 export class StatedInRun implements StatedIdentities {
-  #open: ReturnType<typeof openStated> | undefined
+  #open: ReturnType<typeof openNumbers> | undefined
   readonly #recent = new Map<number, number>()
 
   constructor(
@@ -424,15 +416,14 @@ export class StatedInRun implements StatedIdentities {
   add(hash: number, ordinal: number): void {
     this.#recent.set(hash, ordinal)
     if (this.#recent.size < recentStated) return
-    this.#open ??= openStated()
+    this.#open ??= openNumbers()
     // In their order, neighbours are on the same page.
-    for (const entry of [...this.#recent].sort(([one], [other]) => one - other))
-      this.#open.insert.run(...entry)
+    for (const entry of [...this.#recent].sort(([one], [other]) => one - other)) this.#open.add(...entry)
     this.#recent.clear()
   }
 
   find(hash: number): number | undefined {
-    return this.#recent.get(hash) ?? this.#open?.select.get(hash)?.ordinal
+    return this.#recent.get(hash) ?? this.#open?.get(hash)
   }
 
   async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, StatedAnswer>> {
@@ -448,17 +439,6 @@ export class StatedInRun implements StatedIdentities {
 }
 
 const recentStated = 16_384
-
-function openStated() {
-  const database = openTemporary(
-    'CREATE TABLE stated (hash INTEGER PRIMARY KEY, ordinal INTEGER) WITHOUT ROWID',
-  )
-  return {
-    insert: database.prepare<[number, number]>('INSERT INTO stated VALUES (?, ?) ON CONFLICT DO NOTHING'),
-    select: database.prepare<[number], { ordinal: number }>('SELECT ordinal FROM stated WHERE hash = ?'),
-    close: () => void database.close(),
-  }
-}
 
 /** How often the answer is looked for that somebody else has under way, in milliseconds. */
 export const turnPollMs = 50

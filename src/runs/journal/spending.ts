@@ -3,7 +3,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import { parseExact, parseJson, toCanonicalJson } from '../../api/values/json.js'
 import { hashNumber, hashOf } from '../../csv/identity-filter.js'
 import { type Connection, type Driver, joinGiven, readNumber } from '../../storage/driver/connection.js'
-import { identifiedOf, openTemporary } from './answers.js'
+import { identifiedOf, openNumbers } from './answers.js'
 import type { Budget, BudgetLeft } from './budget.js'
 import type { BudgetShortage, RowAnswer } from './journal.js'
 import { type Run, type RunIdentity, type Runs, runScope, sampleMark } from './runs.js'
@@ -378,28 +378,19 @@ export async function findBaseline(
 
 /** Reads the answers of a run into a temporary file; without a run, every row is new. */
 export async function openBaseline(database: Driver, run: Run | undefined): Promise<Baseline> {
-  const known = openTemporary(
-    'CREATE TABLE known (identity INTEGER PRIMARY KEY, digest INTEGER) WITHOUT ROWID',
-  )
-  const insert = known.prepare('INSERT INTO known VALUES (?, ?) ON CONFLICT DO NOTHING')
-  const select = known.prepare<[number], { digest: number }>('SELECT digest FROM known WHERE identity = ?')
+  const known = openNumbers()
   const hash = (text: string) => hashNumber(hashOf(text))
   const digest = (status: string, body: unknown) =>
     hash(`${status} ${body === undefined ? '' : toCanonicalJson(body)}`)
-  for (let from: number | undefined = run && 0; run && from !== undefined; ) {
-    const start: number = from
-    const answers = await database.read((connection) => identifiedOf(connection, run.number, start))
-    for (const { identity, status, body } of answers)
-      insert.run(hash(identity), digest(status, body === null ? undefined : parseExact(body)))
-    const last = answers.at(-1)
-    from = last && last.ordinal + 1
-  }
+  if (run)
+    for await (const { identity, status, body } of identifiedOf(database, run.number))
+      known.add(hash(identity), digest(status, body === null ? undefined : parseExact(body)))
   return {
     compare(identity, { status, body }) {
-      const found = identity === undefined ? undefined : select.get(hash(identity))
+      const found = identity === undefined ? undefined : known.get(hash(identity))
       if (found === undefined) return 'new'
-      return found.digest === digest(status, body) ? 'same' : 'changed'
+      return found === digest(status, body) ? 'same' : 'changed'
     },
-    close: () => void known.close(),
+    close: known.close,
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import { openSeenNumbers } from '../../../src/runs/journal/answers.js'
+import { openNumbers } from '../../../src/runs/journal/answers.js'
 import type { RecalledAnswer } from '../../../src/runs/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 
@@ -20,7 +20,7 @@ interface Known {
 
 async function count(rows: readonly (readonly [name: string, price: number])[], known: Known = {}) {
   const { own = {}, stored = {}, funds = Number.POSITIVE_INFINITY } = known
-  const seen = openSeenNumbers()
+  const seen = openNumbers()
   const counting: CountRequest = {
     table: {
       header: ['name', 'price'],
@@ -44,7 +44,7 @@ async function count(rows: readonly (readonly [name: string, price: number])[], 
           return storedAt === undefined ? undefined : { ...answer('found'), source: 'store', storedAt }
         }),
     },
-    isNew: seen.isNew,
+    isNew: seen.add,
     funds,
   }
   return countRows(counting).finally(() => seen.close())
@@ -166,9 +166,9 @@ describe('the affordable rows', () => {
 
 describe('the set of seen numbers', () => {
   it('reports a number as new once, whatever its size', () => {
-    const seen = openSeenNumbers()
+    const seen = openNumbers()
     const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
-    expect(numbers.map(seen.isNew)).toEqual([true, true, true, true, true, false])
+    expect(numbers.map(seen.add)).toEqual([true, true, true, true, true, false])
     seen.close()
   })
 })
