@@ -9,6 +9,7 @@ import { rowInput } from '../runs/input/mapping.js'
 import { isBlank } from '../runs/input/table.js'
 import { isRecords, mapList } from '../runs/lists.js'
 import type { RunHome, RunPorts } from '../runs/ports.js'
+import type { InputChoices } from '../runs/request.js'
 import { type FlowRow, recordNameOf } from './fields.js'
 import type { Flow, FlowFiles, FlowInput } from './read.js'
 
@@ -22,16 +23,10 @@ export const flowFiles = (ports: FilePorts, file: string): Omit<FlowFiles, 'sour
     if (path === undefined) return undefined
     if (!existsSync(path)) throw new Refusal('flow.no_file', { path })
     ports.claimFile(path, 'input', 'read')
-    const {
-      encoding,
-      delimiter,
-      sheet,
-      map = {},
-    } = input as Partial<Extract<FlowInput, { kind: 'csv' }>> & {
-      sheet?: string
+    const { map = {}, ...choices } = input as Pick<InputChoices, 'sheet' | 'encoding' | 'delimiter'> & {
+      readonly map?: Readonly<Record<string, string>>
     }
-    const choices = { file: path, sheet, map: [], mapOnly: false, dryRun: false, raw: false } as const
-    const { table } = await openInput(ports, { ...choices, failOn: 'any', encoding, delimiter })
+    const { table } = await openInput(ports, { ...choices, file: path })
     const pairs = Object.entries(map).map(([field, column]) => `${field}=${column}`)
     return { table, mapped: mapList(table, path, undefined, pairs) }
   },

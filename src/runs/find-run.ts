@@ -28,10 +28,14 @@ const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: tr
 
 type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
 
+/** Which input is read, and how. */
+type ReadChoices = Pick<InputChoices, 'file' | 'sheet' | 'encoding' | 'delimiter' | 'skipLines' | 'header'> &
+  Partial<Pick<InputChoices, 'raw'>>
+
 /** Opens an input file. A pipe can be read only once, so it is first copied to a folder. */
 export async function openInput(
   ports: InputPorts,
-  choices: InputChoices,
+  choices: ReadChoices,
   chooseEncoding: BatchDialog['chooseEncoding'] = (error) => Promise.reject(error),
 ): Promise<InputFile> {
   const id = ports.ids.uuid()
@@ -59,7 +63,7 @@ export async function openInput(
 async function openFile(
   ports: InputPorts,
   path: string,
-  { encoding, delimiter, skipLines, header, raw, sheet }: InputChoices,
+  { encoding, delimiter, skipLines, header, raw, sheet }: ReadChoices,
 ): Promise<Table> {
   const copy = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
   if (copy === undefined) {

@@ -240,8 +240,7 @@ export async function openListFile(
   option: string,
   sheet?: string,
 ): Promise<Table> {
-  const choices = { file, sheet, map: [], mapOnly: false, dryRun: false, raw: false, failOn: 'any' } as const
-  const { table } = await openInput(ports, { ...choices, encoding: undefined, delimiter: undefined })
+  const { table } = await openInput(ports, { file, sheet })
   if (file !== '-') ports.claimFile(table.path, option, 'read')
   return table
 }

@@ -21,11 +21,11 @@ export interface InputChoices {
   readonly overrides?: Input | undefined
   /** Name to keep the map under. */
   readonly saveMap?: string | undefined
-  readonly mapOnly: boolean
+  readonly mapOnly?: boolean | undefined
   /** Only the quote is wanted. */
   readonly dryRun: boolean
-  readonly encoding: string | undefined
-  readonly delimiter: string | undefined
+  readonly encoding?: string | undefined
+  readonly delimiter?: string | undefined
   /** Lines above the header; recognised when absent. */
   readonly skipLines?: number | undefined
   /** False where the first row is data; recognised when absent. */
@@ -46,22 +46,22 @@ export const defaultMaxAgeMs = 30 * 86_400_000
 /** The options of a command about its run: where answers come from, and what it may spend. */
 export interface RunChoices {
   /** Starts a new run where the same one is recorded. */
-  readonly fresh: boolean
+  readonly fresh?: boolean | undefined
   readonly retryUnknown: boolean
   /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
-  readonly maxAgeMs: number | undefined
+  readonly maxAgeMs?: number | undefined
   /** Uses no stored answers, and starts a new run where the same one is finished. */
   readonly refresh?: boolean | undefined
   /** Looks up the first rows only. Without it, resuming the run looks up the others. */
   readonly rows?: number | undefined
-  readonly maxCredits: number | undefined
-  readonly maxCreditsPerDay: number | undefined
+  readonly maxCredits?: number | undefined
+  readonly maxCreditsPerDay?: number | undefined
   /** Most profiles that the run may extract, of a daily quota. */
   readonly maxProfiles?: number | undefined
   /** Rows in flight at once; a usual number when absent. */
   readonly concurrency?: number | undefined
   /** Name of a lock to hold meanwhile. */
-  readonly lock: string | undefined
+  readonly lock?: string | undefined
   /** Lets the workers of its database call the rows. */
   readonly distribute?: boolean | undefined
   /** Absolute path of the file for the summary of the run. */
@@ -70,12 +70,12 @@ export interface RunChoices {
 
 /** The options of a batch command. */
 export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
-  readonly excel: boolean
+  readonly excel?: boolean | undefined
   readonly format: Exclude<FormatName, 'table' | 'ids'>
   /** The system whose import the columns are for. */
   readonly layout?: string | undefined
   /** Result columns to write; all when absent. */
-  readonly fields: readonly string[] | undefined
+  readonly fields?: readonly string[] | undefined
   /** A row for each result, where a lookup has several. */
   readonly explode?: boolean
   /** Columns that say who gave a value. */
