@@ -61,8 +61,6 @@ export interface StoredReply {
 /** Creates what lets equal lookups be paid for once. Calls with an idempotency key of their own are always sent. */
 export function createStoredLookups(ports: StoredLookupPorts) {
   const { clock, ids, since, names, onFault, onStored } = ports
-  /** By lookup, what ends when no equal one of this process waits any more. */
-  const lines = new Map<string, Promise<unknown>>()
   const turns = new Map<string, HeldTurn>()
   const findFor = async (lookup: Lookup | undefined): Promise<StoredReply | undefined> => {
     if (!lookup || !since) return undefined
@@ -86,17 +84,6 @@ export function createStoredLookups(ports: StoredLookupPorts) {
     if (identity === undefined) return undefined
     const { target, workspace } = await ports.open()
     return { operation: id, target, workspace, identity, hash: hashNumber(hashOf(identity)) }
-  }
-  /** Runs work after the earlier work of this process with the same key. */
-  const inLine = <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const next = (lines.get(key) ?? Promise.resolve()).then(work)
-    const over = next.then(
-      () => {},
-      () => {},
-    )
-    lines.set(key, over)
-    void over.then(() => lines.get(key) === over && lines.delete(key))
-    return next
   }
   /** Takes the turn of a lookup, or returns the answer that an equal one brought meanwhile. */
   const takeTurn = async (lookup: Lookup, input: Input): Promise<LookupTurn | Reply> => {
@@ -154,19 +141,17 @@ export function createStoredLookups(ports: StoredLookupPorts) {
         const reply = await recallReply(lookup)
         if (reply) return reply
         const line = `${id} ${lookup.identity}`
-        return inLine(line, async () => {
-          const taken = await takeTurn(lookup, input)
-          if ('status' in taken) return taken
-          const turn: HeldTurn = { ...taken, isKnown: true }
-          turns.set(line, turn)
-          try {
-            return await caller.call(id, input, options)
-          } finally {
-            turns.delete(line)
-            const { store } = await ports.open()
-            await store.endTurn(turn, turn.isKnown, clock.now()).catch(onFault)
-          }
-        })
+        const taken = await takeTurn(lookup, input)
+        if ('status' in taken) return taken
+        const turn: HeldTurn = { ...taken, isKnown: true }
+        turns.set(line, turn)
+        try {
+          return await caller.call(id, input, options)
+        } finally {
+          turns.delete(line)
+          const { store } = await ports.open()
+          await store.endTurn(turn, turn.isKnown, clock.now()).catch(onFault)
+        }
       },
     }
   }
