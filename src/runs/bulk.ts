@@ -118,11 +118,8 @@ function unmarked({ custom, ...item }: Fields): Fields {
   return Object.keys(rest).length === 0 ? item : { ...item, custom: rest }
 }
 
-/**
- * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or
- * all rows are sent singly, or the run ends.
- */
-type SendResult = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
+/** The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or the run ends. */
+type SendResult = 'taken' | 'smaller' | 'singly' | 'ended'
 
 /** The result of one try; `open` where the run ends and the effect of the request is not known. */
 type SubmitResult = Accepted | SendResult | 'open'
@@ -205,7 +202,7 @@ class BulkCalls {
       else if (isOutcomeUnknown(reply)) return this.#settle(states, unknownAnswer)
       else if (isAlone) return this.#settle(states, verdict.answer)
       else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)
-      else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
+      else return 'singly'
     }
   }
 
@@ -278,9 +275,6 @@ class BulkCalls {
     return verdict.kind === 'answer' ? verdict.answer : unknownAnswer
   }
 }
-
-/** Statuses of a server that does not accept several rows at once. */
-const unknownHere: readonly number[] = [404, 405, 501]
 
 /** The key belongs to another request, whose results and cost are unknown here. */
 const isConflict = ({ status }: Reply): boolean => status === 409
@@ -480,7 +474,6 @@ export class BulkLauncher {
     if (!isRefused(sent)) return states
     this.#spendable.forget()
     if (sent === 'singly') for (const state of states) this.#alone.add(state)
-    if (sent === 'allSingly') this.#most = 1
     // With nothing else under way, no credits will be released either.
     if (sent === 'smaller' && isLast) this.#most = Math.floor(states.length / 2)
     return []

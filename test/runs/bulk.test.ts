@@ -238,6 +238,7 @@ describe.each(states())('%s', (name, open) => {
     test.each([
       [400, 'a contact is wrong', [1, 1, 1, 1]],
       [404, 'Not found', [1, 1, 1, 1]],
+      [501, 'no such request', [1, 1, 1, 1]],
     ])('are sent one by one when they are refused together with %i', async (status, error, sizes) => {
       const target = bulkTarget(1_000, { bulk: () => reply(status, { error }) })
       const { part, run: now } = await machine(names(4))
@@ -245,21 +246,6 @@ describe.each(states())('%s', (name, open) => {
       expect(target.sizes).toEqual(sizes)
       expect(await now()).toMatchObject({ reserved: 0, credits: 12 })
     })
-
-    test.each([404, 405, 501])(
-      'are sent together once where the target knows no such request: %i',
-      async (status) => {
-        let asked = 0
-        const bulk = (_: unknown, nth: number) => {
-          asked = nth
-          return reply(status, { error: 'no such request' })
-        }
-        const target = bulkTarget(1_000, { bulk })
-        const { part } = await machine(names(40))
-        expect(await (await part(target)).ended).toMatchObject({ found: 40 })
-        expect(asked).toBe(1)
-      },
-    )
 
     test('are worked on until they are done, in case their worker died', async () => {
       const target = bulkTarget(1_000, { patience: 2 })
