@@ -328,9 +328,7 @@ function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never
     })
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined
-  return refuse(isMissing ? 'missing' : 'invalid', isMissing ? issue.path : issue.path, {
-    cause: issue.message,
-  })
+  return refuse(isMissing ? 'missing' : 'invalid', issue.path, { cause: issue.message })
 }
 
 const refuseKey = (refuse: Refuse, at: Path, word: string, known: readonly string[]): never =>

@@ -37,23 +37,6 @@ export function identityOf({ network_url: url, ...fields }: Subject): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
-/** Returns the query that a subject was made from. */
-export const toQuery = ({
-  first_name,
-  last_name,
-  company_name,
-  domain,
-  network_url,
-  country,
-}: Subject): Query => ({
-  firstName: first_name,
-  lastName: last_name,
-  companyName: company_name,
-  domain,
-  url: network_url,
-  country,
-})
-
 const toText = (name: string, value: string): string =>
   (name === 'country' ? toCountryCode(value) : undefined) ?? value.slice(0, 5_000)
 

@@ -36,7 +36,7 @@ import { toMs } from './definition.js'
 import { type CheckMail, createMailCheck } from './deliverability.js'
 import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
-import { identityOf, readResult, subjectOf, toQuery } from './subject.js'
+import { identityOf, readResult, subjectOf } from './subject.js'
 
 interface VendorPorts {
   readonly store: Driver
@@ -67,7 +67,7 @@ interface Known {
 interface AtWork {
   /** Runs so many requests at once. */
   readonly limit: LimitFunction
-  readonly breaker: Promise<Breaker>
+  readonly breaker: ReturnType<typeof createBreaker>
   /** The questions whose cost is not known yet. */
   readonly open: Set<string>
 }
@@ -154,7 +154,7 @@ class VendorDesk implements Vendors {
     }
     for (const question of await this.#recordedFirst(questions)) {
       const reply = { name: question.key.provider, ...(await this.#askOnce(question)) }
-      yield reply.is === 'found' ? await this.#checked(kind, subject, reply, asking) : reply
+      yield reply.is === 'found' ? await this.#checked(kind, query, reply, asking) : reply
     }
   }
 
@@ -175,7 +175,7 @@ class VendorDesk implements Vendors {
   /** Returns what was found in our form: an address with the status that other providers say it has. */
   async #checked(
     kind: VendorKind,
-    subject: Subject,
+    query: Parameters<Vendors['ask']>[1],
     reply: VendorReply,
     asking: Asking,
   ): Promise<VendorReply> {
@@ -184,7 +184,7 @@ class VendorDesk implements Vendors {
     const email = String(fields[kind])
     let status = fields[`${kind}_status`]
     if (status === 'risky')
-      for await (const { fields: said } of this.ask('verify', { ...toQuery(subject), email }, asking))
+      for await (const { fields: said } of this.ask('verify', { ...query, email }, asking))
         if (said) {
           status = said.email_status
           break
@@ -581,7 +581,7 @@ class VendorDesk implements Vendors {
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
     const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(asLost)
     const breaker = await this.#workOf(question).breaker
-    await (answer instanceof Lost || fails(answer) ? breaker.fail() : breaker.succeed())
+    await breaker.note(answer instanceof Lost || fails(answer))
     return answer
   }
 
@@ -648,17 +648,11 @@ const placeOf = ({ kind, identity }: Pick<CallKey, 'kind' | 'identity'>): string
 /** Another process has a question, or what was left of a budget. */
 class Taken extends Error {}
 
-/** Leaves a provider alone that fails again and again, and tries it once in a while. */
-interface Breaker {
-  isOpen(): boolean
-  succeed(): Promise<void>
-  fail(): Promise<void>
-}
-
 const failuresInARow = 5
 const halfOpenMs = 30_000
 
-async function createBreaker(): Promise<Breaker> {
+/** Creates what leaves a provider alone that fails again and again, and tries it once in a while. */
+async function createBreaker() {
   const { CircuitState, ConsecutiveBreaker, circuitBreaker, handleAll } = await import('cockatiel')
   const policy = circuitBreaker(handleAll, {
     halfOpenAfter: halfOpenMs,
@@ -668,11 +662,6 @@ async function createBreaker(): Promise<Breaker> {
   policy.onBreak(() => {
     openedAt = performance.now()
   })
-  const note = (work: () => void) =>
-    policy.execute(work).then(
-      () => {},
-      () => {},
-    )
   return {
     isOpen: () => {
       if (policy.state !== CircuitState.Open) return false
@@ -681,11 +670,12 @@ async function createBreaker(): Promise<Breaker> {
       openedAt = performance.now()
       return false
     },
-    succeed: () => note(() => {}),
-    fail: () =>
-      note(() => {
-        throw new Error('failed')
-      }),
+    note: (isFailure: boolean) =>
+      policy
+        .execute(() => {
+          if (isFailure) throw new Error('failed')
+        })
+        .catch(() => {}),
   }
 }
 
