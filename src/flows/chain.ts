@@ -10,7 +10,7 @@ import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
 import type { Mapping } from '../runs/input/mapping.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
-import { openJournal } from '../runs/open-journal.js'
+import { openCalls, openJournal } from '../runs/open-journal.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import type { RunReport, RunStop, SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
@@ -92,7 +92,7 @@ export interface Stage {
   readonly step: RunStep
   readonly run: string
   readonly header: readonly string[]
-  readonly batch: Omit<Batch, 'table' | 'writer' | 'explainStop' | 'signal'>
+  readonly batch: Omit<Batch, 'table' | 'writer' | 'signal'>
 }
 
 /** The companies and people that a flow leaves out because they are in one of its lists. */
@@ -128,18 +128,12 @@ export async function openStage(
   const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
   const same = await context.findSame(identity)
   const batch = { request, records, identity, known: same, notBefore, input, sharedBudget }
-  const { run, journal, target } = await openJournal(ports, batch, 0, { path: null, files: [] })
+  const opened = await openJournal(ports, batch, 0, { path: null, files: [] })
+  const { run } = opened
   sharedBudget?.runs.push(run.number)
-  const bulk = step.kind === 'lookup' ? await ports.target.bulk(run.id) : undefined
+  const { calls } = await openCalls({ ...ports, sleep: context.sleep }, request, opened, context.signal)
   const isImport = step.kind === 'lookup' && step.operation.starts === 'import'
-  const concurrency = request.choices.concurrency ?? (isImport ? importsAtOnce : lookupsAtOnce)
-  const isFinished = run.status === 'finished'
-  const { apiKey } = target.callOptions ?? {}
-  const workers =
-    request.choices.distribute && !isFinished
-      ? await ports.target.distribute(run, apiKey, context.signal)
-      : undefined
-  const caller = workers?.caller ?? (isFinished ? target.caller : (custom ?? target.caller))
+  const caller = run.status === 'finished' ? calls.caller : (custom ?? calls.caller)
   const counted: Caller = {
     ...caller,
     call: async (...call) => {
@@ -153,20 +147,10 @@ export async function openStage(
     header,
     batch: {
       ...lookup,
-      ...target,
+      ...calls,
       caller: counted,
-      ...(bulk ? { bulkRequests: bulk } : {}),
-      // An import can take long; a signal ends waiting for what it finds.
-      ...(isImport ? { callOptions: { ...target.callOptions, signal: context.signal } } : {}),
-      concurrency: workers?.concurrency ?? concurrency,
-      operation: request.operation.id,
-      journal,
-      time: {
-        now: () => ports.clock.now(),
-        sleep: (ms, aborted) => context.sleep(ms, aborted).catch(() => {}),
-      },
+      concurrency: calls.concurrency ?? (isImport ? importsAtOnce : lookupsAtOnce),
       othersUnderWay: () => underWay.calls > 0,
-      notify: ports.notify,
     },
   }
 }
@@ -310,7 +294,6 @@ export class Chain {
     input: AsyncIterable<readonly FlowRow[]>,
     most: number | undefined,
     outputs: FlowOutputs,
-    explainStop: Batch['explainStop'],
     onProgress: () => void,
   ): Promise<FlowStop | undefined> {
     for (const step of this.steps)
@@ -328,7 +311,6 @@ export class Chain {
         table: { header: stage.header, rows: () => this.#cellsFor(stage, from) },
         writer: this.#writer(stage, put, () => queue.end()),
         signal: this.stop.signal,
-        explainStop,
         onProgress: ({ credits, credits_before }) => {
           Object.assign(this.#countOf(stage.step), { credits, credits_before })
           onProgress()

@@ -201,7 +201,7 @@ export async function runFlow(
         saving = undefined
       })
   }
-  const stopped = await chain.run(ports.rows(), asked.rows, outputs, ports.sentences.explainStop, onProgress)
+  const stopped = await chain.run(ports.rows(), asked.rows, outputs, onProgress)
   interrupted.removeEventListener('abort', onInterrupt)
   await saving
   if (!wasFinished) await save(stopped || chain.hasMore ? 'stopped' : 'finished', stopped)

@@ -560,11 +560,10 @@ class Launcher {
 
   /** Sends rows as the budget permits, in their order. */
   async #send(states: readonly RowState[]): Promise<void> {
-    const { journal, perRecord, othersUnderWay = () => false, time } = this.ports.batch
+    const { journal, othersUnderWay = () => false, time } = this.ports.batch
     let settled = false
     for (let left = states; left.length > 0 && !this.ports.stopReason.signal.aborted; ) {
-      const wanted = perRecord === undefined ? left : left.map((state) => state.wanted(perRecord))
-      const { planned, shortage } = await journal.plan(wanted)
+      const { planned, shortage } = await journal.plan(left)
       if (!(await this.#start(left, planned))) return
       left = left.slice(planned.length)
       if (!shortage) continue

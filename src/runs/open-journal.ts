@@ -10,7 +10,7 @@ import type { Journal } from './journal/journal.js'
 import type { JournalledRun, JournalOptions } from './journal/run-journal.js'
 import type { NewRun, Run, RunIdentity } from './journal/runs.js'
 import type { OpenOutput } from './open-output.js'
-import type { Batch, KnownRun, RunPorts } from './ports.js'
+import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
 import type { BatchRequest, RecordedRequest } from './request.js'
 
@@ -80,6 +80,36 @@ export async function openJournal(
     quota: await openQuotaBudget(batch, run),
   }
   return { run, journal: await openOver(records, run, options), target }
+}
+
+/** Returns how the calls of a run are made: by this process or by workers, one by one or together. */
+export async function openCalls(
+  ports: RunPorts & Pick<BatchPorts, 'sleep'>,
+  { operation, choices }: BatchRequest,
+  { run, journal, target }: OpenRun,
+  signal: AbortSignal,
+) {
+  const isDistributed = choices.distribute && run.status !== 'finished'
+  const workers = isDistributed
+    ? await ports.target.distribute(run, target.callOptions?.apiKey, signal)
+    : undefined
+  const calls = {
+    ...target,
+    // An import can take long; a signal ends waiting for what it finds.
+    ...(operation.starts === 'import' ? { callOptions: { ...target.callOptions, signal } } : {}),
+    caller: workers?.caller ?? target.caller,
+    concurrency: workers?.concurrency ?? choices.concurrency,
+    bulkRequests: await ports.target.bulk(run.id),
+    operation: operation.id,
+    journal,
+    time: {
+      now: () => ports.clock.now(),
+      sleep: (ms: number, aborted: AbortSignal) => ports.sleep(ms, aborted).catch(() => {}),
+    },
+    notify: ports.notify,
+    explainStop: ports.sentences.explainStop,
+  }
+  return { calls, workers }
 }
 
 /** Returns how much of a quota a run may still use; `undefined` without a limit. */

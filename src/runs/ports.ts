@@ -215,7 +215,7 @@ export interface Batch extends Lookup {
   readonly writer: Writer
   readonly time: Time
   /** Maximum number of calls at once; many, so that an engine can commit them together. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** Number of rows, where they were counted. */
   readonly total?: number
   /** Whether the file has rows behind them: the run is not finished then, even when all these are answered. */

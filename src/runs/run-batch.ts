@@ -20,6 +20,7 @@ import { openKnownRows } from './lists.js'
 import {
   addFiles,
   noCaller,
+  openCalls,
   openFinishedJournal,
   openJournal,
   openQuoteJournal,
@@ -241,7 +242,6 @@ async function executeBatch(
 ): Promise<ExecutedBatch> {
   const { request, records, known, input, check, count, rows } = batch
   const total = request.choices.sample === undefined ? check.rows : count
-  const { clock, target, dialog } = ports
   const output = await openOutput(
     ports,
     withShared(request, batch.mapping),
@@ -249,38 +249,22 @@ async function executeBatch(
     records.runs.writesTo,
     signal,
   )
-  const { run, journal, target: own } = await openJournal(ports, batch, total, output)
-  const isDistributed = request.choices.distribute && run.status !== 'finished'
-  const workers = isDistributed ? await target.distribute(run, own.callOptions?.apiKey, signal) : undefined
+  const opened = await openJournal(ports, batch, total, output)
+  const { run } = opened
+  const { calls, workers } = await openCalls(ports, request, opened, signal)
   // Records that machines share say nothing about the folders of this one.
   if (records.address === undefined)
     await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
-  const progress = await dialog.showProgress(run, () => workers?.workers())
+  const progress = await ports.dialog.showProgress(run, () => workers?.workers())
   progress.update({ rows: 0, found: 0, credits: 0, total: count })
-  const bulkRequests = await target.bulk(run.id)
   const report = await execute({
     ...rows,
-    ...own,
-    ...(workers ? { caller: workers.caller, concurrency: workers.concurrency } : {}),
-    ...(bulkRequests ? { bulkRequests } : {}),
-    // An import can take long; a signal ends waiting for what it finds.
-    ...(request.operation.starts === 'import' ? { callOptions: { ...own.callOptions, signal } } : {}),
-    operation: request.operation.id,
-    ...(workers || request.choices.concurrency === undefined
-      ? {}
-      : { concurrency: request.choices.concurrency }),
-    journal,
+    ...calls,
     writer: output.writer,
-    time: {
-      now: () => clock.now(),
-      sleep: (ms, aborted) => ports.sleep(ms, aborted).catch(() => {}),
-    },
     total: count,
     hasMore: count < total,
     signal,
     onProgress: (step) => progress.update(step),
-    notify: ports.notify,
-    explainStop: ports.sentences.explainStop,
   }).finally(() => progress.stop())
   return {
     kind: 'executed',

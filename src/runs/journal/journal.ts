@@ -31,8 +31,8 @@ export interface JournalRow {
   readonly most: number
 }
 
-/** A known answer, and its source and cost for the row that takes it. */
-export interface RecalledAnswer {
+/** How a row ends: its answer, and the source and cost of it for this row. */
+export interface RowOutcome {
   readonly answer: RowAnswer
   /** null for a row that is not looked up. */
   readonly source: AnswerSource | null
@@ -173,11 +173,11 @@ export interface Journal {
   /** Ordinal behind the last row that an earlier part answered. */
   readonly answeredUpTo: number
   /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
-  resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>>
+  resume(from: number, to: number): Promise<ReadonlyMap<number, RowOutcome>>
   /** Whether an earlier part may have sent a row of the range resumed last: only its key shows whether it was paid for. */
   isMaybeSent(ordinal: number): boolean
   /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
-  recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]>
+  recall(rows: readonly JournalRow[]): Promise<readonly (RowOutcome | undefined)[]>
   /**
    * Takes the turns of rows, so that equal rows of other runs wait for their answers. Returns the ordinals of those that
    * another run has under way; `undefined` where there are none.

@@ -22,8 +22,8 @@ import {
   type Journal,
   type JournalRow,
   type PlannedRows,
-  type RecalledAnswer,
   type RowAnswer,
+  type RowOutcome,
   type RunEnd,
   unknownAnswer,
   type WantedRow,
@@ -80,7 +80,7 @@ const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, 
     THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
     WHEN reserved > ? THEN reserved - ? ELSE 0 END`
 
-const none: ReadonlyMap<number, RecalledAnswer> = new Map()
+const none: ReadonlyMap<number, RowOutcome> = new Map()
 
 class RunJournal implements Journal {
   readonly #driver: Driver
@@ -116,7 +116,7 @@ class RunJournal implements Journal {
     return this.#options.answeredUpTo
   }
 
-  async resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>> {
+  async resume(from: number, to: number): Promise<ReadonlyMap<number, RowOutcome>> {
     const { answeredUpTo } = this.#options
     const { sentFrom, sentTo, number } = this.#run
     const bulksTo = await this.bulks.to()
@@ -129,7 +129,7 @@ class RunJournal implements Journal {
       await this.bulks.read(connection, from, to)
       return answersOf(connection, number, from, to)
     })
-    const answers = new Map<number, RecalledAnswer>()
+    const answers = new Map<number, RowOutcome>()
     const open = new Set<number>()
     for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
     for (const at of this.bulks.begin(kept)) open.add(at)
@@ -158,7 +158,7 @@ class RunJournal implements Journal {
     return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
   }
 
-  async recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]> {
+  async recall(rows: readonly JournalRow[]): Promise<readonly (RowOutcome | undefined)[]> {
     const { mayRepeat, retryUnknown, missing, others, store, samples } = this.#options
     const isAsked = store !== undefined || samples !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
@@ -168,10 +168,7 @@ class RunJournal implements Journal {
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
 
-  async #findAll(
-    connection: Connection,
-    rows: readonly JournalRow[],
-  ): Promise<(RecalledAnswer | undefined)[]> {
+  async #findAll(connection: Connection, rows: readonly JournalRow[]): Promise<(RowOutcome | undefined)[]> {
     const indexed = await indexedHashes(connection, rows)
     const isKnown = (row: JournalRow) => indexed.has(row.hash) || this.#duplicates.isRecent(row)
     // All at once: the queries to a remote database need not wait for each other.
@@ -179,7 +176,7 @@ class RunJournal implements Journal {
   }
 
   /** Returns the answer of a row that must not be sent and has none. */
-  #lost(ordinal: number): RecalledAnswer | undefined {
+  #lost(ordinal: number): RowOutcome | undefined {
     const { missing, others } = this.#options
     const isCovered = this.#holds.isCovered(ordinal)
     const fixed = missing ?? (isCovered ? undefined : others)
@@ -187,7 +184,7 @@ class RunJournal implements Journal {
     return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
   }
 
-  async #find(connection: Connection, row: JournalRow): Promise<RecalledAnswer | undefined> {
+  async #find(connection: Connection, row: JournalRow): Promise<RowOutcome | undefined> {
     const { hash, identity, repeats } = row
     const { others, retryUnknown } = this.#options
     const isSent = retryUnknown && (!others || this.#holds.isCovered(row.ordinal))

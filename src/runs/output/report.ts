@@ -1,6 +1,6 @@
 import { notAskedIn, type SkippedVendor } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
-import type { AnswerSource, RowAnswer, RowStatus } from '../journal/journal.js'
+import type { AnswerSource, RowOutcome, RowStatus } from '../journal/journal.js'
 import type { OutputRow } from './columns.js'
 
 /** Why a run ended before its last row. */
@@ -140,16 +140,6 @@ export interface RunProgress extends Counts {
 
 const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
 
-/** How a row ended, before it is in the output. */
-interface SettledOutcome {
-  readonly answer: RowAnswer
-  readonly credits: number
-  readonly source: AnswerSource | null
-  /** Whether an earlier part of the run had it. */
-  readonly kept?: true
-  readonly storedAt?: number
-}
-
 /** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */
 export class Tally {
   readonly #reasons = new ReasonCounter()
@@ -177,7 +167,7 @@ export class Tally {
   }
 
   /** Counts a row that has its outcome. Its credits are spent even where it can no longer be written. */
-  settle({ answer, source, credits, kept, storedAt = Number.POSITIVE_INFINITY }: SettledOutcome): void {
+  settle({ answer, source, credits, kept, storedAt = Number.POSITIVE_INFINITY }: RowOutcome): void {
     count(this.#settled, answer.status, source)
     this.#oldest = Math.min(this.#oldest, storedAt)
     this.#settled.credits += credits

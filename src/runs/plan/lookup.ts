@@ -21,7 +21,7 @@ import {
   toPins,
 } from '../input/mapping.js'
 import { isBlank, type Table } from '../input/table.js'
-import type { AnswerSource, RowAnswer, WantedRow } from '../journal/journal.js'
+import type { RowOutcome } from '../journal/journal.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 
 /** As much of a batch's request as the lookups of its rows depend on. */
@@ -191,18 +191,6 @@ function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 
 /** Returns the share of the maximum to expect without results: few companies have as many jobs as are asked for. */
 export const defaultShareOf = ({ price }: Operation): number => (price.job === undefined ? 0.5 : 0.1)
 
-/** The end of a row: its answer, and the source and cost of it for this row. */
-interface RowOutcome {
-  readonly answer: RowAnswer
-  /** null for rows that were never looked up. */
-  readonly source: AnswerSource | null
-  readonly credits: number
-  /** Whether an earlier part of the run had it. */
-  readonly kept?: true
-  /** Real time at which another run, or a single lookup, got the answer. */
-  readonly storedAt?: number
-}
-
 const none: readonly never[] = []
 
 /** A row on its way through a run. */
@@ -217,6 +205,7 @@ export class RowState {
   repeats = false
   most = 0
   units = 0
+  perRecord: number | undefined
   /** Cells that were left out of the input. */
   leftOut: readonly Pick<LeftOutValue, 'field' | 'value'>[] = none
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
@@ -240,12 +229,6 @@ export class RowState {
   /** Asks for fewer records than the row does. */
   lower(limit: number): void {
     this.input = { ...this.input, limit }
-  }
-
-  /** Returns the row for planning, where a lower `limit` would make it cheaper. */
-  wanted(perRecord: number): WantedRow {
-    const { ordinal, identity, hash, repeats, most, units } = this
-    return { ordinal, identity, hash, repeats, most, units, perRecord }
   }
 
   /** Whether its answer is on the way: by its own call, or by that of an equal row. */
@@ -355,7 +338,7 @@ export function checkWidth(
 
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
-  { input, validate, explain, identity, most, units, repeats }: Lookup,
+  { input, validate, explain, identity, most, units, perRecord, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
@@ -368,6 +351,7 @@ export function prepare(
     validate?.(state.input)
     state.most = most(state.input)
     state.units = units?.(state.input) ?? 0
+    state.perRecord = perRecord
     state.identity = identity(state.input)
   } catch (error) {
     if (error instanceof Refusal) return explain(error)

@@ -1,7 +1,7 @@
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
-import type { Journal, RecalledAnswer } from '../journal/journal.js'
+import type { Journal, RowOutcome } from '../journal/journal.js'
 import { type ReasonCount, ReasonCounter } from '../output/report.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './lookup.js'
 
@@ -290,8 +290,8 @@ class Counter {
     const resumed = await journal.resume(first, first + states.length)
     const originals = valid.filter((state) => this.#isOpen(state, resumed.get(state.ordinal)))
     const recalled = await journal.recall(originals)
-    const isStored = (one: RecalledAnswer | undefined) => one?.source === 'store' && one.sampled !== true
-    const isSent = (one: RecalledAnswer | undefined) =>
+    const isStored = (one: RowOutcome | undefined) => one?.source === 'store' && one.sampled !== true
+    const isSent = (one: RowOutcome | undefined) =>
       one === undefined || (onlyCountsStored === true && isStored(one))
     const sent = new Set(originals.filter((_, at) => isSent(recalled[at])))
     counted.lookups += sent.size
@@ -308,7 +308,7 @@ class Counter {
   }
 
   /** Whether a row has to be looked up: it has no answer, and no equal row comes before it. */
-  #isOpen(state: RowState, own: RecalledAnswer | undefined): boolean {
+  #isOpen(state: RowState, own: RowOutcome | undefined): boolean {
     // An answer that serves no equal row leaves the next of them to be looked up.
     const serves = own === undefined || ['found', 'not_found'].includes(own.answer.status)
     const { isNew } = this.counting

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { openNumbers } from '../../../src/runs/journal/answers.js'
-import type { RecalledAnswer } from '../../../src/runs/journal/journal.js'
+import type { RowOutcome } from '../../../src/runs/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 
-const answer = (status: RecalledAnswer['answer']['status']): RecalledAnswer => ({
+const answer = (status: RowOutcome['answer']['status']): RowOutcome => ({
   answer: { status, error: null, body: undefined, credits: 0 },
   source: 'live',
   credits: 0,
@@ -13,7 +13,7 @@ const answer = (status: RecalledAnswer['answer']['status']): RecalledAnswer => (
 
 /** Rows of a name and a price; what is known of them by their number, or by their name and since when. */
 interface Known {
-  readonly own?: Readonly<Record<number, RecalledAnswer>>
+  readonly own?: Readonly<Record<number, RowOutcome>>
   readonly stored?: Readonly<Record<string, number>>
   readonly funds?: number
 }
