@@ -5,11 +5,17 @@ import { join } from 'node:path'
 import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
-/** What was found, as a table in Markdown, by promise. */
-function table(findings) {
-  const byPromise = [...findings].sort((one, other) => one.promise.localeCompare(other.promise))
-  const rows = byPromise.map(({ promise, tried, lost, measured = '–' }) => [promise, tried, lost, measured])
-  const head = ['Promise', 'Tried', 'Lost', 'Measured']
+/** The reports of the parts, as a table in Markdown, by promise. */
+function table(reports) {
+  const byPromise = [...reports].sort((one, other) => one.promise.localeCompare(other.promise))
+  const rows = byPromise.map(({ promise, title, tried, notRun, measured = '–', seconds }) => [
+    promise,
+    title,
+    tried ?? `not run: ${notRun}`,
+    measured,
+    seconds,
+  ])
+  const head = ['Promise', 'What holds', 'Tried', 'Measured', 'Seconds']
   const line = (cells) => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
@@ -23,10 +29,10 @@ async function main() {
     const env = { ...process.env, PROSPECT_SOAK_FINDINGS: file }
     const code = await runPackage('vitest/vitest.mjs', args, { env })
     const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
-    const findings = lines.map((line) => JSON.parse(line))
-    const notRun = findings.filter(({ lost }) => lost.startsWith('not run')).length
+    const reports = lines.map((line) => JSON.parse(line))
+    const notRun = reports.filter(({ tried }) => tried === undefined).length
     process.stdout.write(
-      `\n${table(findings)}\n\n${findings.length - notRun} parts were tried, ${notRun} not run.\n`,
+      `\n${table(reports)}\n\n${reports.length - notRun} parts were tried, ${notRun} not run.\n`,
     )
     if (code !== 0)
       process.stdout.write('Some of it failed: see above. What failed lost something, or its limit.\n')

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { rowsOf } from '../support/fixtures.js'
+import { casesOf, rowsOf } from '../support/fixtures.js'
 import { accepted, refusalOf } from './refusal.js'
 
 // What the specification says of single fields, typed by hand.
 
 const hook = 'https://hooks.example.com/x'
-const search = 'https://network.example/sales/search/company?query=(a)'
 
 it.each(rowsOf('api/refused.tsv'))(
   'a request is refused by %s without a field or with a wrong value: %s',
@@ -38,24 +37,12 @@ describe('a filter that only the network supports', () => {
 })
 
 describe('default values', () => {
-  it.each<[OperationId, Record<string, unknown>, Record<string, unknown>]>([
-    ['accounts.enrich', { name: 'x' }, { live: true }],
-    ['accounts.extract', { search_url: search, name: 'x', webhook_url: hook }, { streaming: false }],
-    ['accounts.hiring', { company_name: 'x' }, { limit: 100, full_description: false }],
-    ['accounts.technologies', {}, { limit: 20 }],
-    [
-      'contacts.enrich',
-      { network_url: 'network.example/in/a', enrichment_type: ['phone'] },
-      { phone_type: ['all'] },
-    ],
-    ['intents.stack_preview', { stacks: ['react'] }, { stack_match: 'or' }],
-    ['locations.find', { name: 'Lyon' }, { source: 'live' }],
-    ['searches.list', {}, { enriched: true, per_page: 100 }],
-    ['lists.list', { per_page: 501 }, { per_page: 500 }],
-    ['lists.list', { per_page: 500 }, { per_page: 500 }],
-  ])('are set by %s for %j', async (id, input, expected) => {
-    expect(await accepted(id, input)).toMatchObject(expected)
-  })
+  it.each(casesOf<[OperationId, Record<string, unknown>, Record<string, unknown>]>('api/defaults'))(
+    'are set by %s for %j',
+    async (id, input, expected) => {
+      expect(await accepted(id, input)).toMatchObject(expected)
+    },
+  )
 })
 
 describe('enumerated values', () => {

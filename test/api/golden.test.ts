@@ -6,7 +6,6 @@ import { type Operation, type OperationId, operation, operations } from '../../s
 import { companySizes } from '../../src/api/schemas/enumerations.js'
 import { rowsOf } from '../support/fixtures.js'
 import { planRates } from '../support/plan-rates.js'
-import { type GoldenRow, goldenRows } from './golden-rows.js'
 
 // Expectations are typed by hand from the specification: none of them may be imported. How operations refuse, count and
 // charge is told in test/spec.
@@ -28,11 +27,12 @@ function planOfRow({ rate, group, id }: Operation): string {
   return rate.live.plan === rate.database.plan ? counted(rate.live) + grouped : 'only with live:false'
 }
 
-const rowOf = (row: Operation): GoldenRow => [
+/** An operation as a row of the decision table. */
+const rowOf = (row: Operation): string[] => [
   row.id,
   row.method,
   row.path,
-  row.ok,
+  String(row.ok),
   Object.entries(row.price)
     .map(([unit, credits]) => `${credits} ${unit}`)
     .join(', '),
@@ -52,6 +52,9 @@ const at = (endpoint: string): Operation => {
 
 /** The operations that the specification has. */
 const specified = (): Operation[] => operations().filter(({ observed }) => !observed)
+
+/** The decision table. Price: credits and unit. Plan: whether its minute counts, and in which group. */
+const goldenRows = rowsOf('api/operations.tsv')
 
 describe('the operation table', () => {
   it('has the operations of the decision table, in its order, and no others', () => {

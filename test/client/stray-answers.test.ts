@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { tries } from '../support/effort.js'
-import { rowsOf } from '../support/fixtures.js'
+import { casesOf, rowsOf } from '../support/fixtures.js'
 import { answering, closeAfterTest, received, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 import { numbersFrom, strayServer } from './stray-server.js'
@@ -125,121 +125,20 @@ const statusesOf = async (exchanges: readonly Exchange[]): Promise<Reply['status
   return statuses
 }
 
-const ada = {
-  full_name: 'Ada Lovelace',
-  company_domain: 'acme.example',
-  network_profile_url: 'https://www.linkedin.com/in/ada',
-  most_probable_email: 'ada@acme.example',
-}
-const enrichCompany = 'accounts.enrich'
-const enrichPerson = 'leads.enrich'
-
 describe('the answer to a request', () => {
-  it.each<readonly [string, Exchange, Exchange]>([
-    [
-      'domain',
-      [enrichCompany, { domain: 'acme.example' }, acme],
-      [enrichCompany, { domain: 'globex.example' }, acme],
-    ],
-    [
-      'domain, in another form,',
-      [enrichCompany, { domain: 'https://www.acme.example/about' }, acme],
-      [enrichCompany, { name: 'Globex' }, acme],
-    ],
-    [
-      'profile URL',
-      [enrichCompany, { company_network_url: 'linkedin.com/company/ACME/' }, acme],
-      [enrichCompany, { domain: 'globex.example', name: 'Globex' }, acme],
-    ],
-    [
-      'domain and part of the name',
-      [enrichCompany, { domain: 'acme.example' }, acme],
-      [enrichCompany, { name: 'Acme Foods' }, acme],
-    ],
-    [
-      'email address',
-      ['contacts.reverse_lookup', { email: 'Ada@acme.example' }, ada],
-      ['contacts.reverse_lookup', { email: 'bob@acme.example' }, ada],
-    ],
-    [
-      'name at the same company',
-      [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'acme.example' }, ada],
-      [enrichPerson, { first_name: 'Bob', last_name: 'Stone', company_domain: 'acme.example' }, ada],
-    ],
-    [
-      'name at another company',
-      [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'acme.example' }, ada],
-      [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'globex.example' }, ada],
-    ],
-    [
-      'id',
-      ['lists.get', { id: 'a1' }, { id: 'a1', name: 'A', status: 'completed' }],
-      ['lists.get', { id: 'b2' }, { id: 'a1', name: 'A', status: 'completed' }],
-    ],
-  ])('is refused when it has the %s of another request of the last 10 seconds', async (_, first, second) => {
-    expect(await statusesOf([first, second])).toEqual([200, 502])
-  })
+  it.each(casesOf<[string, Exchange, Exchange]>('client/stray-answers/refused'))(
+    'is refused when it has the %s of another request of the last 10 seconds',
+    async (_, first, second) => {
+      expect(await statusesOf([first, second])).toEqual([200, 502])
+    },
+  )
 
-  it.each<readonly [string, readonly Exchange[]]>([
-    [
-      'a subdomain',
-      [
-        [enrichCompany, { domain: 'acme.example' }, acme],
-        [enrichCompany, { domain: 'shop.acme.example' }, acme],
-      ],
-    ],
-    [
-      'another top-level domain',
-      [
-        [enrichCompany, { domain: 'acme.example' }, acme],
-        [enrichCompany, { domain: 'acme.de' }, acme],
-      ],
-    ],
-    [
-      'a mailbox at a provider',
-      [
-        [enrichCompany, { domain: 'gmail.com' }, { domain: 'gmail.com', name: 'Gmail' }],
-        [enrichCompany, { domain: 'ada@gmail.com' }, { domain: 'gmail.com', name: 'Gmail' }],
-      ],
-    ],
-    [
-      'a name as lists write it',
-      [
-        [enrichCompany, { domain: 'acme.example' }, acme],
-        [enrichCompany, { name: 'ACME™ Holdings Ltd. - EMEA' }, { ...acme, name: 'Acme Holdings' }],
-        [enrichCompany, { name: 'Acme (formerly Apex)' }, acme],
-      ],
-    ],
-    ['an alias that nobody asked for', [[enrichCompany, { domain: 'globex.example' }, acme]]],
-    [
-      'a profile URL and a domain',
-      [
-        [enrichCompany, { domain: 'acme.example' }, acme],
-        [enrichCompany, { company_network_url: 'https://linkedin.com/company/acme' }, acme],
-        [enrichCompany, { name: 'ACME Inc.' }, acme],
-      ],
-    ],
-    [
-      'equal rows',
-      [
-        [enrichCompany, { domain: 'acme.example' }, acme],
-        [enrichCompany, { domain: 'acme.example' }, acme],
-      ],
-    ],
-    [
-      'an employer that another request asked for',
-      [
-        [
-          enrichPerson,
-          { first_name: 'Bob', last_name: 'Stone', company_domain: 'acme.example' },
-          { ...ada, full_name: 'Bob Stone', network_profile_url: null, most_probable_email: null },
-        ],
-        [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'globex.example' }, ada],
-      ],
-    ],
-  ])('is accepted for the same one in another spelling: %s', async (_, exchanges) => {
-    expect(await statusesOf(exchanges)).toEqual(exchanges.map(() => 200))
-  })
+  it.each(casesOf<[string, ...exchanges: Exchange[]]>('client/stray-answers/accepted'))(
+    'is accepted for the same one in another spelling: %s',
+    async (_, ...exchanges) => {
+      expect(await statusesOf(exchanges)).toEqual(exchanges.map(() => 200))
+    },
+  )
 })
 
 interface Company {

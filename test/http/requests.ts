@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { anyCodePoint } from '../support/any-text.js'
+import { casesOf } from '../support/fixtures.js'
 
 /** The part of a JSON Schema that the generators read. */
 export interface Schema {
@@ -20,33 +21,7 @@ export const knownId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'
 export const searchId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a13'
 
 /** Texts as people send them. The schema of a field decides which ones it accepts. */
-const plausible = [
-  'known.example',
-  'known-b.example',
-  'nobody.example',
-  'https://www.known.example/about?x=1',
-  'https://network.example/company/acme',
-  'https://network.example/in/ada?trk=x',
-  'http://127.0.0.1:9/in',
-  'https://network.example/sales/search/people?query=(keywords:ada)',
-  'https://hooks.example/prospect',
-  'https://www.network.example/sales/search/company?query=(keywords:acme)',
-  'Acme Robotics',
-  'Köln · 株式会社',
-  'VP "Sales" AND (Lyon OR Paris)',
-  '*',
-  'ada@known.example',
-  'FR',
-  'de',
-  'EUR',
-  '25',
-  '220',
-  '105015875',
-  'react',
-  '+33612345678',
-  '2026-03-01',
-  '2026-03-10',
-]
+const plausible = casesOf<string>('http/requests/plausible')
 
 const isA: Readonly<Record<string, RegExp>> = {
   uri: /^https?:/,
@@ -80,62 +55,14 @@ const nested = (levels: number): unknown => {
 /** Values that no field should accept unless it accepts anything. */
 export const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
-    null,
-    '',
-    '  ',
-    '\0',
-    'a\0b',
-    '\ud800',
-    'x\udfff',
-    '\u202e',
-    '__proto__',
-    'constructor',
-    'true',
-    '7',
+    ...casesOf<unknown>('http/requests/hostile'),
     'x'.repeat(501),
     'é'.repeat(6_000),
-    "'; DROP TABLE movements; --",
-    '{{7*7}}',
-    '../../etc/passwd',
-    0,
-    -1,
-    0.5,
-    -0,
     2 ** 53,
-    1e308,
-    -1e308,
-    true,
-    false,
-    [],
-    {},
-    [[]],
-    [null],
-    ['\0'],
-    [{}],
     nested(19),
     nested(21),
     nested(60),
     Array(1_001).fill('x'),
-    { constructor: { prototype: { a: 1 } } },
-    { toString: 1, valueOf: 1, toJSON: 1 },
-    { length: 3 },
-    'https://',
-    'https://a b/',
-    'http://[::1',
-    'https://u:p@hooks.example/',
-    'https://hooks.example/#x',
-    'javascript:alert(1)',
-    'file:///etc/passwd',
-    '2026-02-30',
-    '0000-00-00',
-    'ZZ',
-    'USSR',
-    '+1',
-    '@',
-    'a@b',
-    '.',
-    'xn--',
-    '。',
     '1'.repeat(400),
   ),
   fc.string({ unit: anyCodePoint, maxLength: 40 }),
@@ -164,24 +91,7 @@ const hardlyPlain = (schema: Schema): fc.Arbitrary<unknown> =>
 
 /** Fields that only a server may set, misspelled names, and names that every object has. */
 const extras = fc.dictionary(
-  fc.constantFrom(
-    'id',
-    'status',
-    'balance',
-    'credits',
-    'workspace',
-    'workspace_id',
-    'member',
-    'price',
-    'polluted',
-    'linkedin_url',
-    'network_profile_url',
-    'first_name',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    '',
-  ),
+  fc.constantFrom(...casesOf<string>('http/requests/extra-fields')),
   fc.oneof(hostile, fc.constantFrom('known.example', 'https://network.example/in/ada')),
   { maxKeys: 3, noNullPrototype: true },
 )
@@ -222,24 +132,5 @@ export const damages: fc.Arbitrary<(body: string) => string> = fc.oneof(
 export const pathValues: fc.Arbitrary<string> = fc.oneof(
   // Half of the ids exist.
   fc.uuid().map((id) => (id < '4' ? knownId : id < '8' ? searchId : id)),
-  fc.constantFrom(
-    'x',
-    '%00',
-    '%ff',
-    '%20',
-    '%2f',
-    'a%2Fb',
-    '%',
-    '%ED%A0%80',
-    '0',
-    'null',
-    '__proto__',
-    '1%27--',
-    'x'.repeat(3_000),
-    '7F6F2D0E-5D0C-4D8E-9B0A-2F6F3F0F1A11',
-    '%F0%9F%A4%96',
-    '{id}',
-    ':id',
-    '*',
-  ),
+  fc.constantFrom(...casesOf<string>('http/requests/path-values'), 'x'.repeat(3_000)),
 )

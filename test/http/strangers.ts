@@ -1,40 +1,7 @@
 /** `Host` values that our servers refuse, and the status they get. `PORT` is the port of the server. */
-export const refusedHosts: readonly (readonly [host: string, status: number])[] = [
-  ['evil.example', 403],
-  ['evil.example:PORT', 403],
-  ['localhost.evil:PORT', 403],
-  ['127.0.0.1.evil:PORT', 403],
-  ['127.0.0.1.nip.io:PORT', 403],
-  ['evil-localhost:PORT', 403],
-  ['localhost.:PORT', 403],
-  ['localhost:1', 403],
-  ['localhost:0PORT', 400],
-  ['127.0.0.1:80', 403],
-  ['127.0.0.2:PORT', 403],
-  ['127.1:PORT', 403],
-  ['2130706433:PORT', 403],
-  ['0x7f000001:PORT', 403],
-  ['0.0.0.0:PORT', 403],
-  ['[::]:PORT', 403],
-  ['[::ffff:127.0.0.1]:PORT', 403],
-  ['[0:0:0:0:0:0:0:1]:PORT', 403],
-  ['api.example:9', 403],
-  ['proxy.example', 403],
-  ['proxy.example:PORT', 403],
-  ['evil.api.example', 403],
-  ['', 400],
-  ['user@localhost:PORT', 400],
-  ['localhost:PORT@evil.example', 400],
-  ['localhost:PORT, evil.example', 400],
-  ['localhost:', 400],
-  ['localhost:PORT/x', 400],
-  ['localhost:PORT#', 400],
-  ['localhost :PORT', 400],
-  ['::1', 400],
-  ['[::1%lo]:PORT', 400],
-  ['ⓛocalhost:PORT', 400],
-  ['http://localhost:PORT', 400],
-]
+import { casesOf } from '../support/fixtures.js'
+export const refusedHosts: readonly (readonly [host: string, status: number])[] =
+  casesOf<[host: string, status: number]>('http/strangers/hosts')
 
 /** Header lines with no host or with more than one, and the status they get. */
 export const refusedHeads: readonly (readonly [what: string, headers: readonly string[], status: number])[] =

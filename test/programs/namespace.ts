@@ -1,14 +1,14 @@
-import { createSocket } from 'node:dgram'
 import { createServer } from 'node:http'
 import { createSender } from '../../src/client/sender.js'
 import { attempt } from '../client/attempt.js'
-import { internalHosts, linkLocalHosts, loopbackHosts, unfitUrls } from '../client/targets.js'
+import { nameServer } from '../support/name-server.js'
 
 /**
  * Tries to reach whatever must not be reached, in a network namespace of its own where all of it is on loopback, with a
- * name server whose answers change. Prints what came of it as JSON. Arguments: public address, rounds of rebinding.
+ * name server whose answers change. Prints what came of it as JSON. Arguments: public address, rounds of rebinding,
+ * URLs that are refused, as JSON.
  */
-const [publicAddress = '', rounds = '100'] = process.argv.slice(2)
+const [publicAddress = '', rounds = '100', refused = '[]'] = process.argv.slice(2)
 const port = 8_099
 const inner = ['127.0.0.1', '::1', '10.1.2.3', '169.254.169.254', '100.64.0.1']
 const nowhere = { allow: [] as string[], loopback: false }
@@ -16,7 +16,7 @@ const nowhere = { allow: [] as string[], loopback: false }
 /** How often each name was asked for. */
 const asked = new Map<string, number>()
 
-/** A name's addresses: `rebind…` is public at first and then this machine, `public…` is public, all others are internal. */
+/** A name's address: `rebind…` is public at first and then this machine, `public…` is public, all others are internal. */
 function addressOf(name: string): string {
   const times = (asked.get(name) ?? 0) + 1
   asked.set(name, times)
@@ -26,36 +26,7 @@ function addressOf(name: string): string {
   return '127.0.0.1'
 }
 
-const names = createSocket('udp4')
-names.on('message', (query, from) => {
-  let [at, name] = [12, '']
-  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-    name += `${name === '' ? '' : '.'}${query.toString('latin1', at + 1, at + 1 + length)}`
-    at += length + 1
-  }
-  const isFour = query.readUInt16BE(at + 1) === 1
-  const header = Buffer.from(query.subarray(0, at + 5))
-  header.writeUInt16BE(0x8180, 2)
-  header.writeUInt16BE(isFour ? 1 : 0, 6)
-  header.fill(0, 8, 12)
-  const answer = Buffer.from([
-    0xc0,
-    12,
-    0,
-    1,
-    0,
-    1,
-    0,
-    0,
-    0,
-    0,
-    0,
-    4,
-    ...(isFour ? addressOf(name) : '').split('.').map(Number),
-  ])
-  names.send(isFour ? Buffer.concat([header, answer]) : header, from.port, from.address)
-})
-await new Promise<void>((resolve) => names.bind(53, '127.0.0.1', resolve))
+await nameServer((name, type) => (type === 'A' ? [addressOf(name)] : []), { port: 53 })
 
 const connections = new Map<string, number>()
 for (const host of [...inner, publicAddress]) {
@@ -73,8 +44,7 @@ const reachedInside = () => inner.reduce((sum, host) => sum + (connections.get(h
 
 const sender = createSender({ keepAliveMs: 1 })
 const tried: string[] = [
-  ...[...loopbackHosts, ...internalHosts, ...linkLocalHosts].map((host) => `http://${host}:${port}/`),
-  ...unfitUrls,
+  ...(JSON.parse(refused) as string[]),
   ...inner.map(
     (host) => `http://public.example:${port}/?to=${encodeURIComponent(`http://${host}:${port}/`)}`,
   ),

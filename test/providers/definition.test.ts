@@ -3,6 +3,7 @@ import { Refusal } from '../../src/api/calls/errors.js'
 import { reportOf, describe as sentenceOf } from '../../src/cli/messages.js'
 import { compileProvider, micros } from '../../src/providers/compile.js'
 import { readProvider } from '../../src/providers/definition.js'
+import { casesOf } from '../support/fixtures.js'
 import { acmemail } from '../support/vendors.js'
 
 const read = async (text: string) => compileProvider(await readProvider(text, 'acme.yaml'))
@@ -20,51 +21,9 @@ describe('a provider file', () => {
     expect((await readProvider(JSON.stringify(file), 'acme.json')).file).toEqual(file)
   })
 
-  it.each([
-    [/kinds:/, 'kindz:', 'acme.yaml:6:1: kindz is not known.', 'Did you mean kinds?'],
-    [
-      'is: found',
-      'is: fuond',
-      'acme.yaml:11:61: kinds.email.outcomes[0].is must be one of',
-      'Did you mean found?',
-    ],
-    [
-      'first_name, last',
-      'first_nme, last',
-      'acme.yaml:8:14: kinds.email.needs[0][0] must be',
-      'Did you mean first_name?',
-    ],
-    [
-      'status == 403',
-      'status = 403',
-      'acme.yaml:13:11: kinds.email.outcomes[2].when: unexpected',
-      'Write == to compare.',
-    ],
-    ['15/s', '15 per s', 'acme.yaml:4:19: limits.rates[0]: write a rate such as 15/s or 500/min.', ''],
-    [
-      '{ email: body',
-      '{ emial: body',
-      'acme.yaml:16:15: kinds.email.result.emial is not known.',
-      'Did you mean email?',
-    ],
-    ['  email:\n', '  emial:\n', 'acme.yaml:7:3: kinds.emial is not known.', 'Did you mean email?'],
-    [
-      'email: body.data.email',
-      'email: "body.data["',
-      'acme.yaml:16:15: kinds.email.result.email: "body.data[" is not a path.',
-      '',
-    ],
-    [
-      '"{last_name}"',
-      '"{lastname}"',
-      'acme.yaml:9:5: kinds.email.request: {lastname} is not a field that can be sent.',
-      'Did you mean last_name?',
-    ],
-    ['"/phones/{id}"', '"/phones/{ids}"', 'kinds.phone.poll: {ids} is not a field', 'Did you mean id?'],
-    ['name: acmemail', 'name: mx', 'acme.yaml:1:1: name: this is the name of something built in', ''],
-    ['auth: { header: X-API-KEY }', 'auth: {}', 'acme.yaml:3:1: auth: give one of header', ''],
-    ['email_status: {', 'email_status: {{', 'acme.yaml:17:5: Flow map', ''],
-  ])('is refused with line and column where %s becomes %s', async (from, to, sentence, hint) => {
+  it.each(
+    casesOf<[from: string, to: string, sentence: string, hint: string]>('providers/definition/refused'),
+  )('is refused with line and column where %s becomes %s', async (from, to, sentence, hint) => {
     const text = acmemail().replace(from, to)
     const refusal = await read(text).catch((error: unknown) => error)
     expect(refusal).toBeInstanceOf(Refusal)

@@ -9,7 +9,7 @@ import { answeredUpTo } from '../../src/runs/journal/answers.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
 import { type JournalOptions, journalOf } from '../../src/runs/journal/run-journal.js'
 import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
-import { createLayout, rowFormats } from '../../src/runs/output/columns.js'
+import { createLayout, type OutputRow, rowFormats } from '../../src/runs/output/columns.js'
 import { createWriter, type Sink } from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -161,3 +161,32 @@ export async function companyBatch(
     ...more,
   }
 }
+
+/** Makes the disk of a journal full after so many answers. */
+export function fillDisk(journal: Journal, room: number): Journal {
+  const keep = journal.keep.bind(journal)
+  let left = room
+  return Object.assign(journal, {
+    keep: async (rows: Parameters<Journal['keep']>[0]) => {
+      left -= rows.length
+      if (left < 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
+      await keep(rows)
+    },
+  })
+}
+
+/** A row of an output that was found for a credit. */
+export const outputRow = (
+  cells: readonly string[],
+  body?: unknown,
+  more: Partial<OutputRow> = {},
+): OutputRow => ({
+  line: 2,
+  cells,
+  body,
+  status: 'found',
+  error: null,
+  credits: 1,
+  source: 'live',
+  ...more,
+})

@@ -2,10 +2,8 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ApiError } from '../../src/api/calls/errors.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { execute } from '../../src/runs/execute.js'
-import type { Journal } from '../../src/runs/journal/journal.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { type Files, fileSink, nodeFiles, type OutputFile, type Sink } from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
@@ -13,7 +11,7 @@ import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { companyBatch, journalFor, newRun } from './fakes.js'
+import { companyBatch, fillDisk, journalFor, newRun } from './fakes.js'
 import { testFolder } from './folder.js'
 
 const folder = testFolder()
@@ -48,27 +46,11 @@ function filling({ code, writes }: Fault): Files {
   }
 }
 
-/** A journal that keeps so many portions of answers, and no more. */
-const unwritable = (journal: Journal, { answers }: Fault): Journal => {
-  let left = answers
-  const kept: Journal['keep'] = async (rows) => {
-    if (left-- <= 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
-    await journal.keep(rows)
-  }
-  return new Proxy(journal, {
-    get: (target, name) => {
-      if (name === 'keep') return kept
-      const value = Reflect.get(target, name) as unknown
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}
-
 async function partOf(driver: Driver, bench: Bench, file: string, sink: Sink, fault: Fault): Promise<Batch> {
   const [record] = await runsOver(driver).find('run-1')
   const { discardReplies } = bench.caller
   return companyBatch(file, bench.caller, sink, {
-    journal: unwritable(await journalFor(driver, record as Run), fault),
+    journal: fillDisk(await journalFor(driver, record as Run), fault.answers),
     callOptions: { apiKey: bench.key },
     concurrency: 6,
     onSafe: async (before) => discardReplies?.('run-1', before, { apiKey: bench.key }),
@@ -79,7 +61,7 @@ const faults = fc.record({
   credits: fc.nat({ max: 40 }),
   code: fc.constantFrom<Fault['code'][]>('ENOSPC', 'EIO', 'EFBIG'),
   writes: fc.nat({ max: 12 }),
-  answers: fc.nat({ max: 12 }),
+  answers: fc.nat({ max: 60 }),
 })
 
 test('a full disk or an empty balance truncates no output, loses no answer and pays for none twice', async () => {

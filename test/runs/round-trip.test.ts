@@ -5,6 +5,7 @@ import { createLayout, excel, rowFormats } from '../../src/runs/output/columns.j
 import { hostile } from '../csv/hostile.js'
 import { anyCodePoint } from '../support/any-text.js'
 import { tries } from '../support/effort.js'
+import { outputRow } from './fakes.js'
 import { testFolder } from './folder.js'
 
 const folder = testFolder()
@@ -35,15 +36,7 @@ describe('an output that is read back', () => {
       fc.asyncProperty(table, dialects, async (rows, dialect) => {
         const header = (rows[0] ?? []).map((_, at) => `c${at}`)
         const format = rowFormats.csv.create(createLayout(header, []), dialect)
-        const written = rows.map((cells) => ({
-          line: 2,
-          cells,
-          body: undefined,
-          status: 'found',
-          error: null,
-          credits: 0,
-          source: 'live',
-        })) as Parameters<typeof format.rows>[0]
+        const written = rows.map((cells) => outputRow(cells))
         const file = await folder.file(format.head + format.rows(written))
         const read = await rowsOf(file)
         expect(read.map((cells) => cells.slice(0, header.length))).toEqual(rows)

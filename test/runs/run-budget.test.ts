@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
-import { ApiError } from '../../src/api/calls/errors.js'
 import { execute } from '../../src/runs/execute.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
 import type { JournalOptions } from '../../src/runs/journal/run-journal.js'
@@ -9,7 +8,7 @@ import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { tries } from '../support/effort.js'
 import { states } from '../support/states.js'
-import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
+import { companyBatch, fillDisk, journalFor, memorySink, newRun, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 
 describe.each(states())('%s', (name, open) => {
@@ -33,26 +32,6 @@ describe.each(states())('%s', (name, open) => {
     }
     const total = () => [...charged.values()].reduce((sum, credits) => sum + credits, 0)
     return { caller, total }
-  }
-
-  /** A journal whose disk is full after so many answers. */
-  const filling = (journal: Journal, room: number): Journal => {
-    let left = room
-    return {
-      answeredUpTo: journal.answeredUpTo,
-      resume: (from, to) => journal.resume(from, to),
-      isMaybeSent: (ordinal) => journal.isMaybeSent(ordinal),
-      recall: (rows) => journal.recall(rows),
-      plan: (rows) => journal.plan(rows),
-      keep: async (rows) => {
-        left -= rows.length
-        if (left < 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
-        await journal.keep(rows)
-      },
-      written: (before, rows) => journal.written(before, rows),
-      flush: () => journal.flush(),
-      end: (end) => journal.end(end),
-    }
   }
 
   const record = async (driver: Driver, id = 'run-1') => (await runsOver(driver).find(id))[0] as Run
@@ -92,7 +71,7 @@ describe.each(states())('%s', (name, open) => {
               }
               const report = await execute(
                 await companyBatch(file, guarded, memorySink(), {
-                  journal: filling(journal, room),
+                  journal: fillDisk(journal, room),
                   concurrency,
                   most: () => most,
                 }),

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { count } from './load.js'
 
 /** A request that is sent until it is answered, always with the same key. */
 export interface Asked {
@@ -56,7 +57,7 @@ export async function ask(
     if (internal.test(text)) heard.wrong.push(`${status}: ${text}`)
     if (isRefusal(status, text)) {
       const kind = `${status} ${(JSON.parse(text) as { error: string }).error.split(':')[0]}`
-      heard.refusals.set(kind, (heard.refusals.get(kind) ?? 0) + 1)
+      count(heard.refusals, kind)
       await pause(againMs)
       continue
     }

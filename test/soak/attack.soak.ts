@@ -1,24 +1,20 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, request as httpRequest } from 'node:http'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { execa } from 'execa'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openapi } from '../../src/reference/openapi.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
 import { inputs, type Schema } from '../http/requests.js'
-import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
 import { ownServer } from '../support/postgres.js'
 import { launchServer, prospect as program } from '../support/processes.js'
-import { found, grouped } from './findings.js'
-import { seedOf, some } from './share.js'
+import { count, filled, memoryMb, openOwner, percentile, send } from './load.js'
+import { grouped, isLinux, listCounts, seedOf, soak, some } from './soak.js'
 
 const requests = some(20_000, 1_000)
 const proxied = some(5_000, 500)
@@ -42,9 +38,6 @@ interface Hostile {
 type Pick = (below: number) => number
 
 const mebibyte = 1_048_576
-const filled = (head: string, unit: string, tail: string, size: number) =>
-  Buffer.from(head + unit.repeat(Math.max(1, Math.floor(size / unit.length))).replace(/,$/, '') + tail)
-
 /** Bodies made for the parser, the validation and the memory of a server. */
 const bodies: readonly ((size: number) => Buffer)[] = [
   (size) => filled('{"name":"x","companies":[],"x":[', '{},', ']}', size),
@@ -152,25 +145,6 @@ async function createAttack(seed: number, keys: readonly string[]): Promise<() =
   }
 }
 
-/** Sends a request; resolves with its status, or with why there is none. */
-function send(
-  port: number,
-  agent: Agent,
-  { leaves, body, documented: _, ...options }: Hostile,
-): Promise<string> {
-  return new Promise((resolve) => {
-    const sent = httpRequest({ host: '127.0.0.1', port, agent, ...options })
-    sent.setTimeout(60_000, () => resolve('late'))
-    sent.on('error', () => resolve(leaves ? 'left' : 'closed'))
-    sent.on('response', (response) => {
-      response.resume().on('error', () => {})
-      response.on('close', () => resolve(String(response.statusCode)))
-    })
-    if (leaves) setTimeout(() => sent.destroy(), 5)
-    sent.end(body)
-  })
-}
-
 /** Asks for the balance every 20 ms, in a thread of its own; resolves with its delays and what went wrong. */
 function observe(port: number, key: string) {
   const worker = new Worker(
@@ -204,11 +178,6 @@ function observe(port: number, key: string) {
   }
 }
 
-const memoryMb = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
-  Math.round(
-    Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
-  )
-
 const kinds = [
   { name: 'serve on SQLite', times: requests },
   { name: 'serve on PostgreSQL', times: requests, isShared: true },
@@ -216,103 +185,84 @@ const kinds = [
   { name: 'serve --upstream --direct', times: proxied, front: ['--direct'] },
 ]
 
-it.runIf(process.platform === 'linux').each(kinds)(
-  'P46: $name with sample data survives hostile requests, and answers others meanwhile',
-  async ({ name, times, isShared = false, front }) => {
-    const home = mkdtempSync(join(tmpdir(), 'prospect-attack-'))
-    const database = isShared ? await ownServer() : undefined
-    const seed = seedOf()
-    const homes = { engine: join(home, 'engine'), front: join(home, 'front') }
-    const address = database?.url ?? join(homes.engine, 'engine.db')
-    const run = (own: string, ...args: string[]) =>
-      execa(process.execPath, [program, ...args], {
-        env: { PROSPECT_HOME: own, ...(database ? { PROSPECT_DATABASE_URL: address } : {}) },
-      })
-    await run(homes.engine, 'data', 'sample', '--companies', '2000', '--people', '5000')
-    const stores: Driver[] = []
-    const openAdmin = async (place: string) => {
-      const store = await openEngineDatabase(place)
-      stores.push(store)
-      const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
-      await admin.init()
-      await admin.setPlan('Scale')
-      await admin.setCredits(1_000_000)
-      return admin
-    }
-    const makeKeys = async (admin: Admin) => {
-      const keys: string[] = []
-      for (let at = 0; at <= members; at++) {
-        const { email } = await admin.addMember({ email: `m${at}@localhost` })
-        keys.push(
-          (await admin.createKey({ member: email, ...(at === 1 ? { scopes: ['credits'] } : {}) })).key,
-        )
+for (const { name, times, isShared = false, front } of kinds)
+  soak(
+    'P46',
+    `${name} with sample data survives hostile requests, and answers others meanwhile`,
+    async () => {
+      const home = mkdtempSync(join(tmpdir(), 'prospect-attack-'))
+      const database = isShared ? await ownServer() : undefined
+      const seed = seedOf()
+      const homes = { engine: join(home, 'engine'), front: join(home, 'front') }
+      const address = database?.url ?? join(homes.engine, 'engine.db')
+      const run = (own: string, ...args: string[]) =>
+        execa(process.execPath, [program, ...args], {
+          env: { PROSPECT_HOME: own, ...(database ? { PROSPECT_DATABASE_URL: address } : {}) },
+        })
+      const makeKeys = ({ addKeys }: Awaited<ReturnType<typeof openOwner>>) =>
+        addKeys(members + 1, (at) => (at === 1 ? ['credits'] : undefined))
+      const serve = (own: string, env: Record<string, string>, ...args: string[]) =>
+        launchServer(program, ['serve', '--port', '0', '--json', '--quiet', ...args], home, {
+          PROSPECT_HOME: own,
+          ...env,
+        })
+      const baseOf = (line = '{}') => JSON.parse(line) as { base_url: string; pid: number }
+      await run(homes.engine, 'data', 'sample', '--companies', '2000', '--people', '5000')
+      const owners = [await openOwner(address)]
+      let [observer = '', ...keys] = await makeKeys(owners[0] as (typeof owners)[0])
+      const servers = [await serve(homes.engine, {}, '--database', address)]
+      if (front) {
+        const upstream = ['--upstream', baseOf(servers[0]?.line).base_url, ...front]
+        if (front.length === 0) {
+          await run(homes.front, 'init', '--yes')
+          const proxy = await openOwner(join(homes.front, 'engine.db'))
+          owners.push(proxy)
+          servers.push(await serve(homes.front, { PROSPECT_API_KEY: observer }, ...upstream))
+          ;[observer = '', ...keys] = await makeKeys(proxy)
+        } else servers.push(await serve(homes.front, {}, ...upstream))
       }
-      return keys
-    }
-    const admins = [await openAdmin(address)]
-    let [observer = '', ...keys] = await makeKeys(admins[0] as Admin)
-    const serve = (own: string, env: Record<string, string>, ...args: string[]) =>
-      launchServer(program, ['serve', '--port', '0', '--json', '--quiet', ...args], home, {
-        PROSPECT_HOME: own,
-        ...env,
-      })
-    const servers = [await serve(homes.engine, {}, '--database', address)]
-    const baseOf = (line = '{}') => JSON.parse(line) as { base_url: string; pid: number }
-    if (front) {
-      const upstream = ['--upstream', baseOf(servers[0]?.line).base_url, ...front]
-      if (front.length === 0) {
-        await run(homes.front, 'init', '--yes')
-        admins.push(await openAdmin(join(homes.front, 'engine.db')))
-        servers.push(await serve(homes.front, { PROSPECT_API_KEY: observer }, ...upstream))
-        ;[observer = '', ...keys] = await makeKeys(admins[1] as Admin)
-      } else servers.push(await serve(homes.front, {}, ...upstream))
-    }
-    const agent = new Agent({ keepAlive: true, maxSockets: attackers })
-    try {
-      const { base_url, pid } = baseOf(servers.at(-1)?.line)
-      const port = Number(new URL(base_url).port)
-      const before = memoryMb(pid, 'VmRSS')
-      const next = await createAttack(seed, keys)
-      const stop = observe(port, observer)
-      const statuses = new Map<string, number>()
-      const undocumented: string[] = []
-      let left = times
-      const attacker = async () => {
-        while (left-- > 0) {
-          const hostile = next()
-          const status = await send(port, agent, hostile)
-          statuses.set(status, (statuses.get(status) ?? 0) + 1)
-          if (![...hostile.documented, ...unanswered].includes(status))
-            undocumented.push(`${status} ${hostile.method} ${hostile.path} ${hostile.body?.length}`)
+      const agent = new Agent({ keepAlive: true, maxSockets: attackers })
+      try {
+        const { base_url, pid } = baseOf(servers.at(-1)?.line)
+        const port = Number(new URL(base_url).port)
+        const before = memoryMb(pid)
+        const next = await createAttack(seed, keys)
+        const stop = observe(port, observer)
+        const statuses = new Map<string, number>()
+        const undocumented: string[] = []
+        let left = times
+        const attacker = async () => {
+          while (left-- > 0) {
+            const { documented, body, leaves, ...options } = next()
+            const status = await send(agent, { port, ...options }, body, { lateMs: 60_000, leaves })
+            count(statuses, status)
+            if (![...documented, ...unanswered].includes(status))
+              undocumented.push(`${status} ${options.method} ${options.path} ${body?.length}`)
+          }
         }
+        await Promise.all(Array.from({ length: attackers }, attacker))
+        const { delays, wrong } = await stop()
+        const peak = memoryMb(pid, 'VmHWM')
+        await pause(some(15_000))
+        const after = memoryMb(pid)
+        const areAlive = servers.every(({ line }) => existsSync(`/proc/${baseOf(line).pid}`))
+        const verified = await Promise.all(owners.map(({ admin }) => admin.verify()))
+        const problems = verified.flatMap((one) => one.problems)
+        expect([areAlive, problems, wrong, undocumented]).toEqual([true, [], [], []])
+        expect(peak).toBeLessThanOrEqual(maxMemoryMb)
+        return {
+          tried: `${grouped(times)} requests by ${attackers} clients beside ${grouped(delays.length)} others (seed ${seed}); ${listCounts(statuses)}`,
+          measured:
+            `others waited at most ${Math.round(Math.max(...delays))} ms, p99 ${Math.round(percentile(delays, 0.99))} ms; ` +
+            `memory ${[before, peak, after].map(Math.round).join(', ')} MB before, at most and afterwards`,
+        }
+      } finally {
+        agent.destroy()
+        for (const { stop } of servers.reverse()) await stop()
+        for (const { store } of owners) await store.close()
+        await database?.stop()
+        rmSync(home, { recursive: true })
       }
-      await Promise.all(Array.from({ length: attackers }, attacker))
-      const { delays, wrong } = await stop()
-      const peak = memoryMb(pid, 'VmHWM')
-      await pause(some(15_000))
-      const after = memoryMb(pid, 'VmRSS')
-      const areAlive = servers.every(({ line }) => existsSync(`/proc/${baseOf(line).pid}`))
-      const problems = (await Promise.all(admins.map((admin) => admin.verify()))).flatMap(
-        (one) => one.problems,
-      )
-      const sorted = [...delays].sort((a, b) => a - b)
-      const counts = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
-      found({
-        promise: 'P46',
-        tried: `${grouped(times)} hostile requests by ${attackers} clients to ${name} with sample data (seed ${seed}); ${counts.join(', ')}`,
-        lost: `${undocumented.length} answers that are not documented; ledger ${problems.length === 0 ? 'exact' : 'wrong'}; ${wrong.length} of ${grouped(delays.length)} other requests unanswered`,
-        measured:
-          `others waited at most ${Math.round(sorted.at(-1) ?? 0)} ms, p99 ${Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0)} ms; ` +
-          `memory ${before} MB before, at most ${peak} MB, ${after} MB afterwards`,
-      })
-      expect([areAlive, problems, wrong, undocumented]).toEqual([true, [], [], []])
-      expect(peak).toBeLessThanOrEqual(maxMemoryMb)
-    } finally {
-      agent.destroy()
-      for (const { stop } of servers.reverse()) await stop()
-      for (const store of stores) await store.close()
-      await database?.stop()
-      rmSync(home, { recursive: true })
-    }
-  },
-)
+    },
+    isLinux,
+  )

@@ -1,21 +1,18 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, createServer, request as httpRequest, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
-import { createAdmin } from '../../src/engine/admin/admin.js'
-import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import { answering } from '../client/listeners.js'
 import { requests } from '../spec/requests.js'
-import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
 import { prospect, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
-import { found, grouped } from './findings.js'
-import { seedOf, some } from './share.js'
+import { count, filled, openOwner, send } from './load.js'
+import { isLinux, listCounts, seedOf, soak, some } from './soak.js'
 
 const members = 200
 const seconds = some(300, 20)
@@ -24,23 +21,7 @@ const pauseMs = 500
 const maxHeldMs = 50
 const mebibyte = 1_048_576
 
-let preload: string
-beforeAll(async () => {
-  preload = await bundled('programs/held-loop.ts')
-})
-
-/** Repeats a unit until a body has a size, or so many units. */
-const filled = (
-  head: string,
-  unit: string,
-  tail: string,
-  size: number,
-  most = Number.POSITIVE_INFINITY,
-): Buffer => {
-  const times = Math.min(most, Math.floor((size - head.length - tail.length) / unit.length))
-  const body = head + unit.repeat(times).replace(/,$/, '') + tail
-  return Buffer.from(body.padStart(size))
-}
+const preload = await bundled('programs/held-loop.ts')
 
 /** Returns the largest bodies that an operation accepts: valid fields, and what fills them up. */
 function largestBodies(row: Operation, webhookUrl: string): readonly Buffer[] {
@@ -98,147 +79,101 @@ const delivery = filled(
   5_000,
 )
 
-/** Sends a request; resolves with its status, or with why there is none. */
-function send(
-  port: number,
-  agent: Agent,
-  path: string,
-  key: string,
-  method: string,
-  body: Buffer,
-): Promise<string> {
-  return new Promise((resolve) => {
-    const headers = { 'content-type': 'application/json', 'x-api-key': key, 'content-length': body.length }
-    const sent = httpRequest({ host: '127.0.0.1', port, agent, path, method, headers })
-    sent.setTimeout(600_000, () => resolve('late'))
-    // A refusal may come before all of the body is sent.
-    sent.on('error', () => resolve('closed'))
-    sent.on('response', (response) => {
-      response.resume().on('error', () => {})
-      response.on('close', () => resolve(String(response.statusCode)))
-    })
-    sent.end(body)
-  })
-}
-
 /** Starts a server whose replies and deliveries are as large as may be, and which takes what is forwarded. */
-async function startUpstream(): Promise<Server> {
+const startUpstream = () => {
   let count = 0
-  const server = createServer((request, response) => {
+  return answering(async (request, response) => {
     let hook: string | undefined
-    request.on('data', (chunk: Buffer) => {
-      hook ??= /"webhook_url":"http:\/\/127\.0\.0\.1:(\d+\/[^"]*hooks[^"]*)"/.exec(
+    for await (const chunk of request)
+      hook ??= /"webhook_url":"(http:\/\/127\.0\.0\.1:\d+\/[^"]*hooks[^"]*)"/.exec(
         chunk.toString('latin1'),
       )?.[1]
-    })
-    request.on('end', () => {
-      const path = request.url ?? ''
-      if (!path.startsWith('/api')) return response.end('{}')
-      response.end(replies[count++ % replies.length])
-      if (hook === undefined || count % 5 > 0) return
-      const [port = '', ...rest] = hook.split('/')
-      void send(Number(port), new Agent(), `/${rest.join('/')}`, '', 'POST', delivery)
-    })
+    if (!request.url?.startsWith('/api')) return response.end('{}')
+    response.end(replies[count++ % replies.length])
+    if (hook === undefined || count % 5 > 0) return
+    const { port, pathname: path } = new URL(hook)
+    const headers = { 'content-type': 'application/json', 'content-length': delivery.length }
+    void send(new Agent(), { port, path, method: 'POST', headers }, delivery, { lateMs: 600_000 })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return server
 }
 
-const portOf = (server: Server): number => (server.address() as AddressInfo).port
-
-it.runIf(process.platform === 'linux').each([
+for (const [name, plan] of [
   ['serve', 'Free'],
   ['serve', 'Scale'],
   ['a proxy', 'Free'],
-])('P46: the largest bodies hold the event loop of %s at most 50 ms (plan %s)', async (name, plan) => {
-  const home = mkdtempSync(join(tmpdir(), 'prospect-bodies-'))
-  const seed = seedOf()
-  const store = await openEngineDatabase(join(home, 'engine.db'))
-  const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
-  await admin.init()
-  await admin.setPlan(plan)
-  await admin.setCredits(1_000_000)
-  const keys: string[] = []
-  for (let at = 0; at < members; at++) {
-    const { email } = await admin.addMember({ email: `m${at}@localhost` })
-    keys.push((await admin.createKey({ member: email })).key)
-  }
-  const upstream = await startUpstream()
-  const file = join(home, 'held')
-  Object.assign(process.env, {
-    PROSPECT_HOME: home,
-    PROSPECT_API_KEY: 'key_of_the_upstream',
-    PROSPECT_TEST_HELD_LOOP: file,
-    PROSPECT_BASE_URL: `http://127.0.0.1:${portOf(upstream)}/api/v2`,
-  })
-  const proxy = [
-    '--upstream',
-    `http://127.0.0.1:${portOf(upstream)}/api/v2`,
-    '--public-url',
-    'http://127.0.0.1:4999',
-  ]
-  const args = [
-    'serve',
-    '--port',
-    name === 'serve' ? '0' : '4999',
-    '--json',
-    '--no-worker',
-    '--allow-target',
-    '127.0.0.1',
-  ]
-  const server = start('--import', preload, prospect, ...args, ...(name === 'serve' ? [] : proxy))
-  const agent = new Agent({ keepAlive: true, maxSockets: members })
-  try {
-    while (server.lines.length === 0) await pause(20)
-    const { base_url } = JSON.parse(server.lines[0] ?? '{}') as { base_url: string }
-    const port = Number(new URL(base_url).port)
-    const hook = `http://127.0.0.1:${portOf(upstream)}/in`
-    const bodies = operations()
-      .filter(({ method }) => method === 'POST')
-      .flatMap((row) => largestBodies(row, hook).map((body) => ({ row, body })))
-    const pick = random(seed)
-    const statuses = new Map<string, number>()
-    const ask = async (key: string) => {
-      const { row, body } = bodies[pick(bodies.length)] as (typeof bodies)[number]
-      const path = `/api/v2${row.path.replace(/\{\w+\}/g, 'x')}`
-      const status = await send(port, agent, path, key, row.method, body)
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    }
-    // What is compiled once is compiled before.
-    for (const { row, body } of bodies)
-      await send(port, agent, `/api/v2${row.path.replace(/\{\w+\}/g, 'x')}`, keys[0] ?? '', row.method, body)
-    server.child.kill('SIGUSR2')
-    const until = performance.now() + seconds * 1_000
-    await Promise.all(
-      keys.map(async (key) => {
-        while (performance.now() < until) {
-          await ask(key)
-          await pause(pauseMs)
+] as const)
+  soak(
+    'P46',
+    `the largest bodies hold the event loop of ${name} at most 50 ms (plan ${plan})`,
+    async () => {
+      const home = mkdtempSync(join(tmpdir(), 'prospect-bodies-'))
+      const seed = seedOf()
+      const { store, addKeys } = await openOwner(join(home, 'engine.db'), plan)
+      const keys = await addKeys(members)
+      const upstream = await startUpstream()
+      const file = join(home, 'held')
+      const base = `${upstream.origin}/api/v2`
+      Object.assign(process.env, {
+        PROSPECT_HOME: home,
+        PROSPECT_API_KEY: 'key_of_the_upstream',
+        PROSPECT_TEST_HELD_LOOP: file,
+        PROSPECT_BASE_URL: base,
+      })
+      const isProxy = name === 'a proxy'
+      const proxy = isProxy ? ['--upstream', base, '--public-url', 'http://127.0.0.1:4999'] : []
+      const options = '--json --no-worker --allow-target 127.0.0.1'.split(' ')
+      const argv = ['serve', '--port', isProxy ? '4999' : '0', ...options, ...proxy]
+      const server = start('--import', preload, prospect, ...argv)
+      const agent = new Agent({ keepAlive: true, maxSockets: members })
+      try {
+        while (server.lines.length === 0) await pause(20)
+        const { base_url } = JSON.parse(server.lines[0] ?? '{}') as { base_url: string }
+        const { port } = new URL(base_url)
+        const bodies = operations()
+          .filter(({ method }) => method === 'POST')
+          .flatMap((row) => largestBodies(row, `${upstream.origin}/in`).map((body) => ({ row, body })))
+        const pick = random(seed)
+        const statuses = new Map<string, number>()
+        const ask = ({ row, body }: (typeof bodies)[number], key = '') => {
+          const path = `/api/v2${row.path.replace(/\{\w+\}/g, 'x')}`
+          const headers = {
+            'content-type': 'application/json',
+            'x-api-key': key,
+            'content-length': body.length,
+          }
+          return send(agent, { port, path, method: row.method, headers }, body, { lateMs: 600_000 })
         }
-      }),
-    )
-    server.child.kill('SIGTERM')
-    await server.ended
-    const { heldMs, queriesMs, delayMs } = JSON.parse(readFileSync(file, 'utf8'))
-    const all = [...statuses.values()].reduce((sum, count) => sum + count, 0)
-    const counts = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
-    found({
-      promise: 'P46',
-      tried: `${grouped(all)} requests with the largest bodies by ${members} members in ${seconds} s to ${name} (plan ${plan}, seed ${seed}); ${counts.join(', ')}`,
-      lost: `${statuses.get('500') ?? 0} answers 500`,
-      measured: `the event loop was held ${Math.round(heldMs)} ms at most (processor time without queries, at most ${maxHeldMs}); its queries took up to ${Math.round(queriesMs)} ms; longest delay ${Math.round(delayMs)} ms`,
-    })
-    expect([statuses.get('500'), statuses.get('late')]).toEqual([undefined, undefined])
-    expect(heldMs).toBeLessThanOrEqual(maxHeldMs)
-  } finally {
-    agent.destroy()
-    server.child.kill('SIGTERM')
-    await server.ended
-    upstream.closeAllConnections()
-    upstream.close()
-    await store.close()
-    for (const variable of ['PROSPECT_API_KEY', 'PROSPECT_BASE_URL', 'PROSPECT_TEST_HELD_LOOP'])
-      delete process.env[variable]
-    rmSync(home, { recursive: true })
-  }
-})
+        // What is compiled once is compiled before.
+        for (const one of bodies) await ask(one, keys[0])
+        server.child.kill('SIGUSR2')
+        const until = performance.now() + seconds * 1_000
+        await Promise.all(
+          keys.map(async (key) => {
+            while (performance.now() < until) {
+              count(statuses, await ask(bodies[pick(bodies.length)] as (typeof bodies)[number], key))
+              await pause(pauseMs)
+            }
+          }),
+        )
+        server.child.kill('SIGTERM')
+        await server.ended
+        const { heldMs, queriesMs, delayMs } = JSON.parse(readFileSync(file, 'utf8'))
+        expect([statuses.get('500'), statuses.get('late')]).toEqual([undefined, undefined])
+        expect(heldMs).toBeLessThanOrEqual(maxHeldMs)
+        return {
+          tried: `${members} members for ${seconds} s (seed ${seed}): ${listCounts(statuses)}`,
+          measured: `held ${Math.round(heldMs)} ms at most (processor time without queries); queries took up to ${Math.round(queriesMs)} ms; longest delay ${Math.round(delayMs)} ms`,
+        }
+      } finally {
+        agent.destroy()
+        server.child.kill('SIGTERM')
+        await server.ended
+        await upstream.close()
+        await store.close()
+        for (const variable of ['PROSPECT_API_KEY', 'PROSPECT_BASE_URL', 'PROSPECT_TEST_HELD_LOOP'])
+          delete process.env[variable]
+        rmSync(home, { recursive: true })
+      }
+    },
+    isLinux,
+  )

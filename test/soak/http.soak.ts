@@ -1,33 +1,22 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 // @ts-expect-error it has no declarations
 import autocannon from 'autocannon'
-import { execa } from 'execa'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { alphabet, isKey, makeKey } from '../../src/engine/request/access.js'
-import { freePort } from '../client/listeners.js'
+import { machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { openBench, randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
-import { prospect } from '../support/processes.js'
-import { found, grouped } from './findings.js'
-import { type KeptRunning, keepRunning } from './kept-running.js'
-import { seedOf, some } from './share.js'
+import { prospect, serving } from '../support/processes.js'
+import { memoryMb, percentile } from './load.js'
+import { grouped, isLinux, type Report, seedOf, soak, some } from './soak.js'
 
-let home: string
-let env: Record<string, string>
-
+const here = perFile(machine)
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'prospect-http-'))
-  env = { PROSPECT_HOME: home }
-  await execa(process.execPath, [prospect, 'init', '--yes', '--json'], { env })
-  await execa(process.execPath, [prospect, 'engine', 'credits', 'set', '100000000'], { env })
-})
-
-afterAll(() => {
-  rmSync(home, { recursive: true })
+  await here.json('init')
+  await here.json('engine', 'credits', 'set', '100000000')
 })
 
 /** Welch's t of two samples. */
@@ -44,7 +33,7 @@ function welch(one: readonly number[], other: readonly number[]): number {
 const cropped = (values: readonly number[]): number[] =>
   [...values].sort((one, other) => one - other).slice(0, Math.floor(values.length * 0.95))
 
-it('P29: the duration of a refusal does not reveal how similar a key is to a valid one', async () => {
+soak('P29', 'the duration of a refusal does not reveal how similar a key is to a valid one', async () => {
   const samples = some(20_000, 2_000)
   const bench = await openBench()
   const seed = seedOf()
@@ -80,32 +69,34 @@ it('P29: the duration of a refusal does not reveal how similar a key is to a val
   }
   const t = welch(cropped(times.near), cropped(times.far))
   await bench.caller.close()
-  found({
-    promise: 'P29',
-    tried: `${grouped(2 * samples)} refusals of keys that share all but a letter with one of 100 good ones, or with one of nobody (seed ${seed})`,
-    lost: 'nothing that could be told apart',
-    measured: `Welch t ${t.toFixed(2)} (less than 4.5 either way)`,
-  })
   expect(Math.abs(t)).toBeLessThan(4.5)
+  return {
+    tried: `${grouped(2 * samples)} keys that share all but a letter with one of 100 good ones, or with one of nobody (seed ${seed})`,
+    measured: `Welch t ${t.toFixed(2)} (less than 4.5 either way)`,
+  }
 })
 
-async function serving(): Promise<{ running: KeptRunning; pid: number; port: number; key: string }> {
-  const made = await execa(
-    process.execPath,
-    [prospect, 'engine', 'keys', 'create', '--member', 'me@localhost', '--json'],
-    { env },
+/** Tests a promise of a server that runs as a process. */
+const soakServer = (
+  title: string,
+  work: (server: { pid: number; baseUrl: string; headers: Record<string, string> }) => Promise<Report>,
+) =>
+  soak(
+    'P33',
+    title,
+    async () => {
+      const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+      const { pid, baseUrl, stop } = await serving(prospect, here.home, '--quiet')
+      try {
+        return await work({ pid, baseUrl, headers: { 'content-type': 'application/json', 'x-api-key': key } })
+      } finally {
+        await stop()
+      }
+    },
+    isLinux,
   )
-  const port = await freePort()
-  const running = keepRunning(prospect, ['serve', '--port', String(port), '--json', '--quiet'], env)
-  while (running.lines.length === 0) await pause(20)
-  const { pid } = JSON.parse(running.lines[0] ?? '{}') as { pid: number }
-  return { running, pid, port, key: (JSON.parse(made.stdout) as { key: string }).key }
-}
 
 const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
-
-const residentMb = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 
 /** A connection that says something, then a byte a second or nothing; resolves with how long it was open. */
 function slow(port: number, first: string, drip: string, open: Set<Socket>): Promise<number> {
@@ -125,15 +116,14 @@ function slow(port: number, first: string, drip: string, open: Set<Socket>): Pro
   })
 }
 
-it.runIf(process.platform === 'linux')('P33: 500 slow connections beside a healthy client', async () => {
-  const { running, pid, port, key } = await serving()
-  try {
-    const body = JSON.stringify({ domain: 'nobody.example' })
-    const headers = { 'content-type': 'application/json', 'x-api-key': key }
-    const url = `http://127.0.0.1:${port}/api/v2/accounts/single_enrich`
+soakServer(
+  'slow connections are closed, and a healthy client beside them waits at most 200 ms',
+  async (server) => {
+    const { pid, baseUrl, headers } = server
     const ask = async () => {
       const began = performance.now()
-      const response = await fetch(url, { method: 'POST', headers, body })
+      const body = JSON.stringify({ domain: 'nobody.example' })
+      const response = await fetch(`${baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
       await response.arrayBuffer()
       expect(response.status).toBe(404)
       return performance.now() - began
@@ -141,128 +131,68 @@ it.runIf(process.platform === 'linux')('P33: 500 slow connections beside a healt
     for (let at = 0; at < 200; at++) await ask()
     const baseline = descriptorsOf(pid)
     const open = new Set<Socket>()
-    const host = `Host: 127.0.0.1:${port}\r\n`
+    const { host, port } = new URL(baseUrl)
+    const post = `POST /api/v2/accounts/single_enrich HTTP/1.1\r\nHost: ${host}\r\n`
     const kinds = [
-      [`POST /api/v2/accounts/single_enrich HTTP/1.1\r\n${host}X-Slow: `, 'a'],
+      [`${post}X-Slow: `, 'a'],
       [
-        `POST /api/v2/accounts/single_enrich HTTP/1.1\r\n${host}Content-Type: application/json\r\nX-API-KEY: ${key}\r\nContent-Length: 1000\r\n\r\n`,
+        `${post}Content-Type: application/json\r\nX-API-KEY: ${headers['x-api-key']}\r\nContent-Length: 1000\r\n\r\n`,
         ' ',
       ],
-      [`GET /health HTTP/1.1\r\n${host}\r\n`, ''],
+      [`GET /health HTTP/1.1\r\nHost: ${host}\r\n\r\n`, ''],
     ] as const
     const slowly = Promise.all(
       Array.from({ length: 500 }, (_, at) => {
         const [first, drip] = kinds[at % kinds.length] ?? ['', '']
-        return slow(port, first, drip, open)
+        return slow(Number(port), first, drip, open)
       }),
     )
-    const waits: number[] = []
-    const asking: Promise<void>[] = []
+    const asking: Promise<number>[] = []
     for (let at = 0; at < 20 * 20; at++) {
-      asking.push(ask().then((ms) => void waits.push(ms)))
+      asking.push(ask())
       await pause(50)
     }
-    await Promise.all(asking)
+    const waits = await Promise.all(asking)
     const left = open.size
     for (const socket of open) socket.destroy()
     const longest = Math.max(...(await slowly))
     await pause(3_000)
     const after = descriptorsOf(pid)
-    const p95 = waits.sort((one, other) => one - other)[Math.ceil(waits.length * 0.95) - 1] ?? Number.NaN
-    found({
-      promise: 'P33',
-      tried: `500 connections with slow headers, slow bodies or nothing, beside ${waits.length} requests at 20 a second`,
-      lost: `${waits.length - 400} requests; ${left} connections left open`,
-      measured:
-        `healthy p95 ${Math.round(p95)} ms (at most 200); longest slow connection ${(longest / 1_000).toFixed(1)} s ` +
-        `(at most 20); descriptors ${baseline} before, ${after} afterwards`,
-    })
+    const p95 = percentile(waits, 0.95)
     expect([left, after <= baseline + 2]).toEqual([0, true])
     expect(longest).toBeLessThanOrEqual(20_500)
     expect(p95).toBeLessThanOrEqual(200)
-  } finally {
-    await running.end()
-  }
-})
-
-it.runIf(process.platform === 'linux')(
-  'P33: 200 clients that read nothing of what they ask for',
-  async () => {
-    const { running, pid, port, key } = await serving()
-    try {
-      const healthy = async () => {
-        const began = performance.now()
-        const url = `http://127.0.0.1:${port}/api/v2/credits`
-        const response = await fetch(url, { headers: { 'x-api-key': key } })
-        await response.arrayBuffer()
-        expect(response.status).toBe(200)
-        return performance.now() - began
-      }
-      for (let at = 0; at < 50; at++) await healthy()
-      const baseline = descriptorsOf(pid)
-      const request = `GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
-      // More than the buffers of both systems hold.
-      const clients = Array.from({ length: 200 }, () => {
-        const socket = connect(port, '127.0.0.1').on('error', () => {})
-        socket.pause().write(request.repeat(50))
-        return socket
-      })
-      const waits: number[] = []
-      let most = 0
-      const began = performance.now()
-      do {
-        waits.push(await healthy())
-        most = Math.max(most, descriptorsOf(pid))
-        await pause(250)
-      } while (descriptorsOf(pid) > baseline + 2 && performance.now() - began < 120_000)
-      const seconds = (performance.now() - began) / 1_000
-      const after = descriptorsOf(pid)
-      for (const socket of clients) socket.destroy()
-      found({
-        promise: 'P33',
-        tried: `200 clients that ask for ${grouped(10_000)} documents and read none, beside ${waits.length} requests`,
-        lost: `0 requests; ${Math.max(0, after - baseline - 2)} connections left open`,
-        measured:
-          `all closed after ${seconds.toFixed(1)} s; longest request of others ${Math.round(Math.max(...waits))} ms; ` +
-          `memory ${Math.round(residentMb(pid))} MB; descriptors ${baseline} before, at most ${most}, ${after} afterwards`,
-      })
-      expect(most).toBeGreaterThan(baseline + 100)
-      expect(after).toBeLessThanOrEqual(baseline + 2)
-    } finally {
-      await running.end()
+    return {
+      tried: `500 connections with slow headers, slow bodies or nothing, beside ${waits.length} requests at 20 a second`,
+      measured:
+        `healthy p95 ${Math.round(p95)} ms (at most 200); longest slow connection ${(longest / 1_000).toFixed(1)} s ` +
+        `(at most 20); descriptors ${baseline} before, ${after} afterwards`,
     }
   },
 )
 
-it.runIf(process.platform === 'linux')('P33: 100,000 requests', async () => {
-  const { running, pid, port, key } = await serving()
-  try {
-    const shoot = (amount: number) =>
-      autocannon({
-        url: `http://127.0.0.1:${port}/api/v2/accounts/single_enrich`,
-        connections: 20,
-        amount,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-api-key': key },
-        body: JSON.stringify({ domain: 'nobody.example' }),
-      })
-    // What is compiled, prepared and kept for good is there by then.
-    const [warm, requests] = [some(50_000, 20_000), some(100_000, 20_000)]
-    await shoot(warm)
-    await pause(2_000)
-    const before = residentMb(pid)
-    const { non2xx, errors, timeouts } = await shoot(requests)
-    await pause(2_000)
-    const growth = residentMb(pid) - before
-    expect([non2xx, errors, timeouts]).toEqual([requests, 0, 0])
-    found({
-      promise: 'P33',
-      tried: `${grouped(requests)} requests, behind ${grouped(warm)} that are not counted`,
-      lost: '0 without their answer',
-      measured: `memory grew by ${growth.toFixed(1)} MB from ${Math.round(before)} (at most 30)`,
+soakServer('memory does not grow with the number of requests', async ({ pid, baseUrl, headers }) => {
+  const shoot = (amount: number) =>
+    autocannon({
+      url: `${baseUrl}/accounts/single_enrich`,
+      connections: 20,
+      amount,
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ domain: 'nobody.example' }),
     })
-    expect(growth).toBeLessThanOrEqual(30)
-  } finally {
-    await running.end()
+  // What is compiled, prepared and kept for good is there by then.
+  const [warm, requests] = [some(50_000, 20_000), some(100_000, 20_000)]
+  await shoot(warm)
+  await pause(2_000)
+  const before = memoryMb(pid)
+  const { non2xx, errors, timeouts } = await shoot(requests)
+  await pause(2_000)
+  const growth = memoryMb(pid) - before
+  expect([non2xx, errors, timeouts]).toEqual([requests, 0, 0])
+  expect(growth).toBeLessThanOrEqual(30)
+  return {
+    tried: `${grouped(requests)} requests, after ${grouped(warm)} that are not counted`,
+    measured: `memory grew by ${growth.toFixed(1)} MB from ${Math.round(before)} (at most 30)`,
   }
 })

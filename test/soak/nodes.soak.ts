@@ -3,18 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { openEngine } from '../../src/index.js'
 import { freePort } from '../client/listeners.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
+import { perFile } from '../support/each.js'
 import { random } from '../support/killed-batch.js'
-import { type OwnServer, ownServer } from '../support/postgres.js'
+import { ownServer } from '../support/postgres.js'
 import { prospect } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 import { type Asked, ask, type Heard, nothingHeard } from './asked.js'
-import { found, grouped } from './findings.js'
 import { type KeptRunning, keepRunning } from './kept-running.js'
-import { seedOf, some } from './share.js'
+import { count } from './load.js'
+import { grouped, listCounts, seedOf, soak, some } from './soak.js'
 
 const seconds = some(300, 20)
 const clients = 12
@@ -24,8 +25,8 @@ const everything = 100_000_000
 /** Longer than the lease of a job and the claim of a key. */
 const suspendedMs = 35_000
 
-let bank: string
-let server: OwnServer
+const bank = await bundled('programs/worker-bank.ts')
+const server = perFile(ownServer)
 let home: string
 let apiKey: string
 let ways: CutConnection[] = []
@@ -34,8 +35,6 @@ let ways: CutConnection[] = []
 const through = (way: CutConnection | undefined) => `postgres://postgres@127.0.0.1:${way?.port}/postgres`
 
 beforeAll(async () => {
-  bank = await bundled('programs/worker-bank.ts')
-  server = await ownServer()
   home = mkdtempSync(join(tmpdir(), 'prospect-nodes-'))
   const engine = await openEngine({ engine: server.url })
   apiKey = (await engine.admin.init()).key ?? ''
@@ -59,7 +58,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(ways.map((way) => way.close()))
-  await server.stop()
   rmSync(home, { recursive: true })
 })
 
@@ -143,7 +141,7 @@ async function havoc(nodes: Nodes, isOver: () => boolean, seed: number): Promise
     // Each in turn first, so that a short form has all of them.
     const name = names[at < names.length ? at : (weights[pick(weights.length)] ?? 0)] ?? ''
     await acts[name]?.()
-    counts.set(name, (counts.get(name) ?? 0) + 1)
+    count(counts, name)
   }
   await suspended
   return counts
@@ -178,7 +176,7 @@ const isPaid = ({ path }: Asked) => path !== '/lists'
 const charges = `SELECT coalesce(sum(amount), 0) AS n FROM movements m JOIN workspaces w ON w.id = m.workspace_id
   WHERE w.name = 'Local' AND kind = 'charge'`
 
-it('P43: three nodes and two workers lose nothing and pay once, whatever goes wrong', async () => {
+soak('P43', 'three nodes and two workers lose nothing and pay once, whatever goes wrong', async () => {
   const seed = seedOf()
   const heard = nothingHeard()
   const nodes = await startNodes()
@@ -212,18 +210,13 @@ it('P43: three nodes and two workers lose nothing and pay once, whatever goes wr
     }
     await close()
     const injected = await one('SELECT last_value AS n FROM soak_conflicts')
-    const told = [...heard.refusals].map(([kind, count]) => `${count} × ${kind}`).join(', ')
-    found({
-      promise: 'P43',
+    const told = heard.refusals.size === 0 ? 'nobody' : listCounts(heard.refusals)
+    return {
       tried:
-        `${seconds} s, 3 servers, 2 workers, 4 bankers: ${grouped(times)} requests with keys; ` +
-        `${[...counts].map(([name, count]) => `${count} × ${name}`).join(', ')}; ` +
-        `${injected} conflicts injected (seed ${seed})`,
-      lost: `0 confirmed, 0 charged twice, 0 other totals in ${grouped(seen.length)} looks and transfers, 0 words of the database`,
-      measured:
-        `longest wait for an answer ${(Math.max(...heard.waits) / 1_000).toFixed(1)} s; ` +
-        `told to ask again: ${told === '' ? 'nobody' : told}`,
-    })
+        `${seconds} s, 3 servers, 2 workers, 4 bankers: ${grouped(times)} requests with keys, ` +
+        `${grouped(seen.length)} looks and transfers; ${listCounts(counts)}; ${injected} conflicts injected (seed ${seed})`,
+      measured: `longest wait for an answer ${(Math.max(...heard.waits) / 1_000).toFixed(1)} s; told to ask again: ${told}`,
+    }
   } finally {
     await nodes.end()
   }

@@ -3,15 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, it } from 'vitest'
-import { createAdmin } from '../../src/engine/admin/admin.js'
-import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import { randomIds } from '../support/engine.js'
+import { expect } from 'vitest'
 import { ownServer } from '../support/postgres.js'
 import { launchServer, prospect, type Running, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
-import { found } from './findings.js'
-import { some } from './share.js'
+import { count, openOwner } from './load.js'
+import { listCounts, soak, some } from './soak.js'
 
 const clients = 50
 /** Longer than each lease, and than what a request, a statement or a transaction may take. */
@@ -47,16 +44,12 @@ const kinds = [
   { name: 'serve --upstream in front of a server', nodes: 1, forMs: longerMs, isProxied: true },
 ]
 
-it.each(kinds)(
-  'P10: 50 equal requests at once have one effect, however long it takes, with $name',
-  async ({ name, nodes, forMs, isProxied }) => {
+for (const { name, nodes, forMs, isProxied } of kinds)
+  soak('P10', `equal requests at once have one effect, however long it takes, with ${name}`, async () => {
     const home = mkdtempSync(join(tmpdir(), 'prospect-slow-'))
     const database = nodes > 1 ? await ownServer() : undefined
     const location = database?.url ?? join(home, 'upstream.db')
-    const store = await openEngineDatabase(location)
-    const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
-    const { key = '' } = await admin.init()
-    await admin.setPlan('scale')
+    const { store, admin, key } = await openOwner(location)
     const before = (await admin.status()).credits.enrichment
     const servers: Running[] = Array.from({ length: nodes }, () => start(program, location, String(forMs)))
     while (servers.some(({ lines }) => lines.length === 0)) await pause(20)
@@ -67,13 +60,11 @@ it.each(kinds)(
       ? await launchServer(prospect, ['serve', '--port', '0', '--upstream', bases[0] ?? ''], home, env)
       : undefined
     if (proxy) {
-      const ownStore = await openEngineDatabase(join(env.PROSPECT_HOME, 'engine.db'))
-      const own = createAdmin({ store: ownStore, clock: { now: Date.now }, ids: randomIds })
-      await own.setPlan('scale')
-      const [member] = await own.members()
-      apiKey = (await own.createKey({ member: member?.email ?? '' })).key
+      const own = await openOwner(join(env.PROSPECT_HOME, 'engine.db'))
+      const [member] = await own.admin.members()
+      apiKey = (await own.admin.createKey({ member: member?.email ?? '' })).key
       bases = [proxy.line]
-      await ownStore.close()
+      await own.store.close()
     }
     try {
       const idempotencyKey = randomUUID()
@@ -83,21 +74,18 @@ it.each(kinds)(
         ),
       )
       const statuses = new Map<number, number>()
-      for (const status of answers.flatMap((one) => one.statuses))
-        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      for (const status of answers.flatMap((one) => one.statuses)) count(statuses, status)
       const asked = servers.flatMap(({ lines }) => lines).filter((line) => line === 'asked').length
       const paid = before - (await admin.status()).credits.enrichment
       const bodies = new Set(answers.map(({ text }) => text)).size
       const executed = answers.filter(({ isReplay }) => !isReplay).length
-      found({
-        promise: 'P10',
-        tried: `${clients} equal requests with one key that takes ${forMs / 1_000} s, with ${name}`,
-        lost: `${asked - 1} further effects, ${paid - 1} further credits, ${bodies - 1} other answers`,
-        measured: [...statuses].map(([status, count]) => `${count} × ${status}`).join(', '),
-      })
       expect([asked, paid, bodies]).toEqual([1, 1, 1])
       expect(executed).toBeLessThanOrEqual(1)
       expect((await admin.verify()).problems).toEqual([])
+      return {
+        tried: `${clients} requests with one key that takes ${forMs / 1_000} s`,
+        measured: listCounts(statuses),
+      }
     } finally {
       await proxy?.stop()
       for (const { child } of servers) child.kill('SIGTERM')
@@ -106,5 +94,4 @@ it.each(kinds)(
       await database?.stop()
       rmSync(home, { recursive: true })
     }
-  },
-)
+  })

@@ -4,46 +4,31 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { afterEach, beforeEach, expect } from 'vitest'
+import { createAdmin } from '../../src/engine/admin/admin.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
 import { prospect, type Running, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
-import { found, grouped, secondsSince } from './findings.js'
-import { seedOf, some } from './share.js'
+import { count, openOwner, percentile } from './load.js'
+import { grouped, listCounts, seedOf, soak, some } from './soak.js'
 
 const everything = 100_000_000
 
-let client: string
-let storm: string
+const client = await bundled('programs/client.ts')
+const storm = await bundled('programs/storm.ts')
 let folder: string
 let file: string
 let key: string
 
-const withAdmin = async <T>(act: (admin: Admin) => Promise<T>, of = file): Promise<T> => {
-  const store = await openEngineDatabase(of)
-  try {
-    return await act(createAdmin({ store, clock: { now: Date.now }, ids: randomIds }))
-  } finally {
-    await store.close()
-  }
-}
-
-beforeAll(async () => {
-  client = await bundled('programs/client.ts')
-  storm = await bundled('programs/storm.ts')
-})
-
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-storage-'))
   file = join(folder, 'engine.db')
-  key = await withAdmin(async (admin) => {
-    const made = await admin.init()
-    await admin.setCredits(everything)
-    return made.key ?? ''
-  })
+  const owner = await openOwner(file)
+  key = owner.key
+  await owner.admin.setCredits(everything)
+  await owner.store.close()
 })
 
 afterEach(() => rmSync(folder, { recursive: true }))
@@ -57,10 +42,14 @@ async function sound(of = file): Promise<number> {
   } finally {
     database.close()
   }
-  return await withAdmin(async (admin) => {
+  const store = await openEngineDatabase(of)
+  try {
+    const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
     expect((await admin.verify()).problems).toEqual([])
     return everything - (await admin.status()).credits.enrichment
-  }, of)
+  } finally {
+    await store.close()
+  }
 }
 
 const wordsOf = ({ lines }: Pick<Running, 'lines'>) => lines.map((line) => line.split(' '))
@@ -76,45 +65,7 @@ async function ended({ child, lines, ended: over }: Running): Promise<void> {
   expect(await over).toBe(0)
 }
 
-it('P38: a process that pays loses nothing in 200 kills', async () => {
-  const began = performance.now()
-  const [kills, keys] = [some(200, 5), some(4_000, 400)]
-  const seed = seedOf()
-  const pick = random(seed)
-  const acknowledged = new Set<string | undefined>()
-  const words = (kill: number) => [
-    file,
-    key,
-    'accounts.enrich',
-    String(keys),
-    '8',
-    'key',
-    String(kill * 30_000),
-  ]
-  for (let kill = 0; kill < kills; kill++) {
-    const running = start(client, ...words(kill))
-    while (running.lines.length === 0 && running.child.exitCode === null) await pause(2)
-    await pause(pick(150))
-    running.child.kill('SIGKILL')
-    await running.ended
-    for (const at of acknowledgedBy(running)) acknowledged.add(at)
-  }
-  const last = start(client, ...words(kills))
-  expect(await last.ended).toBe(0)
-  expect(acknowledgedBy(last)).toHaveLength(keys)
-  const again = last.lines.filter((line) => line.endsWith('executed')).map((line) => line.split(' ')[0])
-  expect(again.filter((at) => acknowledged.has(at))).toEqual([])
-  expect(await sound()).toBe(keys)
-  found({
-    promise: 'P38',
-    tried: `${kills} kills over ${grouped(keys)} paid calls (seed ${seed})`,
-    lost: `0 of ${grouped(acknowledged.size)} acknowledged before a kill, 0 paid twice`,
-    measured: secondsSince(began),
-  })
-})
-
-it('P38: a database whose log is cut anywhere, as by a power cut, loses nothing confirmed', async () => {
-  const began = performance.now()
+soak('P38', 'a database whose log is cut anywhere, as by a power cut, loses nothing confirmed', async () => {
   const cuts = some(1_000, 20)
   const seed = seedOf()
   const pick = random(seed)
@@ -147,12 +98,10 @@ it('P38: a database whose log is cut anywhere, as by a power cut, loses nothing 
     expect(charges).toBeGreaterThanOrEqual(acknowledged.filter((size) => size <= offset).length)
     last = charges
   }
-  found({
-    promise: 'P38',
-    tried: `a log of ${grouped(log.length)} bytes cut at ${grouped(cuts)} places (seed ${seed}): integrity, ledger`,
-    lost: `0 of what was acknowledged by then; 0 states that were never committed`,
-    measured: `up to ${grouped(last)} charges; ${secondsSince(began)}`,
-  })
+  return {
+    tried: `a log of ${grouped(log.length)} bytes cut at ${grouped(cuts)} places (seed ${seed})`,
+    measured: `up to ${grouped(last)} charges`,
+  }
 })
 
 function readOf(path: string): Buffer {
@@ -168,12 +117,8 @@ const strace = ['-f', '-qq', '-o', '/dev/null']
 const hasStrace = async () =>
   (await execa('strace', [...strace, process.execPath, '--version'], { reject: false })).exitCode === 0
 
-it('P38: a disk that fails or is full at any flush or write, once or permanently, loses nothing confirmed', async () => {
-  const began = performance.now()
-  if (!(await hasStrace())) {
-    found({ promise: 'P38', tried: 'faults of the disk', lost: 'not run: strace is not usable here' })
-    return
-  }
+soak('P38', 'a disk that fails or is full at any flush or write loses nothing confirmed', async () => {
+  if (!(await hasStrace())) return { notRun: 'strace is not usable here' }
   const times = some(50, 3)
   const calls = 100
   let [refused, acknowledged] = [0, 0]
@@ -191,7 +136,7 @@ it('P38: a disk that fails or is full at any flush or write, once or permanently
         `inject=${inject}:when=${n}${n % 2 === 0 ? '+' : ''}`,
       ]
       const bad = await execa('strace', [...strace, ...fault, process.execPath, ...words], { reject: false })
-      endings.set(bad.exitCode, (endings.get(bad.exitCode) ?? 0) + 1)
+      count(endings, bad.exitCode)
       const answers = bad.stdout.split('\n').map((line) => line.split(' '))
       const good = new Set(answers.filter(([, status]) => status === '200').map(([at]) => at))
       expect(answers.filter(([, status]) => status !== undefined && !/^(?:200|503)$/.test(status))).toEqual(
@@ -206,15 +151,13 @@ it('P38: a disk that fails or is full at any flush or write, once or permanently
       expect(again.filter(([at, , how]) => how === 'executed' && good.has(at))).toEqual([])
     }
   expect(await sound()).toBe(2 * times * calls)
-  found({
-    promise: 'P38',
+  return {
     tried: `EIO at the n-th flush, ENOSPC at the n-th write, n to ${times}, once or from then on: ${grouped(2 * times * calls)} paid calls`,
-    lost: `0 of ${grouped(acknowledged)} acknowledged, 0 paid twice`,
-    measured: `${refused} refused with 503; exit codes ${[...endings].map(([code, count]) => `${count} × ${code}`).join(', ')}; ${secondsSince(began)}`,
-  })
+    measured: `${grouped(acknowledged)} acknowledged, ${refused} refused with 503; exit codes ${listCounts(endings)}`,
+  }
 })
 
-it('P41: eight processes that pay, read and checkpoint the log do not disturb each other', async () => {
+soak('P41', 'eight processes that pay, read and checkpoint the log do not disturb each other', async () => {
   const seconds = some(60, 5)
   const processes = Array.from({ length: 8 }, (_, at) =>
     start(storm, file, key, `key-${at}-`, '4', at < 2 ? '250' : '0'),
@@ -223,23 +166,17 @@ it('P41: eight processes that pay, read and checkpoint the log do not disturb ea
   await Promise.all(processes.map(ended))
   const answers = processes.flatMap(wordsOf)
   expect(answers.filter(([, status]) => status !== '200')).toEqual([])
-  const waits = answers
-    .filter(([at]) => at !== '-')
-    .map(([, , ms]) => Number(ms))
-    .sort((one, other) => one - other)
-  const p99 = waits[Math.ceil(waits.length * 0.99) - 1] ?? Number.NaN
+  const waits = answers.filter(([at]) => at !== '-').map(([, , ms]) => Number(ms))
+  const p99 = percentile(waits, 0.99)
   expect(await sound()).toBe(waits.length)
-  found({
-    promise: 'P41',
-    tried: `8 processes, ${seconds} s, ${grouped(answers.length)} calls while two of them move the log 4 times a second`,
-    lost: '0 answers "busy"; integrity, ledger and number of charges are right',
-    measured: `99th percentile of ${grouped(waits.length)} paid calls ${Math.round(p99)} ms (at most 2,000)`,
-  })
   expect(p99).toBeLessThanOrEqual(2_000)
+  return {
+    tried: `${seconds} s, ${grouped(answers.length)} calls while two of them move the log 4 times a second`,
+    measured: `99th percentile of ${grouped(waits.length)} paid calls ${Math.round(p99)} ms (at most 2,000)`,
+  }
 })
 
-it('P40: backups are consistent while four processes pay', async () => {
-  const began = performance.now()
+soak('P40', 'backups are consistent while four processes pay', async () => {
   const backups = some(20, 3)
   const processes = Array.from({ length: 4 }, (_, at) => start(storm, file, key, `key-${at}-`, '4', '0'))
   const env = (home: string) => ({ env: { PROSPECT_HOME: home }, reject: false }) as const
@@ -270,10 +207,8 @@ it('P40: backups are consistent while four processes pay', async () => {
   }
   await Promise.all(processes.map(ended))
   expect(await sound()).toBeGreaterThanOrEqual(last)
-  found({
-    promise: 'P40',
-    tried: `${backups} backups while 4 processes pay, each brought back into a home of its own beside a stale log`,
-    lost: '0 of what was acknowledged before each; 0 restores over a database in use',
-    measured: `up to ${grouped(last)} charges; ${secondsSince(began)}`,
-  })
+  return {
+    tried: `${backups} backups, each restored beside a stale log`,
+    measured: `up to ${grouped(last)} charges`,
+  }
 })

@@ -5,6 +5,7 @@ interface Closing {
   readonly remove?: () => unknown
   readonly close?: () => unknown
   readonly drop?: () => unknown
+  readonly stop?: () => unknown
 }
 
 /** An object in whose place stands what `current` returns. */
@@ -33,8 +34,8 @@ function opened<T extends object>(
     now = await open()
   })
   after(async () => {
-    const { remove, close, drop } = now as Closing
-    await (remove ?? close ?? drop)?.call(now)
+    const { remove, close, drop, stop } = now as Closing
+    await (remove ?? close ?? drop ?? stop)?.call(now)
   })
   return standingFor(() => {
     if (!now) throw new Error('It is not open yet: it is there in tests and in what runs before them.')

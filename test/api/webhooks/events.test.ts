@@ -11,30 +11,7 @@ const common = ['event', 'id', 'created_at', 'custom']
 
 describe('webhook events', () => {
   it('are these, in this order', () => {
-    expect(names).toEqual([
-      'account_import.record',
-      'account_import.completed',
-      'account_import.failed',
-      'lead_search.record',
-      'lead_search.completed',
-      'lead_search.failed',
-      'list_import.completed',
-      'list_import.failed',
-      'contact_enrichment.completed',
-      'contact_enrichment.failed',
-      'hiring_import.record',
-      'hiring_import.completed',
-      'hiring_import.failed',
-      'stack_import.record',
-      'stack_import.completed',
-      'stack_import.failed',
-      'growth_import.record',
-      'growth_import.completed',
-      'growth_import.failed',
-      'lookalike_import.record',
-      'lookalike_import.completed',
-      'lookalike_import.failed',
-    ])
+    expect(names).toEqual(casesOf<string>('api/webhooks/events/names'))
   })
 
   it('exist for every operation that starts work, and for no other', () => {

@@ -3,26 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { undefuse } from '../../../src/csv/cells.js'
 import { parseRows } from '../../../src/csv/parse.js'
-import {
-  createLayout,
-  excel,
-  type OutputRow,
-  resultColumns,
-  rowFormats,
-  toCell,
-} from '../../../src/runs/output/columns.js'
+import { createLayout, excel, resultColumns, rowFormats, toCell } from '../../../src/runs/output/columns.js'
 import { hostile } from '../../csv/hostile.js'
 import { tries } from '../../support/effort.js'
+import { outputRow } from '../fakes.js'
 
-const found = (body: unknown, cells: readonly string[] = ['a']): OutputRow => ({
-  line: 2,
-  cells,
-  body,
-  status: 'found',
-  error: null,
-  credits: 1,
-  source: 'live',
-})
+const found = (body: unknown, cells: readonly string[] = ['a']) => outputRow(cells, body)
 
 async function parse(text: string, delimiter = ','): Promise<(readonly string[])[]> {
   const cells: (readonly string[])[] = []
@@ -41,7 +27,7 @@ describe('cells of an output', () => {
     const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
     const seen = await fc.assert(
       fc.asyncProperty(hostile, hostile, hostile, async (cell, out, error) => {
-        const row: OutputRow = { ...found({ out }, [cell]), error }
+        const row = outputRow([cell], { out }, { error })
         const [cells = []] = await parse(rowFormats.csv.create(layout).rows([row]))
         for (const written of cells)
           expect(/^[=+\-@\t\r\n\0]/.test(written) && !isNumberOrDashes(written)).toBe(false)

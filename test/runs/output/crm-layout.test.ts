@@ -1,8 +1,9 @@
 import { describe, expect, it, test } from 'vitest'
 import { countries } from '../../../src/api/values/dates.js'
 import { toCountryCode } from '../../../src/catalogue/normalize/country.js'
-import { createLayout, type OutputRow } from '../../../src/runs/output/columns.js'
+import { createLayout } from '../../../src/runs/output/columns.js'
 import { crmColumns, crmNames, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
+import { outputRow } from '../fakes.js'
 
 const codes = countries.split(' ')
 
@@ -90,15 +91,7 @@ test('columns of the input come after those of the layout, fill them where the r
     '_credits',
     '_source',
   ])
-  const row: OutputRow = {
-    line: 2,
-    cells: ['Ada', '', 'Acme', 'Frankreich'],
-    body: { last_name: 'Byron', email: '=1' },
-    status: 'found',
-    error: null,
-    credits: 1,
-    source: 'live',
-  }
+  const row = outputRow(['Ada', '', 'Acme', 'Frankreich'], { last_name: 'Byron', email: '=1' })
   expect(layout.record(row)).toMatchObject({
     'First Name': 'Ada',
     'Last Name': 'Byron',

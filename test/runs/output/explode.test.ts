@@ -9,6 +9,7 @@ import {
   rowFormats,
 } from '../../../src/runs/output/columns.js'
 import { selected } from '../../../src/runs/output/select.js'
+import { outputRow } from '../fakes.js'
 
 const output = z.object({
   total: z.number(),
@@ -21,16 +22,7 @@ const jobs = { field: 'jobs', keyedBy: '' }
 const byDepartment = z.record(z.string(), z.object({ now: z.number() }))
 const departments = { field: undefined, keyedBy: 'department' }
 
-const row = (body: unknown, more: Partial<OutputRow> = {}): OutputRow => ({
-  line: 2,
-  cells: ['a'],
-  body,
-  status: 'found',
-  error: null,
-  credits: 2,
-  source: 'live',
-  ...more,
-})
+const row = (body: unknown, more: Partial<OutputRow> = {}) => outputRow(['a'], body, { credits: 2, ...more })
 const two = row({
   total: 5,
   tags: ['t'],

@@ -1,18 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createLayout, findOnlyMissing, hasResult, type OutputRow } from '../../../src/runs/output/columns.js'
+import { createLayout, findOnlyMissing, hasResult } from '../../../src/runs/output/columns.js'
 import { inWords } from '../../support/in-words.js'
+import { outputRow } from '../fakes.js'
 
 const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
-const row = (cells: readonly string[], body?: unknown): OutputRow => ({
-  line: 2,
-  cells,
-  body,
-  status: 'found',
-  error: null,
-  credits: 1,
-  source: 'live',
-})
-
 describe('an --only-missing result', () => {
   test.each([
     ['phone', ['a', 'phone'], 1],
@@ -50,11 +41,15 @@ describe('an --only-missing result', () => {
     const layout = createLayout(header, columns, findOnlyMissing('phone', columns, header))
     const body = { phone: '+1555', at: { year: 1 } }
     expect(layout.header.slice(0, 3)).toEqual(['a', 'Phone', 'at.year'])
-    expect(layout.cells(row(['x', 'old'], body)).slice(0, 3)).toEqual(['x', 'old', '1'])
-    expect(layout.cells(row(['x', ''], body)).slice(0, 3)).toEqual(['x', '+1555', '1'])
-    expect(layout.cells(row(['x', ' '])).slice(0, 3)).toEqual(['x', '', ''])
-    expect(layout.record(row(['x', ''], body))).toMatchObject({ a: 'x', Phone: '+1555', at: { year: 1 } })
-    expect(layout.record(row(['x', 'old'], body))).toMatchObject({ Phone: 'old' })
-    expect(layout.record(row(['x', ''], body))).not.toHaveProperty('phone')
+    expect(layout.cells(outputRow(['x', 'old'], body)).slice(0, 3)).toEqual(['x', 'old', '1'])
+    expect(layout.cells(outputRow(['x', ''], body)).slice(0, 3)).toEqual(['x', '+1555', '1'])
+    expect(layout.cells(outputRow(['x', ' '])).slice(0, 3)).toEqual(['x', '', ''])
+    expect(layout.record(outputRow(['x', ''], body))).toMatchObject({
+      a: 'x',
+      Phone: '+1555',
+      at: { year: 1 },
+    })
+    expect(layout.record(outputRow(['x', 'old'], body))).toMatchObject({ Phone: 'old' })
+    expect(layout.record(outputRow(['x', ''], body))).not.toHaveProperty('phone')
   })
 })

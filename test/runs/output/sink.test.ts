@@ -12,6 +12,7 @@ import {
   streamSink,
 } from '../../../src/runs/output/writer.js'
 import { inWords } from '../../support/in-words.js'
+import { outputRow } from '../fakes.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -122,15 +123,7 @@ describe('a failing disk', () => {
       const path = await fresh()
       const sink = await fileSink(path, failing('appendFile', code, 3))
       const writer = createWriter(sink, rowFormats.csv.create(createLayout(['a'], [])))
-      const row = {
-        line: 2,
-        cells: ['x'],
-        body: undefined,
-        status: 'found',
-        error: null,
-        credits: 0,
-        source: 'live',
-      } as const
+      const row = outputRow(['x'], undefined, { credits: 0 })
       await writer.write([row])
       await writer.write([row])
       const error = await writer.write([row]).catch((thrown: unknown) => thrown)

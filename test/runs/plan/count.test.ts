@@ -18,14 +18,16 @@ interface Known {
   readonly funds?: number
 }
 
-async function count(rows: readonly (readonly [name: string, price: number])[], known: Known = {}) {
+/** Counts rows that are written as `name price, name price`. */
+async function count(text: string, known: Known = {}) {
+  const rows = text.split(', ').map((row) => row.split(' '))
   const { own = {}, stored = {}, funds = Number.POSITIVE_INFINITY } = known
   const seen = openNumbers()
   const counting: CountRequest = {
     table: {
       header: ['name', 'price'],
       rows: async function* () {
-        yield rows.map(([name, price], at) => ({ cells: [name, String(price)], line: at + 2 }))
+        yield rows.map((cells, at) => ({ cells, line: at + 2 }))
       },
     },
     input: ([name, price]) => {
@@ -51,94 +53,39 @@ async function count(rows: readonly (readonly [name: string, price: number])[], 
 }
 
 describe('counting the rows of a file', () => {
-  it('counts one lookup and its cost for each identity', async () => {
-    expect(
-      await count([
-        ['a', 1],
-        ['b', 2],
-        ['a', 1],
-        ['nobody', 4],
-        ['nobody', 4],
-      ]),
-    ).toMatchObject({
-      rows: 5,
-      unique: 4,
-      lookups: 4,
-      most: 11,
-    })
-  })
-
-  it('counts no lookup for invalid and skipped rows', async () => {
-    expect(
-      await count([
-        ['bad', 1],
-        ['skip', 1],
-        ['a', 1],
-      ]),
-    ).toMatchObject({
-      rows: 3,
-      invalid: 1,
-      skipped: 1,
-      unique: 1,
-      lookups: 1,
-      most: 1,
-    })
-  })
-
-  it('counts no cost for stored answers, and knows since when the oldest is stored', async () => {
-    expect(
-      await count(
-        [
-          ['a', 1],
-          ['b', 2],
-          ['a', 1],
-          ['c', 4],
-          ['d', 4],
-        ],
-        { stored: { a: 30, c: 20, d: 40 } },
-      ),
-    ).toMatchObject({
-      unique: 4,
-      in_store: 3,
-      oldestStored: 20,
-      lookups: 1,
-      most: 2,
-    })
-  })
-
-  it('counts no cost for rows that the run has answered before', async () => {
-    expect(
-      await count(
-        [
-          ['a', 1],
-          ['b', 2],
-          ['a', 1],
-        ],
-        { own: { 0: answer('found') } },
-      ),
-    ).toMatchObject({
-      unique: 2,
-      answered: 1,
-      lookups: 1,
-      most: 2,
-    })
-  })
-
-  it('counts a lookup when the answer of an equal row cannot be shared', async () => {
-    expect(
-      await count(
-        [
-          ['a', 1],
-          ['a', 1],
-          ['a', 1],
-        ],
-        { own: { 0: answer('invalid') } },
-      ),
-    ).toMatchObject({
-      answered: 1,
-      lookups: 1,
-      most: 1,
-    })
+  it.each<[what: string, rows: string, known: Known, counts: object]>([
+    [
+      'one lookup and its cost for each identity',
+      'a 1, b 2, a 1, nobody 4, nobody 4',
+      {},
+      { rows: 5, unique: 4, lookups: 4, most: 11 },
+    ],
+    [
+      'no lookup for invalid and skipped rows',
+      'bad 1, skip 1, a 1',
+      {},
+      { rows: 3, invalid: 1, skipped: 1, unique: 1, lookups: 1, most: 1 },
+    ],
+    [
+      'no cost for stored answers, and since when the oldest is stored',
+      'a 1, b 2, a 1, c 4, d 4',
+      { stored: { a: 30, c: 20, d: 40 } },
+      { unique: 4, in_store: 3, oldestStored: 20, lookups: 1, most: 2 },
+    ],
+    [
+      'no cost for rows that the run has answered before',
+      'a 1, b 2, a 1',
+      { own: { 0: answer('found') } },
+      { unique: 2, answered: 1, lookups: 1, most: 2 },
+    ],
+    [
+      'a lookup when the answer of an equal row cannot be shared',
+      'a 1, a 1, a 1',
+      { own: { 0: answer('invalid') } },
+      { answered: 1, lookups: 1, most: 1 },
+    ],
+  ])('counts %s', async (_, rows, known, counts) => {
+    expect(await count(rows, known)).toMatchObject(counts)
   })
 })
 
@@ -150,17 +97,7 @@ describe('the affordable rows', () => {
     [5, 2],
     [6, 4],
   ])('with %i credits are the first %i', async (funds, affordable) => {
-    expect(
-      await count(
-        [
-          ['a', 2],
-          ['b', 3],
-          ['c', 1],
-          ['a', 2],
-        ],
-        { funds },
-      ),
-    ).toMatchObject({ rows_affordable: affordable })
+    expect(await count('a 2, b 3, c 1, a 2', { funds })).toMatchObject({ affordable })
   })
 })
 
