@@ -97,7 +97,7 @@ describe('the affordable rows', () => {
     [5, 2],
     [6, 4],
   ])('with %i credits are the first %i', async (funds, affordable) => {
-    expect(await count('a 2, b 3, c 1, a 2', { funds })).toMatchObject({ affordable })
+    expect(await count('a 2, b 3, c 1, a 2', { funds })).toMatchObject({ rows_affordable: affordable })
   })
 })
 
