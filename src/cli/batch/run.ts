@@ -337,24 +337,19 @@ function distributor(context: Context, { operation }: TargetCommand): BatchTarge
   }
 }
 
-/** Counts workers, and reports when there have been none for a while and when they return. */
+/** Counts workers, and reports when there have been none for a while. */
 function watchWorkers(context: Context) {
-  let workers = 0
-  let noneSince = context.clock.now()
-  let isReported = false
+  let [workers, seenAt] = [0, context.clock.now()]
   const count = (found: number): void => {
-    const now = context.clock.now()
-    if (found > 0) {
-      if (isReported) context.notify(workersText(found))
-      isReported = false
-      noneSince = now
-    } else if (!isReported && now - noneSince >= silentMs) {
-      isReported = true
-      context.notify(
-        'No worker is running, so the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
-      )
-    }
     workers = found
+    const now = context.clock.now()
+    if (found > 0) seenAt = now
+    if (now - seenAt < silentMs) return
+    // Once, until there are some again.
+    seenAt = Number.POSITIVE_INFINITY
+    context.notify(
+      'No worker is running, so the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
+    )
   }
   return { count, workers: () => workers }
 }

@@ -4,7 +4,7 @@ import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Context } from '../context/context.js'
 import { UsageError, withoutStop } from '../context/errors.js'
-import { aborted, exitOfSignal, interruptible, within } from '../context/io.js'
+import { aborted, anySignal, exitOfSignal, interruptible, timeLimit } from '../context/io.js'
 import { type Wait, waitOf } from '../options/webhooks.js'
 import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
@@ -99,9 +99,8 @@ async function waitFor(
   const display = await startProgress(context, stepText(accepted))
   const onProgress = ({ done, spent, expected }: WorkProgress) =>
     display.update({ rows: done, found: done, credits: spent, total: expected })
-  const progress = await within(context, interrupted, seconds, (over) =>
-    work.follow(over, onProgress),
-  ).finally(() => display.stop())
+  const over = anySignal(interrupted, timeLimit(seconds))
+  const progress = await work.follow(over, onProgress).finally(() => display.stop())
   const { state, done, spent } = progress
   const interruption = exitOfSignal(interrupted)
   if (state !== 'going')

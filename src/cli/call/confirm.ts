@@ -18,7 +18,7 @@ import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { numberAt, type Row, toPrinted, valueAt } from '../output/records.js'
+import { numberAt, type Row, stringAt, toPrinted, valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
   countRows,
@@ -330,8 +330,7 @@ async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
   if (!isOk(credits)) return { operation: rowOf('credits.show'), reply: credits }
   const account = await callOnce(context, 'account.show', {})
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
-  const found = isOk(account) ? valueAt(account.body, 'workspace.plan') : undefined
-  const plan = typeof found === 'string' ? found : undefined
+  const plan = isOk(account) ? stringAt(account.body, 'workspace.plan') : undefined
   return {
     plan: plan ?? null,
     credits: {

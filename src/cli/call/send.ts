@@ -20,7 +20,7 @@ import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
-import { maxTimerMs } from '../context/io.js'
+import { anySignal, timeLimit } from '../context/io.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits, formatNumber } from '../output/text.js'
 import { profileName, targetIn } from '../target/resolve-target.js'
@@ -104,11 +104,8 @@ export const withTimeout = (seconds: number | undefined): Layer | undefined =>
     ? undefined
     : (caller) => ({
         ...caller,
-        call: (id, input, options = {}) => {
-          const late = AbortSignal.timeout(Math.min(maxTimerMs, Math.ceil(seconds * 1_000)))
-          const signal = options.signal ? AbortSignal.any([options.signal, late]) : late
-          return caller.call(id, input, { ...options, signal })
-        },
+        call: (id, input, options = {}) =>
+          caller.call(id, input, { ...options, signal: anySignal(options.signal, timeLimit(seconds)) }),
       })
 
 /** Calls an operation; with `--verbose`, prints status, cost, time and headers of the reply. */

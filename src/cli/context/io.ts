@@ -9,7 +9,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls, parseExact } from '../../api/values/json.js'
 import { interrupted, unlessBusy } from '../../csv/encoding.js'
 import { toStreamRefusal } from '../../runs/output/writer.js'
-import type { ClockContext, CommandLog, Streams } from './context.js'
+import type { CommandLog, Streams } from './context.js'
 import { systemReason, UsageError } from './errors.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
@@ -184,24 +184,18 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
 /** The longest timer of Node: about 24 days. */
 export const maxTimerMs = 2_147_483_647
 
-/** Runs work that is aborted by a signal of the system, or after some seconds; without seconds it takes its time. */
-export async function within<T>(
-  context: ClockContext,
-  interrupted: AbortSignal,
-  seconds: number | undefined,
-  work: (over: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const [late, done] = [new AbortController(), new AbortController()]
-  const end = () => late.abort()
-  if (seconds === 0) end()
-  else if (seconds !== undefined)
-    context.sleep(Math.min(seconds * 1_000, maxTimerMs), done.signal).then(end, () => {})
-  try {
-    return await work(AbortSignal.any([interrupted, late.signal]))
-  } finally {
-    done.abort()
-  }
+/** Returns a signal of the end of so many seconds; `undefined` without a number. */
+export function timeLimit(seconds: number | undefined): AbortSignal | undefined {
+  // A timer of 0 ms ends later than now.
+  if (seconds === 0) return AbortSignal.abort()
+  return seconds === undefined
+    ? undefined
+    : AbortSignal.timeout(Math.min(maxTimerMs, Math.ceil(seconds * 1_000)))
 }
+
+/** Returns a signal that comes with the first of some. */
+export const anySignal = (...signals: readonly (AbortSignal | undefined)[]): AbortSignal =>
+  AbortSignal.any(signals.filter((one) => one !== undefined))
 
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((done) => {

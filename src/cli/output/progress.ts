@@ -40,10 +40,7 @@ export function canDraw({ stderr, env }: StreamsContext['streams']): boolean {
 }
 
 /** Starts a display: a spinner on a terminal, a line every 10 s where there is no cursor, nothing with `--quiet`. */
-export async function startProgress(
-  context: Context,
-  textOf: TextOf = (step, elapsedMs, now) => progressParts(step, elapsedMs, now),
-): Promise<Progress> {
+export async function startProgress(context: Context, textOf: TextOf = progressParts): Promise<Progress> {
   const { log } = context
   if (log?.progress) {
     const update = ({ rows, found = 0, credits = 0, total }: Step) =>

@@ -273,7 +273,7 @@ describe('servers that never call a webhook', () => {
   it('exits 14 and says how to receive companies when nothing is delivered in time', async () => {
     const { run } = await serve(({ path }) => (path === '/health' ? {} : { message: 'ok', id: 'one' }))
     await ends(
-      run([...companies, '--wait', '20'], await receiving()),
+      run([...companies, '--wait', '0.3'], await receiving()),
       14,
       /prospect listen --public-url http:\S+ --port \d+ --path [\w-]{16,}/,
     )

@@ -168,7 +168,7 @@ async function openDatabase(name: Name, location: string): Promise<Database> {
   }
 }
 
-const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
+export const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
   engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,
   state: async () => (await import('../../../storage/state/open.js')).stateSchema,

@@ -33,7 +33,7 @@ import {
   problemOf,
   type Readable,
   reasonOf,
-  type Verdict,
+  schemaOf,
   warning,
 } from './context.js'
 
@@ -102,62 +102,45 @@ const about = "The catalogue in the engine's database"
 const filling =
   'Load practice data with prospect data sample, or yours with prospect data import companies FILE.'
 
-export async function localData(context: Context, doctor: Doctor): Promise<Findings> {
-  const { databases } = doctor
-  if (isShared(context.home)) return checkSharedData(context, doctor)
+export async function localData(context: Context, { databases }: Doctor): Promise<Findings> {
+  // The check of the engine's database reports that already.
+  if (isShared(context.home))
+    return (await databases.find('engine')).is === 'unusable' ? undefined : sharedData(context, databases)
   if ((await databases.find('catalogue')).is === 'missing')
     return ok('There is no local data yet: local lookups find nothing.', filling)
   const driver = await databases.current('catalogue')
-  if (!driver) return undefined
+  return driver?.read((reads) => dataIn(reads, 'The catalogue', filling, context))
+}
+
+/** The catalogue does not move to a server with the engine, so that this machine may have another one. */
+async function sharedData(context: Context, databases: Doctor['databases']): Promise<Findings> {
+  const { catalogue, engine } = context.home
+  const isHere = (await databases.find('catalogue')).is !== 'missing'
+  const hint = isHere ? `This machine has one in ${catalogue}: prospect data copy server copies it.` : filling
+  const driver = await findSharedCatalogue(engine)
+  const empty = warning(`${about} is empty: lookups find nothing.`, hint)
+  const check = async (reads: Connection): Promise<Findings> => {
+    const schema = toSchemaState(await readStoredNumber(reads), await schemaOf.catalogue())
+    if (schema.is === 'empty') return empty
+    return schemaTrouble(about, schema) || dataIn(reads, about, hint, context)
+  }
+  return driver ? driver.read(check).finally(() => driver.close()) : empty
+}
+
+async function dataIn(reads: Connection, what: string, hint: string, { home, clock }: Context) {
   const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
-  const { isEmpty, isUnbuilt } = await driver.read(readCatalogueState)
+  const { readOrigins } = await import('../../../catalogue/records/origins.js')
+  const { isEmpty, isUnbuilt } = await readCatalogueState(reads)
+  const { text } = describeCatalogue(home, await readOrigins(reads), clock.now())
   const troubles = [
-    isEmpty && warning('The catalogue is empty: local lookups find nothing.', filling),
+    isEmpty && warning(`${what} is empty: lookups find nothing.`, hint),
     isUnbuilt &&
       warning(
         'The first import of a kind is under way, or was killed: searches wait for its indexes.',
         'Where none is under way, prospect data stats builds them; then run the same import again.',
       ),
   ]
-  return orElse(troubles, `The catalogue contains data: ${await describeHeld(driver, context)}.`)
-}
-
-async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: Context): Promise<string> {
-  const { readOrigins } = await import('../../../catalogue/records/origins.js')
-  return describeCatalogue(home, await driver.read(readOrigins), clock.now()).text
-}
-
-async function checkSharedData(context: Context, { databases }: Doctor): Promise<Findings> {
-  // The check of the engine's database reports that already.
-  if ((await databases.find('engine')).is === 'unusable') return undefined
-  const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
-  const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
-  /** The catalogue does not move to a server with the engine. */
-  const reportEmpty = async (): Promise<Verdict> => {
-    const driver = await databases.current('catalogue')
-    const holds = driver
-      ? !(await driver.read(readCatalogueState)).isEmpty
-      : 'driver' in (await databases.find('catalogue'))
-    const text = `${about} is empty: lookups find nothing.`
-    if (!holds) return warning(text, filling)
-    const here = `${text} This machine has one in ${context.home.catalogue}.`
-    return warning(here, 'Copy it there: prospect data copy server')
-  }
-  const check = async (connection: Connection): Promise<Verdict> => {
-    const schema = toSchemaState(await readStoredNumber(connection), catalogueSchema)
-    const isNew = schema.is === 'empty'
-    const trouble = !isNew && schemaTrouble(about, schema)
-    if (trouble) return trouble
-    if (isNew || (await readCatalogueState(connection)).isEmpty) return reportEmpty()
-    const held = await describeHeld({ read: async (work) => work(connection) }, context)
-    return ok(`${about} contains data: ${held}.`, 'See what it contains: prospect data stats')
-  }
-  try {
-    const driver = await findSharedCatalogue(context.home.engine)
-    return driver ? await driver.read(check).finally(() => driver.close()) : await reportEmpty()
-  } catch (error) {
-    return problem(`${about} cannot be read: ${reasonOf(error)}.`)
-  }
+  return orElse(troubles, `${what} contains data: ${text}.`)
 }
 
 /** The engine's state, read only. */
