@@ -266,7 +266,7 @@ export function exchange(
       const wire = reading.wireOf?.()
       if (wire) onWire?.(wire)
     }
-    const giveUp = () => reading.end('aborted')
+    const giveUp = () => reading.end(settings.isDeadline ? 'late' : 'aborted')
     if (signal?.aborted) return giveUp()
     signal?.addEventListener('abort', giveUp, { once: true })
     reading.ended = () => signal?.removeEventListener('abort', giveUp)

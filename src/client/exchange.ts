@@ -3,59 +3,107 @@ import type { Targets } from '../api/ports/ports.js'
 import { parseBody, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import { exchange } from './connection.js'
-import { codeOf, Lost, sentenceOf } from './reading.js'
-import { createPools, createResolver } from './resolver.js'
-import { destinationOf, type Resolve } from './ssrf-guard.js'
+import { codeOf, Lost, sentenceOf, type WireAnswer } from './reading.js'
+import { createPools, createResolver, type PoolSettings } from './resolver.js'
+import { destinationOf, hostOf, type Resolve } from './ssrf-guard.js'
 
-const maxBytes = 4 * 1_024 * 1_024
+/** Limits of requests to addresses of others. */
+export interface ExchangeOptions extends PoolSettings {
+  readonly resolve: Resolve
+  /** Maximum size of an answer in bytes. */
+  readonly bodyBytes: number
+  /** Timeout of the answer's body; by default only that of the whole request. */
+  readonly bodyMs?: number
+}
+
+const usual: Omit<ExchangeOptions, 'resolve'> = {
+  bodyBytes: 4 * 1_024 * 1_024,
+  connections: 64,
+  maxConnections: 256,
+  connectionMs: 10_000,
+  // Well below the 5 s of common servers, so that a request does not meet a closing connection.
+  keepAliveMs: 2_000,
+  ca: undefined,
+  chooseAddresses: (addresses) => addresses,
+}
+
+/** What is sent to an address. */
+type OthersRequest = Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>
+
+/** Whose request it is, and how long it may take. */
+interface Sending {
+  readonly owner?: string | undefined
+  /** Maximum time from the name lookup to the end of the answer, without the wait for a connection. */
+  readonly timeoutMs: number
+  /** Ends it earlier, also while it waits. */
+  readonly signal: AbortSignal
+}
 
 /** Creates what requests addresses of others. It follows no redirects, and limits answers in size and time. */
-export function createExchange(resolve: Resolve = createResolver()) {
-  const pools = createPools({
-    connections: 64,
-    maxConnections: 256,
-    connectionMs: 10_000,
-    keepAliveMs: 2_000,
-    ca: undefined,
-    chooseAddresses: (addresses) => addresses,
-  })
+export function createExchange(given: Partial<ExchangeOptions> = {}) {
+  const options = { resolve: createResolver(), ...usual, ...given }
+  const pools = createPools(options)
+  /** Returns where a URL leads, or why nothing may be sent there. Rejects when that is not known until the signal aborts. */
+  const find = (url: string, targets: Targets, lookup: { owner?: string | undefined; signal: AbortSignal }) =>
+    unlessAborted(destinationOf(url, targets, options.resolve, lookup), lookup.signal)
+  /** Rejects with a `Lost` where no status came. Its code is `refused` where the address may not be requested. */
+  const send = async (
+    url: string,
+    targets: Targets,
+    request: OthersRequest,
+    { owner, timeoutMs, signal }: Sending,
+  ): Promise<WireAnswer> => {
+    const host = resultOr(url, () => new URL(url).host)
+    const began = performance.now()
+    let ending = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    try {
+      const destination = await find(url, targets, { owner, signal: ending })
+      if ('refused' in destination) throw new Lost(destination.refused, false, 'refused')
+      const leftMs = Math.max(0, Math.ceil(timeoutMs - (performance.now() - began)))
+      const { origin, pathname, search } = destination.url
+      const sent = { origin, path: pathname + search, ...request, headersTimeout: 0, bodyTimeout: 0 }
+      const limits = { ...options, base: destination.url, proxy: undefined, answerMs: timeoutMs }
+      ending = signal
+      const answer = await pools.use(destination, { owner, signal }, (pool) => {
+        ending = AbortSignal.any([signal, AbortSignal.timeout(leftMs)])
+        return exchange(pool, sent, { ...limits, isDeadline: true }, ending)
+      })
+      if (answer) return answer
+      throw new Lost(`No connection to ${hostOf(destination.url)} was free`, false, 'busy')
+    } catch (error) {
+      if (error instanceof Lost) throw error
+      if (ending.aborted)
+        throw new Lost(`${host} did not answer within ${timeoutMs / 1_000} s`, false, 'late')
+      throw new Lost(sentenceOf(error, host), false, codeOf(error))
+    }
+  }
   return {
-    /** Rejects with a `Lost` where no usable answer came. Its code is `refused` where the address may not be requested. */
-    async exchange(
-      url: string,
-      targets: Targets,
-      request: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
-      timeoutMs: number,
-    ) {
-      const host = resultOr(url, () => new URL(url).host)
+    find,
+    send,
+    /** Returns the answer as text. Rejects with a `Lost` where no usable one came. */
+    async exchange(url: string, targets: Targets, request: OthersRequest, timeoutMs: number) {
       const signal = AbortSignal.timeout(timeoutMs)
-      try {
-        const destination = await destinationOf(url, targets, resolve, { signal })
-        if ('refused' in destination) throw new Lost(destination.refused, false, 'refused')
-        const { origin, pathname, search } = destination.url
-        const settings = { base: destination.url, proxy: undefined, answerMs: timeoutMs, bodyBytes: maxBytes }
-        const options = { origin, path: pathname + search, ...request, headersTimeout: 0, bodyTimeout: 0 }
-        const answer = await pools.use(destination, { signal }, (pool) =>
-          exchange(pool, options, settings, signal),
-        )
-        if (!answer) throw new Lost(`No connection to ${host} was free`, false, 'busy')
-        if (answer.broken !== undefined) throw new Lost(`${host} answered ${answer.broken}`, true, 'broken')
-        return {
-          status: answer.status,
-          headers: Object.fromEntries(
-            Object.entries(answer.headers).map(([name, value]) => [name, String([value].flat()[0])]),
-          ),
-          text: Buffer.from(answer.body).toString(),
-        }
-      } catch (error) {
-        const isSent = error instanceof Lost && error.sent
-        if (signal.aborted)
-          throw new Lost(`${host} did not answer within ${timeoutMs / 1_000} s`, isSent, 'late')
-        throw error instanceof Lost ? error : new Lost(sentenceOf(error, host), false, codeOf(error))
+      const { status, headers, body, broken } = await send(url, targets, request, { timeoutMs, signal })
+      if (broken !== undefined) throw new Lost(`${new URL(url).host} answered ${broken}`, true, 'broken')
+      return {
+        status,
+        headers: Object.fromEntries(
+          Object.entries(headers).map(([name, value]) => [name, String([value].flat()[0])]),
+        ),
+        text: Buffer.from(body).toString(),
       }
     },
     close: () => pools.destroy(),
   }
+}
+
+/** Rejects when the signal aborts, for work that cannot be stopped. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    promise.then(resolve, reject)
+  })
 }
 
 const postMs = 60_000

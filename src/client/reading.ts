@@ -9,6 +9,10 @@ export interface ReadingSettings {
   readonly answerMs: number
   /** Maximum size of a body in bytes. */
   readonly bodyBytes: number
+  /** Maximum time from the status to the end of the body, where that is less. */
+  readonly bodyMs?: number
+  /** Whether an abort means that the time is over: then what has come of an answer counts. */
+  readonly isDeadline?: boolean
 }
 
 export interface WireAnswer {
@@ -63,7 +67,14 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: unknown, status: number, headers: WireAnswer['headers']): void {
-    if (status >= 200) this.#head = { status, headers }
+    if (status < 200) return
+    this.#head = { status, headers }
+    const { bodyMs, bodyBytes } = this.settings
+    if (bodyMs !== undefined) {
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => this.end('late'), bodyMs)
+    }
+    if (Number(headers['content-length']) > bodyBytes) this.end('large')
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {

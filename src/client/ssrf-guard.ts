@@ -19,7 +19,7 @@ export interface Destination {
 }
 
 /** Why nothing may be sent to a URL. */
-interface RefusedAddress {
+export interface RefusedAddress {
   readonly refused: string
 }
 

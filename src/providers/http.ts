@@ -22,7 +22,7 @@ export type VendorHttp = ReturnType<typeof createVendorHttp>
 type Token = { readonly until: number } & ({ readonly token: string } | { readonly refused: number })
 
 export function createVendorHttp(resolve?: Resolve) {
-  const others = createExchange(resolve)
+  const others = createExchange(resolve && { resolve })
   const tokens = new Map<string, Promise<Token>>()
 
   async function exchange(
