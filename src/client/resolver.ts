@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { isIP, type LookupFunction } from 'node:net'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Pool } from 'undici'
@@ -15,8 +15,6 @@ export interface ResolverOptions {
   readonly lookupMs: number
   /** Lookups of one owner at once. */
   readonly atOnce: number
-  /** How long a failure is remembered. */
-  readonly failureMs: number
 }
 
 const usual: ResolverOptions = {
@@ -25,12 +23,7 @@ const usual: ResolverOptions = {
     process.platform === 'win32' ? `${process.env.SystemRoot}\\System32\\drivers\\etc\\hosts` : '/etc/hosts',
   lookupMs: 5_000,
   atOnce: 8,
-  // Less than the first pause between attempts: a failure that is remembered must not cost the next attempt.
-  failureMs: 3_500,
 }
-
-/** Maximum number of failures to remember. */
-const maxFailures = 1_000
 
 /**
  * Creates a resolver that reads the hosts file and asks the name servers itself. `dns.lookup` cannot be cancelled and
@@ -39,26 +32,16 @@ const maxFailures = 1_000
  */
 export function createResolver(given: Partial<ResolverOptions> = {}): Resolve {
   const options = { ...usual, ...given }
-  const hosts = createHosts(options.hostsFile)
-  const failures = new Map<string, { readonly code: string; readonly until: number }>()
   const limits = new Map<string, LimitFunction>()
   const lookUp = async (name: string, signal: AbortSignal | undefined): Promise<readonly string[]> => {
-    const failure = failures.get(name)
-    if (failure && failure.until > performance.now()) throw failed(name, failure.code)
-    if (signal?.aborted) throw failed(name, 'ECANCELLED')
-    const answer = await ask(name, options, signal)
+    const answer = signal?.aborted ? 'ECANCELLED' : await ask(name, options, signal)
     if (typeof answer !== 'string') return answer
-    if (!signal?.aborted) {
-      failures.delete(name)
-      const [oldest] = failures.size < maxFailures ? [] : failures.keys()
-      if (oldest !== undefined) failures.delete(oldest)
-      failures.set(name, { code: answer, until: performance.now() + options.failureMs })
-    }
-    throw failed(name, answer)
+    throw Object.assign(new Error(name), { code: answer })
   }
   return async (name, { owner = name, signal } = {}) => {
-    const known = hosts(name) ?? (isLocalhost(name) ? ['127.0.0.1', '::1'] : undefined)
+    const known = readHosts(options.hostsFile).get(name.toLowerCase())
     if (known) return known
+    if (isLocalhost(name)) return ['127.0.0.1', '::1']
     const limit = limits.get(owner) ?? pLimit(options.atOnce)
     limits.set(owner, limit)
     try {
@@ -93,25 +76,10 @@ function codeOf(answers: readonly PromiseSettledResult<unknown>[]): string {
   return codes.every((code) => code === 'ENODATA') ? 'ENODATA' : 'EAI_AGAIN'
 }
 
-const failed = (name: string, code: string): Error => Object.assign(new Error(name), { code })
-
-/** Returns a function that finds the addresses of a name in a hosts file, which is read again when it has changed. */
-function createHosts(file: string): (name: string) => readonly string[] | undefined {
-  let version = ''
-  let names = new Map<string, string[]>()
-  return (name) => {
-    const stats = statSync(file, { throwIfNoEntry: false })
-    const current = stats ? `${stats.mtimeMs} ${stats.size} ${stats.ino}` : ''
-    if (current !== version) {
-      names = current === '' ? new Map() : parseHosts(readFileSync(file, 'utf8'))
-      version = current
-    }
-    return names.get(name.toLowerCase())
-  }
-}
-
-function parseHosts(text: string): Map<string, string[]> {
+/** Returns the addresses of the names in a hosts file, by lower-case name. */
+function readHosts(file: string): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>()
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
   for (const line of text.split('\n')) {
     const [address = '', ...found] = line.replace(/#.*/, '').trim().split(/\s+/)
     if (isIP(address) === 0) continue

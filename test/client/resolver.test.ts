@@ -120,28 +120,6 @@ describe('the hosts file', () => {
   })
 })
 
-describe('a failure', () => {
-  it('is remembered briefly, so that deliveries to one dead name do not ask again and again', async () => {
-    const resolve = resolverOf({ failureMs: 500 })
-    for (let count = 0; count < 20; count++) expect(await codeOf(resolve('gone.example'))).toBe('ENOTFOUND')
-    expect(timesAsked('gone.example')).toBe(2)
-    await pause(510)
-    answering = () => ['93.184.215.14']
-    expect(await resolve('gone.example')).toEqual(['93.184.215.14'])
-  })
-
-  it('is not one of the name when the lookup was cancelled', async () => {
-    const resolve = resolverOf({ lookupMs: 60_000 })
-    const ending = new AbortController()
-    const looking = codeOf(resolve('dead-1.example', { signal: ending.signal }))
-    await pause(20)
-    ending.abort()
-    expect(await looking).toBeDefined()
-    answering = () => ['93.184.215.14']
-    expect(await resolve('dead-1.example')).toEqual(['93.184.215.14'])
-  })
-})
-
 describe('lookups of one owner', () => {
   it('wait for each other, and nobody else does', async () => {
     const resolve = resolverOf({ lookupMs: 60_000, atOnce: 4 })
