@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { InputReader, ReadRequest } from '../api/calls/caller.js'
@@ -23,7 +22,7 @@ interface BodyOf {
 /** Reads the body of a request as fields, or refuses it with 415, 413, 400 or 503. */
 export type BodyReader = (request: Request, of: BodyOf, reader: InputReader) => Promise<ReadRequest>
 
-export function createBodyReader(threads: BodyThreads = createBodyThreads(), max = maxHeld): BodyReader {
+export function createBodyReader(thread: BodyThread = createBodyThread(), max = maxHeld): BodyReader {
   const held = new Map<string, number>()
   let all = 0
   const hold = (owner: string, bytes: number) => {
@@ -44,7 +43,7 @@ export function createBodyReader(threads: BodyThreads = createBodyThreads(), max
       })
       if (bytes.length > largeBytes) {
         const of = { operation: operation.id, params, names, validates }
-        return readRequestOf(await threads.parse({ kind: 'request', bytes, ...of }))
+        return readRequestOf(await thread.parse({ kind: 'request', bytes, ...of }))
       }
       const parsed = parseObject(bytes, most)
       return { input: { ...(names ? (renameRequest(parsed, names) as typeof parsed) : parsed), ...params } }
@@ -54,40 +53,25 @@ export function createBodyReader(threads: BodyThreads = createBodyThreads(), max
   }
 }
 
-/** A thread without work ends after this time, and its memory is free again. */
-const idleMs = 10_000
-
 /** Parses large bodies beside the event loop. */
-export interface BodyThreads {
+export interface BodyThread {
   readonly parse: typeof performTask
 }
 
-/** Creates the threads, which start with the first body. Without their program bodies are parsed in this thread. */
-export function createBodyThreads(program = findProgram(), max = maxThreads()): BodyThreads {
-  if (program === undefined)
-    return {
-      parse: (task) =>
-        import('./body-thread.js').then(({ performTask }) => performTask(task)) as Promise<never>,
-    }
-  const threads = new Set<Thread>()
-  const start = () => {
-    const thread = startThread(program, () => threads.delete(thread))
-    threads.add(thread)
-    return thread
+/** Creates the thread, which starts with the first body. Without its program bodies are parsed in this thread. */
+export function createBodyThread(program = findProgram()): BodyThread {
+  let run: ReturnType<typeof startThread> | undefined
+  const parse = async (task: BodyTask): Promise<unknown> => {
+    if (program === undefined) return (await import('./body-thread.js')).performTask(task)
+    run ??= startThread(program, () => {
+      run = undefined
+    })
+    return run(task)
   }
-  return {
-    parse: (task) => {
-      const [first] = [...threads].sort((a, b) => a.load() - b.load())
-      const isFree = first && (first.load() === 0 || threads.size >= max)
-      return (isFree ? first : start()).run(task) as Promise<never>
-    },
-  }
+  return { parse: parse as typeof performTask }
 }
 
-/** One large body at a time leaves a core to the event loop. */
-const maxThreads = (): number => Math.min(2, Math.max(1, availableParallelism() - 1))
-
-/** Returns the path of the threads' program: beside the built program, or one folder above its chunks. */
+/** Returns the path of the thread's program: beside the built program, or one folder above its chunks. */
 function findProgram(): string | undefined {
   const paths = ['./body-thread.js', '../body-thread.js'].map((path) =>
     fileURLToPath(new URL(path, import.meta.url)),
@@ -95,34 +79,20 @@ function findProgram(): string | undefined {
   return paths.find((path) => existsSync(path))
 }
 
-type Thread = ReturnType<typeof startThread>
-
-/** Starts a thread, which answers its tasks in their order. */
-function startThread(program: string, ended: () => void) {
+/** Starts a thread, and returns the function that does tasks in it, in their order. */
+function startThread(program: string, ended: () => void): (task: BodyTask) => Promise<unknown> {
   const worker = new Worker(program)
   const waiting: PromiseWithResolvers<unknown>[] = []
-  let idle: NodeJS.Timeout | undefined
   worker.unref()
-  worker.on('message', (result) => {
-    waiting.shift()?.resolve(result)
-    if (waiting.length === 0) idle = setTimeout(end, idleMs).unref()
-  })
+  worker.on('message', (result) => waiting.shift()?.resolve(result))
   worker.on('error', (error) => {
     ended()
     for (const { reject } of waiting.splice(0)) reject(error)
   })
-  const end = () => {
-    ended()
-    void worker.terminate()
-  }
-  return {
-    load: () => waiting.length,
-    run: (task: BodyTask): Promise<unknown> => {
-      clearTimeout(idle)
-      const result = Promise.withResolvers<unknown>()
-      waiting.push(result)
-      worker.postMessage(task)
-      return result.promise
-    },
+  return (task) => {
+    const result = Promise.withResolvers<unknown>()
+    waiting.push(result)
+    worker.postMessage(task)
+    return result.promise
   }
 }

@@ -7,7 +7,7 @@ import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/prox
 import type { ReplyTask } from '../../src/client/reply.js'
 import { performTask } from '../../src/http/body-thread.js'
 import { handler } from '../../src/http/handler.js'
-import { type BodyThreads, createBodyThreads } from '../../src/http/request-body.js'
+import { type BodyThread, createBodyThread } from '../../src/http/request-body.js'
 import { bundled } from '../support/programs.js'
 import { answering, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
@@ -108,10 +108,10 @@ const keyed = (id: OperationId): boolean => operations().find((row) => row.id ==
 
 describe('a large response of another server', () => {
   let program: string
-  let threads: BodyThreads
+  let thread: BodyThread
   beforeAll(async () => {
     program = await bundled('../src/http/body-thread.ts')
-    threads = createBodyThreads(program, 1)
+    thread = createBodyThread(program)
   })
 
   const names = { network: 'linkedin', premium: 'sales_navigator' }
@@ -141,7 +141,7 @@ describe('a large response of another server', () => {
         names,
         passOn: (task) => {
           given.push(task)
-          return threads.parse(task)
+          return thread.parse(task)
         },
       }),
     )

@@ -14,19 +14,19 @@ import { performTask } from '../../src/http/body-thread.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
-import { type BodyThreads, createBodyReader, createBodyThreads } from '../../src/http/request-body.js'
+import { type BodyThread, createBodyReader, createBodyThread } from '../../src/http/request-body.js'
 import { isLong } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { bundled } from '../support/programs.js'
 
 let program: string
-let threads: BodyThreads
+let thread: BodyThread
 const open: Listening[] = []
 const benches: Bench[] = []
 
 beforeAll(async () => {
   program = await bundled('../src/http/body-thread.ts')
-  threads = createBodyThreads(program, 1)
+  thread = createBodyThread(program)
 })
 afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close(0)))
@@ -46,7 +46,7 @@ const taskOf = (fields: object, more: Partial<RequestTask> = {}): RequestTask =>
   ...more,
 })
 
-async function serve(readBody = createBodyReader(threads)) {
+async function serve(readBody = createBodyReader(thread)) {
   const bench = await openBench()
   benches.push(bench)
   const respond = handler({ caller: bench.caller, version: '1', document: async () => ({}), readBody })
@@ -62,9 +62,9 @@ const listRequest = (apiKey: string, body: string, more: Record<string, string> 
 
 describe('a large body', () => {
   /** Returns the status of a large refused request, and how many others were answered while it was parsed. */
-  async function answeredBeside(inner: BodyThreads) {
+  async function answeredBeside(inner: BodyThread) {
     let isParsing = false
-    const watched: BodyThreads = {
+    const watched: BodyThread = {
       parse: (...given) => {
         isParsing = true
         return inner.parse(...given).finally(() => {
@@ -95,7 +95,7 @@ describe('a large body', () => {
 
   it('is parsed while other requests are answered', async () => {
     await shapeOf('lists.create')
-    const beside = await answeredBeside(threads)
+    const beside = await answeredBeside(thread)
     expect(beside.status).toBe(400)
     expect(beside.answered).toBeGreaterThan(3)
     // What the thread is for: in that of the event loop, nothing else is answered.
@@ -213,7 +213,7 @@ describe('a large body', () => {
 
 describe('what is handed back by the thread', () => {
   it('is only what the handler needs', async () => {
-    const parsed = await threads.parse(
+    const parsed = await thread.parse(
       taskOf({ name: 'x', companies: companies(3), other: Array(10_000).fill({}) }),
     )
     expect(parsed).toMatchObject({
@@ -243,7 +243,7 @@ describe('what is handed back by the thread', () => {
       version: '1',
       document: async () => ({}),
       names,
-      readBody: createBodyReader(threads),
+      readBody: createBodyReader(thread),
     })
     const given = {
       name: 'x',
@@ -256,21 +256,21 @@ describe('what is handed back by the thread', () => {
   })
 })
 
-describe('the threads', () => {
+describe('the thread', () => {
   it('answer as parsing in this thread does', async () => {
     for (const task of [
       taskOf({ name: 'x', companies: companies(4) }),
       taskOf({}),
       taskOf({}, { validates: false }),
     ])
-      expect(await threads.parse(task)).toEqual(await performTask(task))
+      expect(await thread.parse(task)).toEqual(await performTask(task))
   })
 })
 
 describe('the room for large bodies', () => {
   it('takes no more of a workspace, or of all, while too many are read', async () => {
     const waiting: (() => void)[] = []
-    const held: BodyThreads = {
+    const held: BodyThread = {
       parse: (task) => new Promise((resolve) => waiting.push(() => resolve(performTask(task)))),
     }
     const body = JSON.stringify({ name: 'x', companies: companies(2_000) })
@@ -310,7 +310,7 @@ describe('a large delivery', () => {
       inbox: { keep: async (one) => kept.push(one) > 0 },
       parse: (task) => {
         given.push(task)
-        return threads.parse(task)
+        return thread.parse(task)
       },
       ...more,
     })
@@ -363,7 +363,7 @@ describe('a large delivery', () => {
       count: async (_, __, records) => void counted.push(records.length),
     }
     const onError = (error: unknown) => expect(error).toBeUndefined()
-    const { recordDelivery } = createProxiedWork(ledger, onError, undefined, threads.parse)
+    const { recordDelivery } = createProxiedWork(ledger, onError, undefined, thread.parse)
     const delivery = { event: 'account_search.completed', search: 's', path: 'p' }
     await recordDelivery('intents.stack', { ...delivery, body: pad + JSON.stringify({ accounts: leads }) })
     expect(counted).toEqual([1_200])

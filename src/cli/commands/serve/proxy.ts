@@ -13,7 +13,7 @@ import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import { newToken, type ReceiverOptions, retargetDeliveries } from '../../../http/receiver.js'
-import type { BodyThreads } from '../../../http/request-body.js'
+import type { BodyThread } from '../../../http/request-body.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { withTimeout } from '../../call/send.js'
@@ -58,8 +58,8 @@ export async function openProxy(
   context: Context,
   { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
 ): Promise<Backend> {
-  const { createBodyThreads } = await import('../../../http/request-body.js')
-  const threads = createBodyThreads()
+  const { createBodyThread } = await import('../../../http/request-body.js')
+  const thread = createBodyThread()
   const { insecureHttp, direct } = context.globals
   const url = baseUrlOf(upstream, '--upstream', insecureHttp === true).href
   const server = context.withGlobals({ local: undefined, baseUrl: url, passesKeys: direct === true })
@@ -68,25 +68,25 @@ export async function openProxy(
   const address = publicAddress(publicUrl ?? target.publicUrl)
   // Fails at the start when there is no key for the server.
   const apiKey = target.direct ? undefined : await server.apiKey()
-  const work = openProxiedWork(server, names, threads)
+  const work = openProxiedWork(server, names, thread)
   const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
   const retargeting =
     address &&
-    (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }))
+    (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: thread.parse }))
   const { remote, openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const doubts = doubtLayer(server, apiKey !== undefined)
   const suppressed = keptFrom(() => server.suppressor())
   const own = apiKey === undefined ? [doubts, suppressed] : await openLayers(server, apiKey, work, suppressed)
-  const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
+  const caller = compose([...own, ...outgoing], openForProxy(thread.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const openEngine = () => context.admin({ create: false })
   const serve = await createApp(context, caller, {
     baseUrl,
     words: names,
     upstream: { target: kind, upstream: origin },
-    threads,
+    thread,
     // One that passes on keys writes nothing.
     ...(apiKey === undefined ? {} : { ready: async () => (await openEngine()).requireWritable() }),
   })
@@ -143,7 +143,7 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
 }
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */
-function openProxiedWork(context: Context, names: WireNames | undefined, { parse }: BodyThreads) {
+function openProxiedWork(context: Context, names: WireNames | undefined, { parse }: BodyThread) {
   const open = async () => {
     const { proxiedWorkOver } = await import('../../../runs/journal/proxied-work.js')
     const target = await targetName(context)
