@@ -1,4 +1,3 @@
-import { RegExpRouter } from 'hono/router/reg-exp-router'
 import {
   type Caller,
   type CallOptions,
@@ -13,7 +12,7 @@ import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-name
 import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { hazardIn, toJson } from '../api/values/json.js'
-import { resultOr } from '../api/values/objects.js'
+import { once, resultOr } from '../api/values/objects.js'
 import { answer, asApiError, refuse, respond } from './answer.js'
 import { declaresMore, refused } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
@@ -148,13 +147,11 @@ function ownRoutes({ caller, version, upstream, ready, document, report }: Handl
     return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...upstream }
   }
   // Written once, because anybody may ask for it without a key.
-  let written: Promise<Uint8Array<ArrayBuffer>> | undefined
+  const written = once(async () => new TextEncoder().encode(toJson(await document())))
   const openapi = async () => {
     try {
-      written ??= document().then((made) => new TextEncoder().encode(toJson(made)))
-      return answer(200, undefined, {}, await written)
+      return answer(200, undefined, {}, await written())
     } catch (thrown) {
-      written = undefined
       report?.(thrown)
       return refuse(new ApiError('internal'))
     }
@@ -225,40 +222,28 @@ interface RequestPlace {
   readonly params: Params
 }
 
-type Answers = Map<string, RouteHandler>
-
 /** Creates the function that finds a path. One without parameters wins over one with them. */
 function router(routes: readonly Route[]): (path: string) => RequestPlace | undefined {
   const plain = new Map<string, RequestPlace>()
-  const patterns = new RegExpRouter<Answers>()
-  for (const [path, answers] of byPath(routes)) {
-    if (path.includes('{')) patterns.add('ALL', path.replace(/\{(\w+)\}/g, ':$1'), answers)
+  const patterns: { readonly pattern: RegExp; readonly answers: RequestPlace['answers'] }[] = []
+  for (const [path, methods] of Map.groupBy(routes, (route) => route.path)) {
+    const answers = new Map(methods.map((route) => [route.method, route.answer]))
+    const pattern = new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+    if (path.includes('{')) patterns.push({ pattern, answers })
     else plain.set(path, { answers, params: {} })
   }
-  return (path) => plain.get(path) ?? match(patterns, path)
-}
-
-function byPath(routes: readonly Route[]): Map<string, Answers> {
-  const paths = new Map<string, Answers>()
-  for (const { method, path, answer } of routes) {
-    paths.set(path, (paths.get(path) ?? new Map<string, RouteHandler>()).set(method, answer))
+  return (path) => {
+    const known = plain.get(path)
+    if (known) return known
+    for (const { pattern, answers } of patterns) {
+      const { groups } = pattern.exec(path) ?? {}
+      if (groups) return { answers, params: decoded(groups) }
+    }
+    return undefined
   }
-  return paths
 }
 
-function match(patterns: RegExpRouter<Answers>, path: string): RequestPlace | undefined {
-  const [found, stash] = patterns.match('ALL', path)
-  const first = found[0]
-  return first && { answers: first[0], params: paramsOf(first[1], stash ?? []) }
-}
-
-function paramsOf(places: Readonly<Record<string, string | number>>, stash: readonly string[]): Params {
-  return Object.fromEntries(
-    Object.entries(places).map(([name, place]) => [
-      name,
-      decode(typeof place === 'number' ? (stash[place] ?? '') : place),
-    ]),
+const decoded = (groups: Params): Params =>
+  Object.fromEntries(
+    Object.entries(groups).map(([name, raw]) => [name, resultOr(raw, () => decodeURIComponent(raw))]),
   )
-}
-
-const decode = (raw: string): string => resultOr(raw, () => decodeURIComponent(raw))
