@@ -4,10 +4,6 @@ export interface WorkKind<T> {
   take(): Promise<T | undefined>
   work(taken: T): Promise<void>
   readonly atOnce: number
-  /** A task that takes longer, in milliseconds, gives up its slot, so that quick ones need not wait for it. */
-  readonly slowMs?: number
-  /** Most tasks in progress, slow ones included. */
-  readonly most?: number
   /** Receives errors; taking the task again is up to `take`. */
   readonly onTrouble: (error: unknown) => void
 }
@@ -19,7 +15,6 @@ const defaultPauseMs = 1_000
 export class WorkerPool<T> {
   readonly #event = new AutoResetEvent()
   readonly #under = new Set<Promise<void>>()
-  #quick = 0
   #ended = 0
 
   constructor(
@@ -40,18 +35,13 @@ export class WorkerPool<T> {
     while (!this.stopping.aborted) {
       // Read first: work that comes or ends during the look is looked at again.
       const [over, ended] = [isOver(), this.#ended]
-      const taken = this.#hasSlot() ? await this.#take() : undefined
+      const taken = this.#under.size < this.kind.atOnce ? await this.#take() : undefined
       if (taken !== undefined) this.#begin(taken)
       else if (over && this.#under.size === 0 && this.#ended === ended) break
       else await this.#event.wait(defaultPauseMs)
     }
     await Promise.all(this.#under)
     return this.#ended
-  }
-
-  #hasSlot(): boolean {
-    const { atOnce, most = atOnce } = this.kind
-    return this.#quick < atOnce && this.#under.size < most
   }
 
   async #take(): Promise<T | undefined> {
@@ -64,9 +54,7 @@ export class WorkerPool<T> {
   }
 
   #begin(taken: T): void {
-    const leave = this.#takeSlot()
     const under = this.#do(taken).finally(() => {
-      leave()
       this.#under.delete(under)
       this.#ended++
       this.wake()
@@ -80,24 +68,6 @@ export class WorkerPool<T> {
     } catch (error) {
       this.kind.onTrouble(error)
     }
-  }
-
-  /** Takes a slot. It is given up when the task ends, or when it turns out to be slow. */
-  #takeSlot(): () => void {
-    const { slowMs } = this.kind
-    this.#quick++
-    let has = true
-    const leave = () => {
-      clearTimeout(slow)
-      if (has) this.#quick--
-      has = false
-    }
-    const giveUp = () => {
-      leave()
-      this.wake()
-    }
-    const slow = slowMs === undefined ? undefined : setTimeout(giveUp, slowMs)
-    return leave
   }
 }
 

@@ -33,12 +33,9 @@ import { attemptDeliveries, maxInARow, maxPauseMs } from './attempt-delivery.js'
 const jobsAtOnce = 4
 /** How long a job is worked on before those of other workspaces have their turn, in milliseconds. */
 const turnMs = 1_000
-/** Half of both numbers at most is for one workspace. */
-const deliveriesAtOnce = 128
-/** Most deliveries in progress, including those that wait for slow receivers. */
-const maxDeliveries = 512
-/** When an attempt gives up its slot, and when a URL counts as slow, in milliseconds. */
-const slowMs = 1_000
+/** Half of it at most is for one workspace. */
+const deliveriesAtOnce = 512
+/** When a URL counts as slow, in milliseconds. */
 const slowUrlMs = 2_000
 /** An attempt may take longer than the caller of `stop` will wait. */
 const stopMs = 10_000
@@ -187,8 +184,6 @@ export class Worker {
       work: (row) =>
         this.#inProgress.during(row[0], () => attemptDeliveries(this.ports, row, this.#stopping.signal)),
       atOnce: deliveriesAtOnce,
-      most: maxDeliveries,
-      slowMs,
       onTrouble: (error) => this.#trouble(error, troubles),
     }
     return new WorkerPool(kind, this.#stopping.signal)
@@ -248,15 +243,13 @@ const rowsPerUrl = 4
  */
 class InProgress {
   readonly #urls = new NamedCounts()
-  readonly #quick = new NamedCounts()
   readonly #workspaces = new NamedCounts()
   readonly #slowUrls = new Set<string>()
 
   /** Returns what takes nothing more for now. */
   busy(): Required<Pick<DueDeliveries, 'busy' | 'busyWorkspaces'>> {
     const isFull = (workspace: string) =>
-      this.#quick.of(workspace) >= deliveriesAtOnce - this.#quick.total ||
-      this.#workspaces.of(workspace) >= maxDeliveries - this.#workspaces.total
+      this.#workspaces.of(workspace) >= deliveriesAtOnce - this.#workspaces.total
     return {
       busy: this.#urls
         .names()
@@ -268,15 +261,16 @@ class InProgress {
   /** Runs a series of attempts, and measures it. */
   async during({ url, workspaceId }: Delivery, send: () => Promise<void>): Promise<void> {
     const began = performance.now()
-    const ends = [this.#urls.add(url), this.#workspaces.add(workspaceId)]
-    const notQuick = this.#quick.add(workspaceId)
-    const slow = [setTimeout(notQuick, slowMs), setTimeout(() => this.#slowUrls.add(url), slowUrlMs)]
+    this.#urls.change(url, 1)
+    this.#workspaces.change(workspaceId, 1)
+    const slow = setTimeout(() => this.#slowUrls.add(url), slowUrlMs)
     try {
       await send()
     } finally {
-      for (const timer of slow) clearTimeout(timer)
+      clearTimeout(slow)
       if (performance.now() - began < slowUrlMs) this.#slowUrls.delete(url)
-      for (const end of [...ends, notQuick]) end()
+      this.#urls.change(url, -1)
+      this.#workspaces.change(workspaceId, -1)
     }
   }
 }
@@ -293,17 +287,7 @@ class NamedCounts {
     return this.#counts.get(name) ?? 0
   }
 
-  /** Adds one, and returns what takes it off again, once. */
-  add(name: string): () => void {
-    this.#change(name, 1)
-    let isOver = false
-    return () => {
-      if (!isOver) this.#change(name, -1)
-      isOver = true
-    }
-  }
-
-  #change(name: string, change: number): void {
+  change(name: string, change: 1 | -1): void {
     this.total += change
     const count = this.of(name) + change
     if (count > 0) this.#counts.set(name, count)
