@@ -40,6 +40,8 @@ const built = new Map<OperationId, Shape>()
 
 /** Returns the schemas of an operation, built on first use. */
 export async function shapeOf(id: OperationId): Promise<Shape> {
+  const known = built.get(id)
+  if (known) return known
   const { shapes } = await areas[areaOf(id) as keyof typeof areas]()
   // Read after the area is loaded, so that two concurrent calls get the same schemas.
   const shape = built.get(id) ?? (shapes as Partial<Record<OperationId, () => Shape>>)[id]?.()

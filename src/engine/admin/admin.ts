@@ -1,5 +1,5 @@
 import { Refusal } from '../../api/calls/errors.js'
-import { type CountedWindow, planOf, windowsOn } from '../../api/operations/plans.js'
+import { planOf, windowsOn } from '../../api/operations/plans.js'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -14,9 +14,8 @@ import {
   readSpentAtServers,
   readSpentThisWeek,
   readWeek,
-  type ServerSpending,
 } from '../credits/ledger.js'
-import { type QuotaReport, readQuotas } from '../credits/quotas.js'
+import { readQuotas } from '../credits/quotas.js'
 import { personaTable } from '../handlers/personas.js'
 import { buildBody } from '../jobs/payloads.js'
 import { createAccess, hashKey } from '../request/access.js'
@@ -40,6 +39,7 @@ import {
   listEnrichments,
   listJobs,
   listRecords,
+  notBegun,
   readFirstHold,
   readHeldBy,
 } from '../tables/jobs.js'
@@ -65,6 +65,7 @@ import {
   type AdminPorts,
   addKey,
   checkWhole,
+  emailsOf,
   inCurrent,
   memberOf,
   webhookSecretAdmin,
@@ -221,21 +222,7 @@ async function retry(
   if (!member) throw new Refusal('engine.requester_gone')
   // The hold of the first time.
   const held = (await readFirstHold(tx, workspace.id, failed.id)) ?? 0
-  const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
-  const job: AsyncJob = {
-    ...failed,
-    ...fresh,
-    id: ids.uuid(),
-    state: 'queued',
-    done: 0,
-    held,
-    spent: 0,
-    createdAt: now,
-    finishedAt: null,
-    token: null,
-    leaseUntil: 0,
-    attempts: 0,
-  }
+  const job: AsyncJob = { ...failed, ...notBegun, id: ids.uuid(), held, createdAt: now }
   await holdCredits(
     tx,
     { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' },
@@ -343,7 +330,7 @@ function keyAdmin(ports: AdminPorts) {
       }),
     keys: () =>
       reading(async (tx, workspace) => {
-        const emails = new Map((await listAllMembers(tx, workspace.id)).map(({ id, email }) => [id, email]))
+        const emails = await emailsOf(tx, workspace)
         return (await listKeys(tx, workspace.id)).map((key) => ({
           ...key,
           member: emails.get(key.memberId) ?? '',
@@ -367,49 +354,15 @@ function checkScopes(scopes: readonly string[]): readonly string[] {
   return [...new Set(scopes)]
 }
 
-/** What a member can still spend this week, in credits, at engine time. */
-export interface WeeklyState {
-  readonly limit: number
-  readonly spent: number
-  /** Held for accepted work, which counts as spent. */
-  readonly held: number
-  readonly left: number
-  readonly resetsAt: number
-  /** The same limit at each server that a governed proxy calls for the member, in real time. */
-  readonly servers: readonly (ServerSpending & { readonly left: number })[]
-}
-
-/** A rate window of a member. It is full until the first request opens it. */
-export interface WindowState extends Omit<CountedWindow, 'window'> {
-  readonly per: 'second' | 'minute'
-  readonly limit: number
-  readonly used: number
-  readonly remaining: number
-  /** Engine time; null while the window is not open. */
-  readonly resetsAt: number | null
-}
-
-/** The limits of a key, and when they reset. */
-export interface LimitsReport {
-  readonly plan: string
-  /** Spendable and held credits, and the next monthly grant (engine time). */
-  readonly credits: {
-    readonly enrichment: number
-    readonly held: number
-    readonly nextAllocation: { readonly credits: number; readonly at: number }
-  }
-  /** null when the member has no weekly limit. */
-  readonly weekly: WeeklyState | null
-  readonly quotas: QuotaReport
-  readonly windows: readonly WindowState[]
-}
+/** The limits of a key, and when they reset (engine time). */
+export type LimitsReport = Awaited<ReturnType<ReturnType<typeof limitsAdmin>['limits']>>
 
 /** Reports the limits of the member of a key. */
 function limitsAdmin({ store, clock }: AdminPorts) {
   const access = createAccess(store, { clock, sleep: async () => {} })
   return {
     /** Reads the limits without counting as a request. Throws `invalid_api_key` as the API does. */
-    limits: async (apiKey: string | undefined): Promise<LimitsReport> => {
+    limits: async (apiKey: string | undefined) => {
       const principal = await access(apiKey)
       const { member } = principal
       const now = engineTime(principal.clock, clock.now())
@@ -432,17 +385,14 @@ function limitsAdmin({ store, clock }: AdminPorts) {
   }
 }
 
-async function readWeeklyState(
-  tx: Connection,
-  member: Member,
-  now: number,
-  realNow: number,
-): Promise<WeeklyState | null> {
+/** Returns what a member can still spend this week; null without a limit. What is held for accepted work counts as spent. */
+async function readWeeklyState(tx: Connection, member: Member, now: number, realNow: number) {
   const limit = member.weeklyLimit
   if (limit === null) return null
   const { count: spent, resetsAt } = await readWeek(tx, member, now)
   const held = await readHeldBy(tx, member.id)
   const left = Math.max(0, limit - spent - held)
+  // The same limit at each server that a governed proxy calls for the member, in real time.
   const servers = (await readSpentAtServers(tx, member, realNow)).map((one) => ({
     ...one,
     left: Math.max(0, limit - one.spent),
@@ -450,20 +400,16 @@ async function readWeeklyState(
   return { limit, spent, held, left, resetsAt, servers }
 }
 
-async function readWindows(
-  tx: Connection,
-  member: Member,
-  plan: string,
-  now: number,
-): Promise<readonly WindowState[]> {
-  const states: WindowState[] = []
+/** Returns the rate windows of a member. One that is not open is full, and has no time at which it resets. */
+async function readWindows(tx: Connection, member: Member, plan: string, now: number) {
+  const states = []
   for (const { window, operation, group, live } of windowsOn(plan)) {
     const counter = await readCounter(tx, `user:${member.id}`, window.name)
-    const { count, resetsAt: endsAt } = countedAt(counter, window, now)
-    const remaining = Math.max(0, window.limit - count)
-    const per = window.windowMs === 1_000 ? 'second' : 'minute'
-    const resetsAt = count > 0 ? endsAt : null
-    states.push({ operation, group, live, per, limit: window.limit, used: count, remaining, resetsAt })
+    const { count: used, resetsAt: endsAt } = countedAt(counter, window, now)
+    const { limit, windowMs } = window
+    const per: 'second' | 'minute' = windowMs === 1_000 ? 'second' : 'minute'
+    const remaining = Math.max(0, limit - used)
+    states.push({ operation, group, live, per, limit, used, remaining, resetsAt: used > 0 ? endsAt : null })
   }
   return states
 }

@@ -11,9 +11,9 @@ import {
   insertFault,
   listFaults,
 } from '../tables/faults.js'
-import { listAllMembers, type Workspace } from '../tables/members.js'
+import type { Workspace } from '../tables/members.js'
 import { maxPauseMs } from '../worker/attempt-delivery.js'
-import { type AdminPorts, inCurrent, memberOf } from './workspaces.js'
+import { type AdminPorts, emailsOf, inCurrent, memberOf } from './workspaces.js'
 
 export interface WantedFault {
   /** An operation, a group of operations, `all` or `deliveries`. */
@@ -64,9 +64,6 @@ export function faultAdmin(ports: AdminPorts) {
       }),
   }
 }
-
-const emailsOf = async (tx: Connection, { id }: Workspace): Promise<ReadonlyMap<string, string>> =>
-  new Map((await listAllMembers(tx, id)).map((member) => [member.id, member.email]))
 
 const toListed = (fault: Fault, emails: ReadonlyMap<string, string>): ListedFault => ({
   ...fault,

@@ -21,7 +21,7 @@ import { countFaults } from '../tables/faults.js'
 import { countUnfinishedJobs } from '../tables/jobs.js'
 import { listAllMembers, listKeys, listMembers, listWorkspaces } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
-import { type AdminPorts, inCurrent } from './workspaces.js'
+import { type AdminPorts, emailsOf, inCurrent } from './workspaces.js'
 
 /** Selects movements. Times are those of the engine in milliseconds, `from` inclusive and `to` exclusive. */
 export interface MovementRange {
@@ -38,12 +38,6 @@ const pageSize = 1_000
 /** A movement as it is printed; `change` is its effect on the balance `credits`. */
 export type MovementRecord = ReturnType<typeof toMovementRecord>
 
-/** Returns a function from the id of a member to their email address. */
-async function readMemberNames(tx: Connection, workspaceId: string): Promise<(id: string) => string> {
-  const emails = new Map((await listAllMembers(tx, workspaceId)).map(({ id, email }) => [id, email]))
-  return (id) => emails.get(id) ?? id
-}
-
 /** Returns the id of the member that a range names. Throws a Refusal where there is none. */
 async function readMemberId(tx: Connection, workspaceId: string, email: string | undefined) {
   if (email === undefined) return undefined
@@ -52,7 +46,7 @@ async function readMemberId(tx: Connection, workspaceId: string, email: string |
   return found.id
 }
 
-function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
+function toMovementRecord(movement: Movement, emails: ReadonlyMap<string, string>) {
   const { seq, created_at: createdAt, kind, debit, credit, amount, credits, held, spent } = movement
   const { member_id: memberId, operation, reference } = movement
   return {
@@ -66,7 +60,7 @@ function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
     credits,
     held,
     spent,
-    member: memberId === null ? null : nameOf(memberId),
+    member: memberId === null ? null : (emails.get(memberId) ?? memberId),
     operation,
     reference,
   }
@@ -87,7 +81,7 @@ export function reportAdmin(ports: AdminPorts) {
     }: MovementRange = {}): AsyncGenerator<MovementRecord> {
       const workspace = await used()
       const member = await store.read((tx) => readMemberId(tx, workspace.id, email))
-      const nameOf = await store.read((tx) => readMemberNames(tx, workspace.id))
+      const emails = await store.read((tx) => emailsOf(tx, workspace))
       for (let seq = 0; ; ) {
         const page = await store.read((tx) => listMovements(tx, workspace.id, seq, pageSize))
         for (const movement of page)
@@ -96,7 +90,7 @@ export function reportAdmin(ports: AdminPorts) {
             movement.created_at < to &&
             (member === undefined || movement.member_id === member)
           )
-            yield toMovementRecord(movement, nameOf)
+            yield toMovementRecord(movement, emails)
         if (page.length < pageSize) return
         seq = page.at(-1)?.seq ?? seq
       }
@@ -107,9 +101,9 @@ export function reportAdmin(ports: AdminPorts) {
         const last = (await readBalances(tx, workspace.id)).seq
         const end = Math.min(before ?? last + 1, last + 1)
         const start = Math.max(0, end - 1 - limit)
-        const nameOf = await readMemberNames(tx, workspace.id)
+        const emails = await emailsOf(tx, workspace)
         const page = await listMovements(tx, workspace.id, start, Math.max(0, end - 1 - start))
-        return page.map((movement) => toMovementRecord(movement, nameOf)).reverse()
+        return page.map((movement) => toMovementRecord(movement, emails)).reverse()
       }),
     consumption: (range: MovementRange, by: readonly Grouping[]): Promise<readonly Consumption[]> =>
       reading(async (tx, { id }) => {

@@ -12,6 +12,7 @@ import {
   insertKey,
   insertMember,
   insertWorkspace,
+  listAllMembers,
   listMembers,
   listWorkspaces,
   type Member,
@@ -58,6 +59,10 @@ export async function memberOf(tx: Connection, workspace: Workspace, email: stri
   if (!member) throw new Refusal('engine.no_member', { email })
   return member
 }
+
+/** Returns the email addresses of all members by id, also of those who were removed. */
+export const emailsOf = async (tx: Connection, { id }: Pick<Workspace, 'id'>) =>
+  new Map((await listAllMembers(tx, id)).map((member) => [member.id, member.email]))
 
 /** Quota ceilings to set; a missing one stays as it is. */
 export interface Ceilings {

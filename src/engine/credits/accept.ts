@@ -1,24 +1,21 @@
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { type AsyncJob, type Enrichment, insertEnrichments, insertJob, type JobPlan } from '../tables/jobs.js'
+import { type AsyncJob, type Enrichment, insertEnrichments, insertJob, notBegun } from '../tables/jobs.js'
 import { insertList, type NewList } from '../tables/lists.js'
 import type { Principal } from '../tables/members.js'
 import { costOf, type Used } from './cost.js'
 import { type Bill, holdCredits } from './ledger.js'
 
 /** Work to accept, as a handler describes it. */
-export interface NewJob {
-  readonly id: string
-  readonly name: string
-  readonly plan: JobPlan
-  readonly expected: number
+export interface NewJob
+  extends Pick<AsyncJob, 'id' | 'name' | 'plan' | 'expected'>,
+    Partial<Pick<AsyncJob, 'streaming'>> {
   /** The most units that it can find and has to pay for. */
   readonly reserve?: Used
   readonly most?: number | undefined
   readonly webhookUrl?: string | undefined
-  readonly streaming?: boolean
-  readonly custom?: Readonly<Record<string, unknown>> | undefined
+  readonly custom?: AsyncJob['custom'] | undefined
   readonly enrichments?: readonly Enrichment[]
   readonly list?: NewList
 }
@@ -50,34 +47,21 @@ const toJob = (
   { workspace, member }: Who,
   operation: OperationId,
   kind: EventKind,
-  work: NewJob,
-  now: number,
+  { id, name, plan, expected, streaming = false, custom = null, most, webhookUrl }: NewJob,
+  createdAt: number,
 ): AsyncJob => ({
-  id: work.id,
+  ...notBegun,
+  id,
   workspaceId: workspace.id,
   memberId: member.id,
   operation,
   kind,
-  name: work.name,
-  plan: work.plan,
-  webhookUrl: work.webhookUrl ?? null,
-  streaming: work.streaming ?? false,
-  custom: work.custom ?? null,
-  most: work.most ?? null,
-  expected: work.expected,
-  state: 'queued',
-  done: 0,
-  place: null,
-  truncated: false,
-  parts: [],
-  partBytes: 0,
-  enriched: false,
-  held: 0,
-  spent: 0,
-  error: null,
-  createdAt: now,
-  finishedAt: null,
-  token: null,
-  leaseUntil: 0,
-  attempts: 0,
+  name,
+  plan,
+  expected,
+  webhookUrl: webhookUrl ?? null,
+  streaming,
+  custom,
+  most: most ?? null,
+  createdAt,
 })

@@ -104,11 +104,11 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
   const unlimited = (): Reservation => ({ credits: 0, week: periodStart('week', clock.now()) })
 
   const layer = (upstream: Caller): Caller => {
-    const balance = sharedWhileAsked(async (options: CallOptions) => {
+    const balance = async (options: CallOptions) => {
       const reply = await upstream.call('credits.show', {}, options).catch(() => undefined)
       const body = reply && isOk(reply) ? reply.body : undefined
       return valueAt(body, ['credits', 'enrichment']) as number | undefined
-    })
+    }
     /** Returns the refusal of a call that a week does not permit, in the order in which the engine checks. */
     const refuse = async (row: Operation, input: Input, options: CallOptions, allowance: number) => {
       const limited = await upstream.refusedNow?.(row.id, options, input)
@@ -239,17 +239,6 @@ class Waiting {
   isFreed(): Promise<boolean> {
     if (this.#underWay === 0) return Promise.resolve(false)
     return new Promise((resolve) => this.#line.push(resolve))
-  }
-}
-
-/** Returns a question whose answer those share who ask meanwhile. */
-function sharedWhileAsked<A, T>(ask: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
-  let asking: Promise<T> | undefined
-  return (argument) => {
-    asking ??= ask(argument).finally(() => {
-      asking = undefined
-    })
-    return asking
   }
 }
 

@@ -121,17 +121,10 @@ const toEnrichQuery = ({
   country,
 }: Omit<InputOf<'accounts.enrich'>, 'live'>): CompanyQuery => ({ url, domain, name, country })
 
-const toVendorQuery = ({
-  company_network_url: url,
-  domain,
-  name,
-  country,
-}: Parameters<typeof toEnrichQuery>[0]) => ({
-  url,
-  domain,
-  companyName: name,
-  country,
-})
+const toVendorQuery = (input: Parameters<typeof toEnrichQuery>[0]) => {
+  const { name: companyName, ...query } = toEnrichQuery(input)
+  return { ...query, companyName }
+}
 
 /** Returns a company as a request gets it: `live: false` omits the phone. */
 function accountFor({ live }: { readonly live: boolean }, account: Account): Account {

@@ -26,7 +26,6 @@ import { checkQuota } from '../credits/quotas.js'
 import {
   billOf,
   type Claim,
-  type ClaimPorts,
   claimKey,
   createRowClaim,
   dropRunReplies,
@@ -83,23 +82,8 @@ export interface Engine extends Caller {
 
 /** Creates an engine over a store and a source: it checks, answers and charges every request. */
 export function createEngine(engine: EnginePorts): Engine {
-  const { store, source, vendors, clock, ids, sleep = pause, topUpUrl } = engine
-  const { accepted = () => {}, observedLimits } = engine
-  const ports = {
-    store,
-    source,
-    vendors,
-    ids,
-    realNow: () => clock.now(),
-    noticeTime: createClockWatch(store),
-    access: createAccess(store, { clock, sleep }),
-    sleep,
-    shapes: loadedOnce(),
-    accepted,
-    observedLimits,
-    checkWebhook: webhookCheck(engine),
-    topUpUrl,
-  }
+  const { store, clock } = engine
+  const ports = createPipeline(engine)
   const callOver =
     (pipeline: PipelinePorts): Caller['call'] =>
     async (id, input, options = {}) => {
@@ -133,36 +117,28 @@ function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePort
 
 const nowhereElse: Targets = { allow: [], loopback: false }
 
-/** Returns a loader of operation schemas; it returns a promise only the first time. */
-function loadedOnce(): (id: OperationId) => Awaitable<Shape> {
-  const loaded = new Map<OperationId, Shape>()
-  const load = async (id: OperationId) => {
-    const shape = await shapeOf(id)
-    loaded.set(id, shape)
-    return shape
-  }
-  return (id) => loaded.get(id) ?? load(id)
-}
-
-interface PipelinePorts extends ClaimPorts {
-  readonly store: Driver
-  readonly source: Source
-  readonly vendors: Vendors | undefined
-  /** Settles what counts time when the clock went back. */
-  readonly noticeTime: (now: number) => Awaitable<void>
-  readonly access: (apiKey: string | undefined) => Promise<Principal>
-  /** Whether limits apply that were observed and are not specified. */
-  readonly observedLimits?: boolean | undefined
-  readonly shapes: (id: OperationId) => Awaitable<Shape>
-  readonly topUpUrl: string | undefined
-  /** Throws 400 for an address that nothing may be delivered to. */
-  readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
-  /** Receives the id of accepted work, once that is durable. */
-  readonly accepted: (jobId: string) => void
+/** What a request needs of the engine. */
+interface PipelinePorts extends ReturnType<typeof createPipeline> {
   /** Throws, inside the transaction, when the caller has lost the right to write. */
   readonly checkFencing?: FencingCheck
-  /** Waits in real time. */
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+}
+
+function createPipeline(engine: EnginePorts) {
+  const { store, source, vendors, clock, ids, sleep = pause, topUpUrl, accepted = () => {} } = engine
+  return {
+    store,
+    source,
+    vendors,
+    ids,
+    realNow: () => clock.now(),
+    noticeTime: createClockWatch(store),
+    access: createAccess(store, { clock, sleep }),
+    sleep,
+    accepted,
+    observedLimits: engine.observedLimits,
+    checkWebhook: webhookCheck(engine),
+    topUpUrl,
+  }
 }
 
 /** A request, and for whom vendors are asked. */
@@ -243,14 +219,14 @@ function replyTo(
 
 /** Checks fields (400, 422) with sessions, consent and webhooks. */
 async function check(
-  { shapes, checkWebhook }: PipelinePorts,
+  { checkWebhook }: PipelinePorts,
   operation: Operation,
   given: ReadRequest,
   principal: Principal,
 ): Promise<Input> {
   const { result } = given.checked ?? {}
   if (result && 'refusal' in result) throw result.refusal
-  const input = result?.fields ?? validated(await shapes(operation.id), operation, given.input)
+  const input = result?.fields ?? validated(await shapeOf(operation.id), operation, given.input)
   checkSession(operation, input, principal.workspace)
   if (Array.isArray(input.enrichment_type))
     requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
@@ -271,7 +247,7 @@ async function answerOnce(
   key: string,
 ): Promise<Reply> {
   const { operation, principal, now } = request
-  const shape = await ports.shapes(operation.id)
+  const shape = await shapeOf(operation.id)
   const fingerprint =
     checked?.fingerprint ?? fingerprintOf(operation, withoutBlanks(operation.id, shape, input))
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)

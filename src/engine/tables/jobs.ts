@@ -69,6 +69,24 @@ interface JobProgress {
 
 export type JobChange = Partial<JobProgress>
 
+/** The progress of a job that nobody has begun. */
+export const notBegun = {
+  state: 'queued',
+  done: 0,
+  place: null,
+  truncated: false,
+  parts: [],
+  partBytes: 0,
+  enriched: false,
+  held: 0,
+  spent: 0,
+  error: null,
+  finishedAt: null,
+  token: null,
+  leaseUntil: 0,
+  attempts: 0,
+} as const satisfies JobProgress & Pick<AsyncJob, 'token' | 'leaseUntil'>
+
 /** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
 export interface AsyncJob extends JobProgress {
   readonly id: string
