@@ -201,9 +201,6 @@ async function findEvents(events: Events, invocation: Invocation): Promise<reado
   return found.flatMap((event) => event ?? [])
 }
 
-/** Pauses before each retry of an address that does not answer, in milliseconds. */
-const pausesMs = [1_000, 5_000]
-
 const sentView: View = { columns: ['id', 'event', 'delivered', 'answer'] }
 
 /** The result of sending an event, as commands print it. */
@@ -236,7 +233,7 @@ async function sendAll(context: Context, sending: SendRequest): Promise<number> 
 
 /** Sends events to an address in sequence, and adds the result of each to `sent`. */
 export async function sendEvents(
-  context: ClockContext,
+  { clock }: ClockContext,
   sending: SendRequest,
   sent: SentEvent[],
   signal: AbortSignal,
@@ -245,21 +242,12 @@ export async function sendEvents(
   for await (const seq of numbers) {
     const event = await events.at(seq)
     if (!event) continue
-    const passed = await sendWithRetries(context, target, event, signal)
+    const passed = await passOn(target, event, signal)
     if (signal.aborted && !passed.ok) return
-    await events.noteForward(event, target, passed, context.clock.now())
+    await events.noteForward(event, target, passed, clock.now())
     sent.push({ id: event.id, event: event.event, delivered: passed.ok, answer: passed.answer })
     if (signal.aborted || isSilent(passed)) return
   }
-}
-
-async function sendWithRetries(context: ClockContext, target: string, event: KeptEvent, signal: AbortSignal) {
-  for (const pause of pausesMs) {
-    const passed = await passOn(target, event, signal)
-    if (!isSilent(passed) || signal.aborted) return passed
-    await context.sleep(pause, signal).catch(() => {})
-  }
-  return passOn(target, event, signal)
 }
 
 /** Returns whether an address is unavailable, so that further events would fail, too. */

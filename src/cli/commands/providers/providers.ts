@@ -53,9 +53,9 @@ const listCommand: CommandFactory = ({ command }) =>
       const { kindsOf } = await import('../../../providers/registry.js')
       const rows = providers.map((provider) => ({
         name: provider.name,
-        kinds: kindsOf(provider) as readonly string[],
+        kinds: kindsOf(provider),
         state: stateOf(context, provider, workspaceId),
-        base_url: (provider.definition as { readonly base_url: string }).base_url as string | null,
+        base_url: (provider.definition as { readonly base_url: string }).base_url,
         orders: orders
           .filter(({ names }) => names.includes(provider.name))
           .map(
@@ -63,18 +63,13 @@ const listCommand: CommandFactory = ({ command }) =>
               `${kind} ${names.indexOf(provider.name) + 1}${condition === '' ? '' : ` when ${condition}`}`,
           ),
       }))
-      const free = (name: string, kinds: readonly string[], state: string) => ({
-        name,
-        kinds,
-        state,
-        base_url: null,
-        orders: [],
-      })
+      const free = { base_url: null, orders: [] }
+      const stored = ['email', 'personal_email', 'phone', 'person', 'company']
       return [
-        free('catalogue', ['email', 'personal_email', 'phone', 'person', 'company'], 'built in, first'),
+        { ...free, name: 'catalogue', kinds: stored, state: 'built in, first' },
         ...rows,
-        free('pattern', ['email'], 'built in, last'),
-        free('mx', ['verify'], 'built in'),
+        { ...free, name: 'pattern', kinds: ['email'], state: 'built in, last' },
+        { ...free, name: 'mx', kinds: ['verify'], state: 'built in' },
       ]
     },
     { columns: ['name', 'kinds', 'state', 'orders', 'base_url'], optional: ['orders', 'base_url'] },

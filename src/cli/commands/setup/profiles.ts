@@ -1,5 +1,5 @@
+import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
-import { resultOr } from '../../../api/values/objects.js'
 import { formats } from '../../../runs/output/columns.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions, HomeContext, Profile } from '../../context/context.js'
@@ -7,7 +7,14 @@ import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { openSettings, profileInUse, profileOf } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { durationMs, parseDecimal, whole } from '../../options/values.js'
+import {
+  durationMs,
+  notNegative,
+  parseDecimal,
+  positive,
+  positiveWhole,
+  whole,
+} from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { print } from '../../output/print.js'
 import { grid } from '../../output/table.js'
@@ -102,26 +109,13 @@ const removeProfileCommand: CommandFactory = ({ command }) =>
 
 interface ProfileSetting {
   readonly description: string
-  /** Returns the value of a text; `undefined` when it is not valid. */
+  /** Returns the value of a text. Where it is not valid, returns `undefined` or throws as the reader of an option does. */
   parse(text: string): number | string | undefined
 }
-
-const parseSeconds = (least: number, open: boolean) => (text: string) => {
-  const value = parseDecimal(text)
-  return Number.isFinite(value) && (open ? value > least : value >= least) ? value : undefined
-}
-
-const parseWhole = (least: number) => (text: string) => readOr(() => whole(text) >= least && whole(text))
 
 function parsePercent(text: string): string | undefined {
   const value = parseDecimal(text.replace(/ ?%$/, ''))
   return value >= 0 && value <= 100 ? `${value}%` : undefined
-}
-
-/** Returns what a reader of options returns; `undefined` where it throws or returns false. */
-function readOr<T>(read: () => T | false): T | undefined {
-  const value = resultOr(false as const, read)
-  return value === false ? undefined : value
 }
 
 const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
@@ -130,8 +124,8 @@ const parseMatching = (pattern: RegExp) => (text: string) =>
   pattern.test(text.trim()) ? text.trim() : undefined
 
 const profileKeys = {
-  timeout: { description: 'seconds until a request times out', parse: parseSeconds(0, true) },
-  max_wait: { description: 'seconds to wait for a rate limit', parse: parseSeconds(0, false) },
+  timeout: { description: 'seconds until a request times out', parse: positive },
+  max_wait: { description: 'seconds to wait for a rate limit', parse: notNegative },
   base_url: {
     description: 'the address of a server, which ends in /api/v2',
     // Permission for an http address is given with each command.
@@ -159,18 +153,18 @@ const profileKeys = {
   max_age: {
     description:
       'how old a stored answer may be that is used again, such as 90d; 0 for none (default: 30d in a batch)',
-    parse: (text) => readOr(() => durationMs(text) >= 0 && text),
+    parse: (text) => (Number.isFinite(durationMs(text)) ? text : undefined),
   },
-  max_credits: { description: 'the most credits that a command may spend', parse: parseWhole(0) },
+  max_credits: { description: 'the most credits that a command may spend', parse: whole },
   max_credits_per_day: {
     description: 'the most credits that the commands of this profile may spend in a day (UTC)',
-    parse: parseWhole(0),
+    parse: whole,
   },
   format: {
     description: `the format on a terminal: ${formats.join(', ')}`,
     parse: (text) => formats.find((each) => each === text),
   },
-  concurrency: { description: 'rows of a batch that are looked up at the same time', parse: parseWhole(1) },
+  concurrency: { description: 'rows of a batch that are looked up at the same time', parse: positiveWhole },
   pager: {
     description: 'the command that shows long text, such as less -R',
     parse: parseMatching(/^.{1,200}$/),
@@ -196,8 +190,12 @@ function parseKeyName(name: string): ProfileKey {
 /** Returns a setting as it is stored. Throws a `UsageError` when there is none of that name, or for a value that it does not take. */
 export function readSetting(name: string, value: string, typed = name): number | string {
   const { description, parse }: ProfileSetting = profileKeys[parseKeyName(name)]
-  const parsed = parse(value)
-  if (parsed !== undefined) return parsed
+  try {
+    const parsed = parse(value)
+    if (parsed !== undefined) return parsed
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error
+  }
   throw new UsageError(`${typed} does not take "${value}".`, `It takes ${description}, or default.`)
 }
 
