@@ -70,7 +70,7 @@ export async function openDashboard(
     workspace,
     ports: {
       admin,
-      ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }),
+      ...openEnginePorts(context, admin, caller, workspace.id),
       apiUrl,
       source,
       catalogue: async () => {
@@ -94,14 +94,7 @@ export async function openDashboard(
 
 type EnginePorts = Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'>
 
-function openEnginePorts(
-  context: Context,
-  {
-    admin,
-    caller,
-    workspaceId,
-  }: { readonly admin: Admin; readonly caller: Caller; readonly workspaceId: string },
-): EnginePorts {
+function openEnginePorts(context: Context, admin: Admin, caller: Caller, workspaceId: string): EnginePorts {
   const local = context.withGlobals({ local: true })
   const recorded = createSpendingLayer(local)(caller)
   const spending = once(() => openSpending(context))

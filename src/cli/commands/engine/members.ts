@@ -139,20 +139,10 @@ const listKeys: CommandFactory = ({ command }) =>
       ids: ['id'],
     })
 
-const toKeyView = ({ usedAt: lastUsedAt, ...key }: Key & { readonly member: string }) =>
-  toView({ ...key, lastUsedAt }, [
-    ...([
-      'id',
-      'hint',
-      'name',
-      'member',
-      'scopes',
-      'createdAt',
-      'lastUsedAt',
-      'expiresAt',
-      'revokedAt',
-    ] as const),
-  ])
+const toKeyView = ({ usedAt: lastUsedAt, ...key }: Key & { readonly member: string }) => ({
+  ...toView(key, ['id', 'hint', 'name', 'member', 'scopes', 'createdAt']),
+  ...toView({ ...key, lastUsedAt }, ['lastUsedAt', 'expiresAt', 'revokedAt']),
+})
 
 const revokeKey: CommandFactory = ({ command }) =>
   command('revoke', 'Revoke a key; the next request with it is refused')

@@ -8,7 +8,7 @@ import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
 import { checkProviders } from '../../batch/options.js'
 import { type Context, type Streams, version } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
+import { toFlag, UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
@@ -157,8 +157,7 @@ function createPort(
 ): CommandPort {
   const vendors = { run: ids.uuid(), most, others: 0 }
   const targetArgs = passedOn.flatMap((name) => {
-    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-    const value = globals[name]
+    const [flag, value] = [toFlag(name), globals[name]]
     return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
   })
   return {
