@@ -50,7 +50,7 @@ async function migrateCatalogue(driver: Driver): Promise<void> {
 }
 
 function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
-  const ports = { driver, clock, ids, bulkWrites: { active: 0 } }
+  const ports = { driver, clock, ids, bulkWrites: {} }
   const portsFor = (origin: Origin) => ({ ...ports, countOrigins: countOrigins.bind(undefined, origin) })
   const withCompany = <T>(
     query: CompanyQuery,

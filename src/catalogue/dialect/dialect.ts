@@ -1,4 +1,3 @@
-import type { Awaitable } from '../../api/values/objects.js'
 import type { Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
 import type {
   Condition,
@@ -39,14 +38,6 @@ export interface Loaded {
   readonly updated: number
 }
 
-/** How to restore what was changed for bulk writes. */
-export interface BulkSettings {
-  /** Memory, and the length of the log. */
-  restoreMemory(): Promise<void>
-  /** What makes commits durable and references checked. */
-  restoreDurability(): Promise<void>
-}
-
 export interface CopiedTable {
   readonly columns: readonly string[]
   readonly textsOf?: ((record: string) => readonly string[]) | undefined
@@ -81,10 +72,10 @@ export interface CatalogueDialect {
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
   }
   readonly load: {
-    /** Maximum bytes of texts that may stand together in an index; `undefined` for any number. */
-    readonly maxIndexedBytes: number | undefined
     /** Whether a statement is answered by another machine, so that it pays to ask for many records at once. */
     readonly isRemote: boolean
+    /** Whether the indexes of a table may be built after it is filled; other connections search without them meanwhile. */
+    readonly defersIndexes: boolean
     /** Returns whether indexes are missing: a first import is under way, or was killed. */
     hasDeferredIndexes(connection: Connection): boolean
     /**
@@ -94,17 +85,15 @@ export interface CatalogueDialect {
     deferIndexes(connection: Connection, tables: readonly string[]): void
     /** Builds the missing indexes that a lookup by a column needs. */
     buildIndexesOn(connection: Connection, table: string, column: string): void
-    /** Returns how often others wrote to the database, to compare with an earlier answer. */
-    countForeignWrites(
-      connection: Connection,
-      own: { transactions: number } | undefined,
-    ): Awaitable<number | undefined>
+    /** Returns a number that differs from an earlier answer when others wrote to the database in between. */
+    countForeignWrites(connection: Connection): number | undefined
     /** Ends a load, also one that was killed. Does nothing when it is ended already. */
     endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void>
     /** Removes what the database remembers of deleted rows. */
     forgetDeletedRows(driver: Driver, tables: readonly string[]): Promise<void>
-    /** Changes the settings of the connection for bulk writes; returns functions that restore them. */
-    beginBulkWrites(driver: Driver): Promise<BulkSettings>
+    /** Gives the connection more memory from now on; until `endBulkWrites`, commits are not durable one by one. */
+    beginBulkWrites(driver: Driver): Promise<void>
+    endBulkWrites(driver: Driver): Promise<void>
   }
   readonly copy: {
     /** Returns the columns of a table, without those that the database makes of others. */

@@ -2,7 +2,6 @@ import {
   type Connection,
   type Driver,
   insertInto,
-  mapResult,
   type StoredRow,
   send,
 } from '../../storage/driver/connection.js'
@@ -142,21 +141,13 @@ const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
 
 /** Bulk loads in PostgreSQL: indexes stay while a table is filled, and the server's settings suit bulk writes. */
 export const postgresLoad: CatalogueDialect['load'] = {
-  // An index refuses about 2,700 bytes, and whatever is written beside them.
-  maxIndexedBytes: 2_000,
   isRemote: true,
+  // Others use the indexes to search.
+  defersIndexes: false,
   hasDeferredIndexes: () => false,
   deferIndexes: () => {},
   buildIndexesOn: () => {},
-  /**
-   * Takes a number for a transaction that writes, and returns how many others took one. A transaction that was undone
-   * took its number too, and counts as another's.
-   */
-  countForeignWrites: (connection, own) =>
-    mapResult(
-      connection.get<{ number: number }>("SELECT nextval('turns') AS number"),
-      (turn) => own && (turn?.number ?? 0) - ++own.transactions,
-    ),
+  countForeignWrites: () => undefined,
   // A search that was planned for an empty table may take minutes in a full one. Where ANALYZE fails, the server runs it
   // later by itself, so the failure is no failure of the import.
   endLoad: async (driver, loaded) => {
@@ -164,7 +155,8 @@ export const postgresLoad: CatalogueDialect['load'] = {
   },
   // The statistics of ANALYZE contain values of rows.
   forgetDeletedRows: analyze,
-  beginBulkWrites: async () => ({ restoreMemory: async () => {}, restoreDurability: async () => {} }),
+  beginBulkWrites: async () => {},
+  endBulkWrites: async () => {},
 }
 
 /** Constraints and indexes of the catalogue, in an order in which they can be made; the reverse order drops them. */
@@ -186,10 +178,9 @@ ORDER BY turn, make`
 
 const roomy = "SET LOCAL maintenance_work_mem = '256MB'"
 
-/** New keys follow the copied ones, imports look everything up again, and the planner has statistics. */
+/** New keys follow the copied ones, and the planner has statistics. */
 const listFinalStatements = (tables: readonly string[]): string[] => [
   `SELECT setval(pg_get_serial_sequence('technologies', 'key'), coalesce(max(key), 1), count(*) > 0) FROM technologies`,
-  "SELECT nextval('turns')",
   ...tables.map((table) => `ANALYZE ${table}`),
 ]
 

@@ -225,45 +225,36 @@ async function mergeTexts(driver: Driver, whole: boolean): Promise<void> {
 const countChanges = (statements: Statements): number =>
   statements.get<{ changes: number }>('SELECT total_changes() AS changes')?.changes ?? 0
 
-// Pages of an index are written again and again. Copying them to the database less often, and reading them back less
-// often, halves the time.
-const memory = { wal_autocheckpoint: 8_000, cache_size: -32_768 }
+const bulkSettings = [
+  // Pages of an index are written again and again. Copying them to the database less often, and reading them back less
+  // often, halves the time.
+  'wal_autocheckpoint = 8000',
+  'cache_size = -32768',
+  // A power cut may undo the last transactions of an import that is not done yet. References need not be looked up again:
+  // what is referred to was found, or added, in the same transaction.
+  'synchronous = NORMAL',
+  'foreign_keys = OFF',
+]
 
-// A power cut may undo the last transactions of an import that is not done yet. References need not be looked up again:
-// what is referred to was found, or added, in the same transaction.
-const durability = { synchronous: 1, foreign_keys: 0 }
+const durableSettings = ['synchronous = FULL', 'foreign_keys = ON']
 
-async function changePragmas(driver: Driver, pragmas: Readonly<Record<string, number>>) {
-  const before = await driver.read(async (connection) => {
-    const values: [string, number][] = []
-    for (const name of Object.keys(pragmas)) {
-      const value = await connection.get<Record<string, number>>(`PRAGMA ${name}`)
-      values.push([name, value?.[name] ?? 0])
-    }
-    return values
-  })
-  const set = async (values: readonly (readonly [string, number])[]) => {
-    for (const [name, value] of values) await driver.set(`${name} = ${value}`)
-  }
-  await set(Object.entries(pragmas))
-  return () => set(before)
+async function setAll(driver: Driver, settings: readonly string[]): Promise<void> {
+  for (const setting of settings) await driver.set(setting)
 }
 
 export const sqliteLoad: CatalogueDialect['load'] = {
-  maxIndexedBytes: undefined,
   isRemote: false,
+  defersIndexes: true,
   hasDeferredIndexes,
   deferIndexes,
   buildIndexesOn,
-  countForeignWrites: (connection, own) =>
-    own && toSynchronous(connection).get<{ data_version: number }>('PRAGMA data_version')?.data_version,
+  countForeignWrites: (connection) =>
+    toSynchronous(connection).get<{ data_version: number }>('PRAGMA data_version')?.data_version,
   endLoad,
   // Words stay in the index until its segments are merged.
   forgetDeletedRows: (driver) => mergeTexts(driver, true),
-  beginBulkWrites: async (driver) => ({
-    restoreMemory: await changePragmas(driver, memory),
-    restoreDurability: await changePragmas(driver, durability),
-  }),
+  beginBulkWrites: (driver) => setAll(driver, bulkSettings),
+  endBulkWrites: (driver) => setAll(driver, durableSettings),
 }
 
 /** Copies into SQLite. Indexes are built, and words merged, when the load that `begin` starts is ended. */

@@ -14,7 +14,7 @@ import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type StoredPerson, toPersonTexts } from '../records/person.js'
 import { primaryKeys, type TableName } from '../schema/schema.js'
-import { endBulkLoad, findTooLong } from '../write/bulk-load.js'
+import { endBulkLoad } from '../write/bulk-load.js'
 
 /** Rows read at once. */
 const portion = 500
@@ -109,11 +109,7 @@ async function completePost(connection: Connection, { key, record }: StoredRecor
 }
 
 /** The number of copied rows, or why nothing was copied. */
-export type CopyResult =
-  | { readonly rows: number }
-  | { readonly tooLong: string }
-  | 'not empty'
-  | 'not the same'
+export type CopyResult = { readonly rows: number } | 'not empty' | 'not the same'
 
 /** Rows read at once. */
 const copyPortion = 1_000
@@ -143,8 +139,6 @@ async function copyAll(source: Connection, connection: Connection, onProgress: (
   for (const table of Object.keys(primaryKeys))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
-  const tooLong = await findTooLong(source, connection)
-  if (tooLong !== undefined) return { tooLong }
   const tables = await readCopiedTables(connection)
   const target = dialectOf(connection).copy.createTarget(connection, tables)
   await target.begin()

@@ -15,7 +15,6 @@ import {
   type BulkLoad,
   type BulkWrite,
   type BulkWriteState,
-  beginTransaction,
   endBulkLoad,
   startBulkWrite,
 } from '../write/bulk-load.js'
@@ -190,7 +189,7 @@ async function writeRecords(
     const from = written
     // A transaction may be repeated, so it has its own tally.
     const { next, own } = await driver.transaction(async (connection) => {
-      await beginTransaction(connection, load, load === bulkWrites.lastLoad)
+      load?.beginTransaction(connection, load === bulkWrites.lastLoad)
       bulkWrites.lastLoad = load
       const context = await ImportContext.create(kind, toImportTarget(connection), ids, load)
       const own = createTally()

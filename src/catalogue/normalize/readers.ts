@@ -30,6 +30,16 @@ const fromText =
     return words === undefined ? undefined : read(words)
   }
 
+/** Creates a reader of text that an index has: PostgreSQL refuses entries of more than about 2,700 bytes. */
+export const textWithin = (maxBytes: number) =>
+  fromText((words) => {
+    if (Buffer.byteLength(words) > maxBytes) throw invalid(`'${shorten(words)}' is too long`)
+    return words
+  })
+
+/** Text that an index has folded: that may be twelve times as long. */
+export const indexedText = textWithin(200)
+
 /** A number in which dots stand between thousands, and a comma before decimals. */
 const european = /^[+-]?\d{1,3}(?:(?:\.\d{3})+(?:,\d+|\.\d{3})|(?:,\d{1,2}))$/
 

@@ -323,7 +323,7 @@ const flat = 'com|net|org|example|dev|app|eu|de|ch|tech|cloud|info|online|shop|s
 const plain = new RegExp(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat})$`)
 /** The spelling in most files: a plain domain, with or without scheme, `www` and path. */
 const common = new RegExp(
-  `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
+  `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
 )
 const valid =
   /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{2,59})$/

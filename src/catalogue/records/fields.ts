@@ -12,6 +12,7 @@ import {
   emailStatus,
   employeeRange,
   type FieldReader,
+  indexedText,
   isInvalid,
   labelFrom,
   object,
@@ -22,14 +23,14 @@ import {
 } from '../normalize/readers.js'
 
 const companies = {
-  id: text,
+  id: indexedText,
   name: text,
   cleaned_name: text,
   domain,
   website: text,
   description: text,
-  industry: text,
-  industry_id: text,
+  industry: indexedText,
+  industry_id: indexedText,
   company_type: labelFrom(companyTypes),
   employee_range: employeeRange,
   headcount: wholeNumber,

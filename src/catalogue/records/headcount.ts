@@ -6,7 +6,7 @@ import type { LeaveOut } from '../../csv/names.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import { cleanName, foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import { date, invalid, parseCompanySize, shorten, text, wholeNumber } from '../normalize/readers.js'
+import { date, indexedText, invalid, parseCompanySize, shorten, wholeNumber } from '../normalize/readers.js'
 import { toCompanyDomain } from '../normalize/value-kinds.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
 import { type CompanyRow, toCompanyRow } from './match-company.js'
@@ -21,7 +21,7 @@ function readHeadcountHistory(entries: readonly Fields[]): HeadcountEntry[] {
   return entries.map((entry) => {
     const [day, headcount] = [date(entry.date), wholeNumber(entry.headcount)]
     if (day === undefined || headcount === undefined) throw invalid('each entry needs a date and a headcount')
-    return { date: day.slice(0, 10), department: text(entry.department) ?? 'All', headcount }
+    return { date: day.slice(0, 10), department: indexedText(entry.department) ?? 'All', headcount }
   })
 }
 

@@ -2,8 +2,7 @@ import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import { parseProfile } from '../normalize/profile.js'
-import { invalid, shorten, text } from '../normalize/readers.js'
-import { checkEngagers } from '../write/bulk-load.js'
+import { invalid, shorten, text, textWithin } from '../normalize/readers.js'
 import {
   type Candidate,
   type Change,
@@ -61,9 +60,12 @@ function readEngager(raw: Fields): Engager {
   return { profile: toProfileName(url), engagement: readEngagement(text(raw.engagement)), url }
 }
 
+/** Longer ones than any of the network fit into an index. */
+const indexedName = textWithin(2_000)
+
 function toProfileName(url: string): string {
   const profile = parseProfile(url)
-  const name = profile?.id ?? profile?.slug
+  const name = indexedName(profile?.id ?? profile?.slug)
   if (name === undefined) throw invalid(`'${shorten(url)}' is not a profile url`)
   return name
 }
@@ -100,7 +102,6 @@ export async function importPosts(context: ImportContext, posts: readonly Prepar
   )
   const changes: PostChange[] = []
   const outcomes = decideEach(posts, ({ post, identity, engagers }) => {
-    checkEngagers(context.target, engagers)
     const [before] = known.find('identity', identity)
     const merged: StoredPost = { ...(before && (JSON.parse(before.record) as StoredPost)), ...post }
     const row = {

@@ -3,7 +3,6 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
 import type { NetworkProfile } from '../normalize/profile.js'
 import { invalid, isInvalid } from '../normalize/readers.js'
-import { checkCompany, checkHistory } from '../write/bulk-load.js'
 import {
   type Candidate,
   Candidates,
@@ -135,8 +134,6 @@ class CompaniesInImport {
 
   /** Decides whether a company is new, or what it changes of a stored one. */
   decide(company: PreparedCompany): { readonly key: number; readonly outcome: Outcome } {
-    checkCompany(this.#context.target, company.row)
-    checkHistory(this.#context.target, company.history ?? [])
     const before = this.find(company)
     const change = before ? this.#merge(before, company) : this.#add(company)
     this.#changes.push(change)
@@ -173,7 +170,6 @@ class CompaniesInImport {
         name: row.name ?? before.name,
       },
     )
-    checkCompany(this.#context.target, merged)
     return {
       row: Object.assign(merged, { key: before.key }),
       before,

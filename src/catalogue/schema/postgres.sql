@@ -35,5 +35,5 @@ EXCEPTION WHEN data_exception THEN
   RETURN CAST(regexp_replace(record, '\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\ufffd', 'g') AS JSON) ->> substr(path, 3);
 END $$;
 
--- Each transaction that writes takes a number, so that an import notices writes of others.
+-- Unused since loads into an empty table are left to SQLite.
 CREATE SEQUENCE turns;

@@ -1,17 +1,12 @@
 import { type Hash, hashOf, IdentityFilter } from '../../csv/identity-filter.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import type { BulkSettings } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { RecordKind } from '../kinds/kind.js'
-import { foldText } from '../normalize/name.js'
-import { invalid, shorten } from '../normalize/readers.js'
 
+/** What the imports of a catalogue in this process know of each other. */
 export interface BulkWriteState {
   /** The load of the last transaction; `undefined` when that was not part of a load. */
   lastLoad?: BulkLoad | undefined
-  /** Number of bulk writes in progress. */
-  active: number
-  settings?: Promise<BulkSettings> | undefined
 }
 
 /** The tables that records of a kind fill, without those of other kinds. */
@@ -32,7 +27,7 @@ export class BulkLoad {
   readonly #written = new ColumnBloomFilter()
   readonly #indexed = new Set<string>()
   #isOnlyWriter = true
-  /** Changes of the database by other connections. */
+  /** A number that changes with each write of another connection. */
   #foreignWrites: number | undefined
   #connection: Connection | undefined
 
@@ -40,14 +35,9 @@ export class BulkLoad {
     this.#kind = kind
   }
 
-  /** Transactions of this load, which the database counts together with those of others. */
-  readonly own = { transactions: 0 }
-
-  /**
-   * Begins a transaction. `isNext` is false when this process wrote something else since the last one of this load;
-   * `foreignWrites` counts the writes of others.
-   */
-  beginTransaction(connection: Connection, foreignWrites: number, isNext: boolean): void {
+  /** Begins a transaction. `isNext` is false when this process wrote something else since the last one of this load. */
+  beginTransaction(connection: Connection, isNext: boolean): void {
+    const foreignWrites = dialectOf(connection).load.countForeignWrites(connection)
     if (!isNext || foreignWrites !== (this.#foreignWrites ?? foreignWrites)) this.#isOnlyWriter = false
     this.#foreignWrites = foreignWrites
     this.#connection = connection
@@ -69,12 +59,6 @@ export class BulkLoad {
   }
 }
 
-/** Begins a transaction that writes, and tells its load whether others wrote in between. */
-export async function beginTransaction(connection: Connection, load: BulkLoad | undefined, isNext: boolean) {
-  const foreignWrites = await dialectOf(connection).load.countForeignWrites(connection, load?.own)
-  load?.beginTransaction(connection, foreignWrites ?? 0, isNext)
-}
-
 /** Bulk-write mode, from `startBulkWrite` to `end`. */
 export type BulkWrite = Awaited<ReturnType<typeof startBulkWrite>>
 
@@ -86,25 +70,18 @@ export async function startBulkWrite(
   kind: RecordKind,
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
 ) {
-  const load = await driver.transaction((connection) => startLoad(kind, connection, bulkWrites))
-  bulkWrites.active += 1
-  bulkWrites.settings ??= dialectOf(driver).load.beginBulkWrites(driver)
-  const settings = await bulkWrites.settings
+  const { load: dialect } = dialectOf(driver)
+  const load = dialect.defersIndexes
+    ? await driver.transaction((connection) => startLoad(kind, connection, bulkWrites))
+    : undefined
+  await dialect.beginBulkWrites(driver)
   return {
-    /** `undefined` when the table was not empty. */
+    /** `undefined` when the table was not empty, or indexes are never missing. */
     load,
-    /** Restores the settings, builds missing indexes and makes everything durable. */
+    /** Makes commits durable again, and builds missing indexes. */
     async end(updated: number) {
-      bulkWrites.active -= 1
-      // The last of several bulk writes restores the settings.
-      const isLast = bulkWrites.active === 0
-      if (isLast) bulkWrites.settings = undefined
-      try {
-        if (isLast) await settings.restoreDurability()
-        await endBulkLoad(driver, kind, updated)
-      } finally {
-        if (isLast) await settings.restoreMemory()
-      }
+      await dialect.endBulkWrites(driver)
+      await endBulkLoad(driver, kind, updated)
     },
   }
 }
@@ -116,7 +93,7 @@ async function startLoad(kind: RecordKind, connection: Connection, bulkWrites: B
   dialect.deferIndexes(connection, isEmpty ? filledTables[kind] : [])
   if (!isEmpty) return undefined
   const load = new BulkLoad(kind)
-  await beginTransaction(connection, load, true)
+  load.beginTransaction(connection, true)
   bulkWrites.lastLoad = load
   return load
 }
@@ -160,87 +137,3 @@ class ColumnBloomFilter {
 }
 
 const addSalt = (hash: Hash, salt: Hash): Hash => [(hash[0] ^ salt[0]) >>> 0, (hash[1] ^ salt[1]) >>> 0]
-
-// PostgreSQL refuses an index entry that is too long, and rolls back the transaction. So such texts are rejected first.
-
-type Database = Pick<Connection, 'dialect'>
-
-const maxBytesOf = (database: Database): number | undefined => dialectOf(database).load.maxIndexedBytes
-
-/** Throws when one of some texts would not fit into an index; `message` says which. */
-function checkLength(database: Database, texts: () => readonly string[], message: () => string): void {
-  const maxBytes = maxBytesOf(database)
-  if (maxBytes !== undefined && texts().some((text) => Buffer.byteLength(text) > maxBytes))
-    throw invalid(message())
-}
-
-const indexedFacts = [
-  'domain',
-  'id',
-  'country',
-  'region',
-  'city',
-  'industry',
-  'industry_name',
-  'company_type',
-  'revenue_currency',
-] as const
-
-/** Throws when a company's row would not fit into an index. */
-export const checkCompany = (
-  database: Database,
-  row: Readonly<Record<(typeof indexedFacts)[number], string | null>>,
-): void =>
-  checkLength(
-    database,
-    () => [indexedFacts.map((column) => row[column] ?? '').join('')],
-    () => 'its domain, industry, place or id is too long',
-  )
-
-/** Throws when a department, as given or as compared, would not fit into one. */
-export function checkHistory(database: Database, history: readonly { readonly department: string }[]): void {
-  for (const { department } of history)
-    checkLength(
-      database,
-      () => [department, foldText(department)],
-      () => `headcount_history: the department '${shorten(department)}' is too long`,
-    )
-}
-
-/** Throws when the profile of an engager would not fit into one. */
-export function checkEngagers(
-  database: Database,
-  engagers: readonly { readonly profile: string; readonly url: string }[],
-): void {
-  for (const { profile, url } of engagers)
-    checkLength(
-      database,
-      () => [profile],
-      () => `engagers: the profile url '${shorten(url)}' is too long`,
-    )
-}
-
-const isLong = (text: string, maxBytes: number): string => `octet_length(${text}) > ${maxBytes}`
-const longDepartment = (table: string, maxBytes: number): string =>
-  `SELECT coalesce(domain, name, id) AS name FROM ${table} JOIN companies ON companies.key = ${table}.company
-    WHERE ${isLong('department', maxBytes)} LIMIT 1`
-
-const createLengthQueries = (maxBytes: number): Readonly<Record<string, string>> => ({
-  'The facts of the company': `SELECT coalesce(domain, name, id) AS name FROM companies
-    WHERE ${isLong(indexedFacts.map((column) => `coalesce(${column}, '')`).join(' || '), maxBytes)} LIMIT 1`,
-  'A department of the company': longDepartment('headcount_history', maxBytes),
-  'A department as compared, of the company': longDepartment('headcount_growth', maxBytes),
-  'The profile of an engager of the post': `SELECT identity AS name FROM engagers JOIN posts ON posts.key = engagers.post
-    WHERE ${isLong('profile', maxBytes)} LIMIT 1`,
-})
-
-/** Returns, in words, what of a catalogue another database would refuse; `undefined` when it takes everything. */
-export async function findTooLong(connection: Connection, target: Database): Promise<string | undefined> {
-  const maxBytes = maxBytesOf(target)
-  if (maxBytes === undefined) return undefined
-  for (const [what, sql] of Object.entries(createLengthQueries(maxBytes))) {
-    const found = await connection.get<{ name: string }>(sql)
-    if (found) return `${what} '${shorten(found.name)}'`
-  }
-  return undefined
-}

@@ -19,7 +19,6 @@ export interface Change {
 
 /** The catalogue that records are imported into, or for a dry run what it would have become. */
 interface ImportTarget {
-  readonly dialect: Connection['dialect']
   readMaxKey(table: RecordKind): Promise<number>
   readRows<Row extends Candidate>(table: CandidateTable, lookups: readonly Lookup[]): Promise<Row[]>
   /** Keeps changes of a table; `write` writes them into a catalogue. */
@@ -32,7 +31,6 @@ interface ImportTarget {
 
 /** A target that writes everything into a catalogue. */
 export const toImportTarget = (connection: Connection): ImportTarget => ({
-  dialect: connection.dialect,
   readMaxKey: (table) => readMaxKey(connection, table),
   readRows: (table, lookups) => readRows(connection, table, lookups),
   keep: async (_, changes, write) => {
@@ -42,7 +40,6 @@ export const toImportTarget = (connection: Connection): ImportTarget => ({
 
 /** A target that keeps decided rows in `scratch`, a SQLite database with an empty catalogue, and only reads the real one. */
 export const toDryRunTarget = (real: Connection, scratch: Connection): ImportTarget => ({
-  dialect: real.dialect,
   readMaxKey: async (table) => Math.max(await readMaxKey(real, table), await readMaxKey(scratch, table)),
   async readRows<Row extends Candidate>(table: CandidateTable, lookups: readonly Lookup[]) {
     const stored = await readRows<Row>(real, table, lookups)

@@ -129,7 +129,7 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
   const onRows = (rows: number) => progress.update({ rows })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
-  if (typeof copied === 'string' || 'tooLong' in copied) throw toRefusal(copied, to)
+  if (typeof copied === 'string') throw toRefusal(copied, to)
   await print(context, { to, rows: copied.rows })
   return exitCodes.ok
 }
@@ -150,12 +150,7 @@ async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, nee
   return { machine: await open(''), server: await open(home.engine) }
 }
 
-function toRefusal(copied: Exclude<CopyResult, { rows: number }>, to: string | undefined): Error {
-  if (typeof copied === 'object')
-    return new UsageError(
-      `${copied.tooLong} is too long for a server. Nothing was copied.`,
-      'Shorten it with prospect data import, which updates the record, then copy again.',
-    )
+function toRefusal(copied: CopyResult & string, to: string | undefined): Error {
   if (copied === 'not empty')
     return new UsageError(
       `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} is not empty. A catalogue can only be copied into an empty one.`,
