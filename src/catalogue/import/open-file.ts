@@ -192,7 +192,7 @@ function readJsonRows(
   texts: AsyncIterable<string>,
   { map = {} }: ImportOptions,
 ): InputRows {
-  const pieces = /^\s*\[/.test(head) ? splitElements(texts) : splitLines(texts)
+  const pieces = /^\s*\[/.test(head) ? readArray(texts) : splitLines(texts)
   const keys = new Map(Object.entries(map).map(([field, key]) => [key, checkField(kind, field)]))
   const fieldByKey = new Map<string, string | undefined>()
   const mapping: Record<string, string> = {}
@@ -269,63 +269,19 @@ async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonl
   if (rest.trim() !== '') yield [{ line: line + 1, json: rest }]
 }
 
-/** Splits one array into its elements, by counting brackets outside strings. */
-async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
-  const scan = createScan()
-  for await (const text of texts) {
-    yield scanText(scan, text)
-    if (scan.json.length > maxRecordLength) throw tooLongError(scan.start)
+/** Maximum length of an array, in characters: unlike lines, it is read whole. */
+const maxArrayLength = 64 * 1_048_576
+
+/** Reads one array of records; a record has its number in place of a line. */
+async function* readArray(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
+  let text = ''
+  for await (const more of texts) {
+    text += more
+    if (text.length > maxArrayLength) throw new Refusal('import.array_too_long')
   }
-  if (scan.depth > 0) throw new Refusal('import.array_open', { line: scan.line })
-}
-
-/**
- * Creates the state of the scan of an array. `json` is the beginning of an element that continues; `inScalar` says that the
- * element is neither an object nor an array.
- */
-const createScan = () => ({
-  depth: 0,
-  line: 1,
-  start: 1,
-  inText: false,
-  escaped: false,
-  inScalar: false,
-  json: '',
-})
-
-/** Scans the next text; returns the elements that end in it. */
-function scanText(scan: ReturnType<typeof createScan>, text: string): JsonText[] {
-  const pieces: JsonText[] = []
-  let from = 0
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at]
-    if (char === '\n') scan.line += 1
-    if (scan.depth === 1 && startsScalar(scan, char)) pieces.push({ line: scan.line, json: '' })
-    if (scan.inText) {
-      scan.inText = scan.escaped || char !== '"'
-      scan.escaped = !scan.escaped && char === '\\'
-    } else if (char === '"') scan.inText = true
-    else if (char === '{' || char === '[') {
-      scan.depth += 1
-      if (scan.depth !== 2) continue
-      from = at
-      scan.start = scan.line
-    } else if (char === '}' || char === ']') {
-      scan.depth -= 1
-      if (scan.depth !== 1) continue
-      pieces.push({ line: scan.start, json: scan.json + text.slice(from, at + 1) })
-      scan.json = ''
-    }
-  }
-  if (scan.depth > 1) scan.json += text.slice(from)
-  return pieces
-}
-
-/** Returns whether an element begins that is not a record, so that it can be rejected. */
-function startsScalar(scan: ReturnType<typeof createScan>, char = ''): boolean {
-  const inside = scan.inScalar
-  scan.inScalar = scan.inText || !/[\s,[\]{}]/.test(char)
-  return scan.inScalar && !inside
+  const records = resultOr(undefined, () => parseJson(text))
+  if (!Array.isArray(records)) throw new Refusal('import.array_broken')
+  for (const [at, record] of records.entries()) yield [{ line: at + 1, json: toJson(record) }]
 }
 
 const tooLongError = (line: number) => new Refusal('import.record_too_long', { line })

@@ -9,13 +9,12 @@ import type {
   RecordKind,
   RejectedRecord,
 } from '../kinds/kind.js'
-import { createCountryNormalizer } from '../normalize/country.js'
 import { isInvalid } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/headcount.js'
 import { type PreparedJob, prepareJob } from '../records/jobs.js'
-import { preparePerson } from '../records/person.js'
+import { type NewPerson, preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
-import { createIdGenerator, type NewPerson, toNewPerson } from '../records/write-person.js'
+import { createIdGenerator } from '../records/write-person.js'
 import { requiredFields } from './map-columns.js'
 import { openFile } from './open-file.js'
 
@@ -68,7 +67,7 @@ const preparers: {
   companies: (ids) => (raw, leaveOut) => prepareCompany(raw, ids, leaveOut),
   people: (ids) => {
     const makeId = createIdGenerator(ids)
-    return (raw, leaveOut) => toNewPerson(preparePerson(raw, leaveOut), ids, makeId)
+    return (raw, leaveOut) => preparePerson(raw, ids, makeId, leaveOut)
   },
   jobs: () => prepareJob,
   posts: () => preparePost,
@@ -96,9 +95,7 @@ export async function* prepareRows<R>(
   keep: (record: PreparedRecord) => R,
   keepsRows = false,
 ): AsyncGenerator<PreparedBatch<R[]>> {
-  const normalizeCountry = createCountryNormalizer()
-  const prepareOne = preparers[kind](ids)
-  const prepare: Prepare = (raw, leaveOut) => prepareOne(normalizeCountry(raw), leaveOut)
+  const prepare: Prepare = preparers[kind](ids)
   const identifying = new Set(requiredFields[kind].flat())
   let records: R[] = []
   let rejected: RejectedRecord[] = []

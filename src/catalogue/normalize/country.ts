@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import { isCountry } from '../../api/values/dates.js'
-import type { Fields } from '../../api/values/objects.js'
 import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
 
@@ -48,30 +47,4 @@ function readNames(): ReadonlyMap<string, string> {
 
 interface CountryNames {
   readonly countries: Readonly<Record<string, string | readonly string[]>>
-}
-
-/** Limit of the cache of spellings. */
-const maxRemembered = 10_000
-
-/**
- * Creates a function that replaces country names by codes. Lookups are slow and files repeat a few countries, so results are
- * cached. An unknown name stays as it is, and the reader of its field rejects it.
- */
-export function createCountryNormalizer(): (given: Fields) => Fields {
-  const read = new Map<string, string | undefined>()
-  const codeOf = (text: string): string | undefined => {
-    if (read.has(text)) return read.get(text)
-    const code = toCountryCode(text)
-    if (read.size < maxRemembered) read.set(text, code)
-    return code
-  }
-  return (given) => {
-    for (const field of ['country', 'country_code']) {
-      const text = given[field]
-      if (typeof text !== 'string' || /^[A-Z]{2}$/.test(text)) continue
-      const code = codeOf(text)
-      if (code !== undefined) return { ...given, [field]: code }
-    }
-    return given
-  }
 }

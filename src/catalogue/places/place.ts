@@ -59,34 +59,33 @@ function formatContext({ code, country, region, name }: GazetteerEntry): string 
   return [name, ...(isSaid ? [] : [around]), land].join(', ')
 }
 
+/** Size of the cache: a file names few cities, but many times. */
+const most = 20_000
+
+const knownRegions = new Map<string, string | undefined>()
+
 /**
  * Returns the code of a city's region: of the largest city of that name, unless `location` names the region of
  * another one. For an unknown city, the region that `location` names. Answers are cached.
  */
-export const findRegion = createRegionFinder()
-
-/** Size of the cache: a file names few cities, but many times. */
-const most = 20_000
-
-function createRegionFinder() {
-  const regions = new Map<string, readonly string[]>()
-  const located = new Map<string, string | undefined>()
-  const remember = <T>(known: Map<string, T>, key: string, find: () => T): T => {
-    const found = known.get(key)
-    if (found !== undefined || known.has(key)) return found as T
-    if (known.size >= most) known.clear()
-    const answer = find()
-    known.set(key, answer)
-    return answer
+export function findRegion(
+  country: string | undefined,
+  city: string | undefined,
+  location?: string,
+): string | undefined {
+  const key = `${country}\n${city}\n${location}`
+  if (!knownRegions.has(key)) {
+    if (knownRegions.size >= most) knownRegions.clear()
+    knownRegions.set(key, readRegion(country, city, location))
   }
-  return (country: string | undefined, city: string | undefined, location?: string): string | undefined => {
-    const key = `${country} ${city}`
-    const [largest, ...others] =
-      country && city ? remember(regions, key, () => findRegions(country, city)) : []
-    if (location === undefined || (largest !== undefined && others.length === 0)) return largest
-    const named = remember(located, `${country} ${location}`, () => parseRegion(country, location))
-    return largest === undefined || (named !== undefined && others.includes(named)) ? named : largest
-  }
+  return knownRegions.get(key)
+}
+
+function readRegion(country: string | undefined, city: string | undefined, location: string | undefined) {
+  const [largest, ...others] = country && city ? findRegions(country, city) : []
+  if (location === undefined || (largest !== undefined && others.length === 0)) return largest
+  const named = parseRegion(country, location)
+  return largest === undefined || (named !== undefined && others.includes(named)) ? named : largest
 }
 
 /** Returns the regions of a country that have a city of this name, that of the largest first. */

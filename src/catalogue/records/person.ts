@@ -1,4 +1,4 @@
-import type { FoundLead, Lead, Person } from '../../api/ports/ports.js'
+import type { FoundLead, Ids, Lead, Person } from '../../api/ports/ports.js'
 import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
 import type { Fields } from '../../api/values/objects.js'
@@ -12,13 +12,18 @@ import { leaveOutForeignHost, readProfile } from './headcount.js'
 import { foldOrNull, type StoredAccount, type StoredTexts, toAccount } from './match-company.js'
 import type { Employer } from './write-company.js'
 
-export interface PreparedPerson {
-  readonly fields: PersonFields
+/** A person that was read and is ready to be written. */
+export interface NewPerson {
   readonly employer: Employer
   readonly id: string | undefined
   readonly slug: string | undefined
   /** Folded full name; blank when unknown. */
   readonly name: string
+  readonly email: string | undefined
+  readonly phones: readonly string[]
+  readonly messenger: boolean | undefined
+  /** Without the company, and with new ids unless the person has some. */
+  readonly row: PersonRow
 }
 
 export type PersonFields = ParsedFields<typeof personFields>
@@ -26,8 +31,16 @@ export type PersonFields = ParsedFields<typeof personFields>
 /** A stored person. The fields of the company are kept only when it is not in the catalogue. */
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
+/** Generates unique ids of people, in the form of the network's ids. */
+type IdGenerator = () => string
+
 /** Reads a person. Throws when nothing identifies them: no profile url, email address, or name with company. */
-export function preparePerson(raw: Fields, leaveOut: LeaveOut): PreparedPerson {
+export function preparePerson(
+  raw: Fields,
+  ids: Pick<Ids, 'uuid'>,
+  generateId: IdGenerator,
+  leaveOut: LeaveOut,
+): NewPerson {
   const fields: PersonFields = readFields(personFields, raw, leaveOut)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
     readFields(personEmployerFields, raw, leaveOut)
@@ -53,23 +66,25 @@ export function preparePerson(raw: Fields, leaveOut: LeaveOut): PreparedPerson {
     readProfile(fields, 'network_profile_url', 'person', leaveOut),
     readProfile(fields, 'premium_profile_url', 'person', leaveOut),
   ]
-  const prepared = {
-    fields,
-    employer,
-    id: fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id,
-    slug: profiles.find((profile) => profile?.slug !== undefined)?.slug,
-    name: foldText(toFullName(fields)),
-  }
-  if (!isIdentified(prepared))
+  const id = fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id
+  const slug = profiles.find((profile) => profile?.slug !== undefined)?.slug
+  const name = foldText(toFullName(fields))
+  const isNamed = name !== '' && Object.values(employer).some((value) => value !== undefined)
+  if (id === undefined && slug === undefined && fields.email === undefined && !isNamed)
     throw invalid('a person needs a network_profile_url, an email, or a name with a company')
-  return prepared
+  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? generateId() }
+  return {
+    employer,
+    id,
+    slug,
+    name,
+    email: fields.email,
+    phones: fields.phones ?? [],
+    messenger: fields.messenger,
+    // The fields are not used elsewhere, and a copy would take as long as everything else here.
+    row: toPersonRow(Object.assign(fields, own), slug ?? null),
+  }
 }
-
-const isIdentified = ({ id, slug, fields, name, employer }: PreparedPerson): boolean =>
-  id !== undefined ||
-  slug !== undefined ||
-  fields.email !== undefined ||
-  (name !== '' && Object.values(employer).some((value) => value !== undefined))
 
 /** Returns a person's full name, or the parts that are known. */
 export const toFullName = ({ full_name, first_name, last_name }: PersonFields): string =>

@@ -16,9 +16,9 @@ import {
   writeRows,
 } from '../write/import-context.js'
 import {
+  type NewPerson,
   type PersonFields,
   type PersonRow,
-  type PreparedPerson,
   type StoredPerson,
   toPersonRow,
   toPersonTexts,
@@ -243,42 +243,11 @@ async function writePeople(connection: Connection, changes: readonly PersonChang
   }
 }
 
-/** A person ready to be written: identifiers, employer, and the row of a new person. */
-export interface NewPerson extends Omit<PreparedPerson, 'fields'> {
-  readonly email: string | undefined
-  readonly phones: readonly string[]
-  readonly messenger: boolean | undefined
-  /** Without the company, and with new ids unless the person has some. */
-  readonly row: PersonRow
-}
-
-export function toNewPerson(
-  { fields, employer, id, slug, name }: PreparedPerson,
-  ids: Ids,
-  generateId: IdGenerator,
-): NewPerson {
-  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? generateId() }
-  return {
-    employer,
-    id,
-    slug,
-    name,
-    email: fields.email,
-    phones: fields.phones ?? [],
-    messenger: fields.messenger,
-    // The fields are not used elsewhere, and a copy would take as long as everything else here.
-    row: toPersonRow(Object.assign(fields, own), slug ?? null),
-  }
-}
-
-/** Generates unique ids of people, in the form of the network's ids. */
-type IdGenerator = () => string
-
 /**
  * Creates a generator of consecutive ids. They keep the index growing in one place; with random ids, each transaction of a
  * long import would rewrite most of its pages.
  */
-export function createIdGenerator(ids: Pick<Ids, 'bytes'>): IdGenerator {
+export function createIdGenerator(ids: Pick<Ids, 'bytes'>): () => string {
   const own = ids.bytes(14)
   const bytes = Buffer.alloc(18)
   bytes.set(own.subarray(0, 8))
