@@ -1,18 +1,19 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { liveOnlyFilters } from '../../src/api/schemas/enumerations.js'
+import { closeAfterTest } from '../client/listeners.js'
 import {
   expectAccessible,
   expectAccessibleInEveryLook,
   hasNoBrowser,
-  sharedBrowser,
   takeScreenshot,
 } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { isLong } from '../support/effort.js'
-import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { cellsOf, type ServedDashboard, serveDashboard } from './dashboard.js'
+import { freshSchema } from '../support/postgres.js'
+import { cellsOf, runOn, serveDashboard } from './dashboard.js'
 
 const hostile = '<script>alert(1)</script><img src=x onerror=alert(2)>'
 
@@ -33,11 +34,7 @@ async function importAll(
   env: Readonly<Record<string, string>> = {},
   hasSamples = true,
 ): Promise<void> {
-  const run = async (argv: readonly string[], stdin = '') => {
-    const result = await here.run(argv, { stdin, env })
-    if (result.code !== 0) throw new Error(`${argv.join(' ')}: ${result.stderr}`)
-  }
-  if (hasSamples) await run(['data', 'sample', '--yes', '--companies', '60', '--people', '80'])
+  if (hasSamples) await runOn(here, 'data sample --yes --companies 60 --people 80', { env })
   const company = {
     name: hostile,
     domain: 'hostile.example',
@@ -45,59 +42,41 @@ async function importAll(
     headcount: 7,
     description: 'zzyzx',
   }
-  await run(['data', 'import', 'companies', '-'], `${JSON.stringify(company)}\n`)
-  await run(['data', 'import', 'people', '-'], `${JSON.stringify(ada)}\n`)
+  await runOn(here, 'data import companies -', { stdin: JSON.stringify(company), env })
+  await runOn(here, 'data import people -', { stdin: JSON.stringify(ada), env })
 }
 
 const firstOf = async (page: Page, name: string) => (await cellsOf(page, name)).map(([first]) => first)
 
 describe.skipIf(hasNoBrowser)('the catalogue', () => {
-  let browser: Browser
-  let full: ServedDashboard
-  let empty: ServedDashboard
-
-  beforeAll(async () => {
-    browser = await sharedBrowser()
-    full = await serveDashboard(importAll)
-    empty = await serveDashboard()
-  })
-  afterAll(async () => {
-    await Promise.all([full?.close(), empty?.close()])
-  })
+  const full = perFile(() => serveDashboard(importAll))
+  const empty = perFile(serveDashboard)
 
   it('has the filters of the API that choose records of this machine', async () => {
     for (const [path, id] of [
       ['catalogue', 'accounts.search_preview'],
       ['catalogue?of=people', 'leads.advanced_search_preview'],
     ] as const) {
-      const { page, close } = await full.open(browser, path)
+      const page = await full.open(path)
       const shown = (await page.evaluate(
         "[...document.querySelectorAll('.field :is(input, select, textarea)')].map(({ name }) => name)",
       )) as string[]
       const live: readonly string[] = ['live', ...liveOnlyFilters]
       const known = Object.keys((await shapeOf(id)).input.shape).filter((name) => !live.includes(name))
       expect(shown.sort()).toEqual(known.sort())
-      await close()
     }
   })
 
   it('finds the companies of a preview in its order, and pages through all of them', async () => {
-    const { page, problems, close } = await full.open(browser, 'catalogue')
+    const page = await full.open('catalogue')
     const sizes = ['1-10', '11-50', '51-200', '201-500', '501-1000']
     await page.getByRole('listbox', { name: 'Company sizes' }).selectOption(sizes)
     await page.getByRole('button', { name: 'Search' }).click()
     await page.getByRole('region', { name: 'Companies', exact: true }).waitFor()
-    const argv = [
-      'accounts',
-      'search',
-      '--preview',
-      '--no-live',
-      ...sizes.flatMap((size) => ['--company-size', size]),
-    ]
     const { total_count: total, preview } = await full.json<{
       total_count: number
       preview: { company_name: string }[]
-    }>(...argv)
+    }>(`accounts search --preview --no-live --company-size ${sizes.join(' --company-size ')}`)
     expect(await firstOf(page, 'Companies')).toEqual(preview.map(({ company_name: name }) => name))
     expect(total).toBeGreaterThan(25)
     await page.getByRole('link', { name: 'Count all' }).click()
@@ -111,12 +90,10 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
     }
     expect(seen).toHaveLength(total)
     await takeScreenshot(page, 'catalogue-results')
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('shows a company as it is exported, with headcount, technologies and jobs', async () => {
-    const { page, problems, close } = await full.open(browser, 'catalogue?keyword=acme')
+    const page = await full.open('catalogue?keyword=acme')
     await page.getByRole('link', { name: 'Acme Robotics' }).click()
     await page.getByRole('region', { name: 'Headcount history', exact: true }).waitFor()
     const exported = (await full.run(['data', 'export', 'companies', '--format', 'ndjson'])).stdout
@@ -136,25 +113,15 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
       ((exported?.technology_details ?? []) as unknown[]).length,
     )
     const { jobs } = await full.json<{ jobs: { job_title: string }[] }>(
-      'accounts',
-      'hiring',
-      '--company-domain',
-      'acme-robotics.example',
-      '--limit',
-      '25',
+      'accounts hiring --company-domain acme-robotics.example --limit 25',
     )
     expect(await firstOf(page, 'Jobs')).toEqual(jobs.map(({ job_title: title }) => title))
     await expectAccessible(page)
     await takeScreenshot(page, 'catalogue-company')
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('finds people, and shows one with the position history, as text', async () => {
-    const { page, problems, close } = await full.open(
-      browser,
-      'catalogue?of=people&first_name=Ada&last_name=Hostile',
-    )
+    const page = await full.open('catalogue?of=people&first_name=Ada&last_name=Hostile')
     expect(await cellsOf(page, 'People')).toEqual([['Ada Hostile', hostile, hostile, '–']])
     await page.getByRole('link', { name: 'Ada Hostile' }).click()
     await page.getByRole('region', { name: 'Past positions', exact: true }).waitFor()
@@ -167,8 +134,6 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
     await page.getByRole('region', { name: 'People', exact: true }).waitFor()
     expect(await firstOf(page, 'People')).toEqual(['Ada Hostile'])
     expect(await page.locator('main :is(script, img)').count()).toBe(0)
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('says what to do: no record, no match, a filter that is wrong, an empty catalogue', async () => {
@@ -181,49 +146,38 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
       [full, 'catalogue', 'Results: 61 companies'],
       [empty, 'catalogue?of=people', 'prospect data sample'],
     ] as const) {
-      const { page, problems, close } = await here.open(browser, path)
+      const page = await here.open(path)
       expect(await page.locator('main').innerText()).toContain(text)
       if (isLong || path === 'catalogue') await expectAccessible(page)
-      expect(problems).toEqual([])
-      await close()
     }
   })
 
   it('is accessible in both colours and on a narrow screen', async () => {
-    const { page, problems, close } = await full.open(browser, 'catalogue?of=people&seniority_levels=220')
+    const page = await full.open('catalogue?of=people&seniority_levels=220')
     await expectAccessibleInEveryLook(page, 'catalogue')
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('shows the same views over PostgreSQL', async () => {
-    const schema: TestDatabase = await freshSchema()
+    const schema = await freshSchema()
+    onTestFinished(() => schema.drop())
     const env = { PROSPECT_DATABASE_URL: schema.url }
-    const shared = await serveDashboard((here) => importAll(here, env, isLong), { env })
-    try {
-      const argv = ['accounts', 'search', '--preview', '--no-live', '--keyword', 'zzyzx', '--json']
-      const printed = JSON.parse((await shared.run(argv, { env })).stdout) as { total_count: number }
-      expect(printed.total_count).toBe(1)
-      const { page, problems, close } = await shared.open(browser, 'catalogue?keyword=zzyzx')
-      expect(await firstOf(page, 'Companies')).toEqual([hostile])
-      await page.getByRole('link', { name: hostile }).click()
-      await page.getByRole('heading', { name: hostile }).waitFor()
-      for (const [view, text] of [
-        ['Engine', 'Plan and credits'],
-        ['Ledger', 'Movements, newest first'],
-      ] as const) {
-        await page.getByRole('link', { name: view, exact: true }).click()
-        await page.getByText(text).waitFor()
-      }
-      await page.getByRole('link', { name: 'By day' }).click()
-      await page.getByText('Credits consumed by day').waitFor()
-      await page.getByRole('link', { name: 'By run' }).click()
-      await page.getByText('Credits consumed by run').waitFor()
-      expect(problems).toEqual([])
-      await close()
-    } finally {
-      await shared.close()
-      await schema.drop()
+    const shared = closeAfterTest(await serveDashboard((here) => importAll(here, env, isLong), { env }))
+    const printed = await shared.run('accounts search --preview --no-live --keyword zzyzx --json', { env })
+    expect(printed.json).toMatchObject({ total_count: 1 })
+    const page = await shared.open('catalogue?keyword=zzyzx')
+    expect(await firstOf(page, 'Companies')).toEqual([hostile])
+    await page.getByRole('link', { name: hostile }).click()
+    await page.getByRole('heading', { name: hostile }).waitFor()
+    for (const [view, text] of [
+      ['Engine', 'Plan and credits'],
+      ['Ledger', 'Movements, newest first'],
+    ] as const) {
+      await page.getByRole('link', { name: view, exact: true }).click()
+      await page.getByText(text).waitFor()
     }
+    await page.getByRole('link', { name: 'By day' }).click()
+    await page.getByText('Credits consumed by day').waitFor()
+    await page.getByRole('link', { name: 'By run' }).click()
+    await page.getByText('Credits consumed by run').waitFor()
   })
 })

@@ -1,34 +1,48 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { openPage, ready, type Watched } from '../support/browser.js'
-import { type Machine, machine } from '../support/command.js'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import { openPage, ready } from '../support/browser.js'
+import { type Given, type Machine, machine } from '../support/command.js'
 import { prospect } from '../support/processes.js'
+
+/** Runs a command on a machine. Throws when it fails; rows that failed and a budget that was reached are no failure. */
+export async function runOn(here: Machine, line: string, given?: Given): Promise<void> {
+  const { code, stderr } = await here.run(line, given)
+  if (![0, 11, 12].includes(code)) throw new Error(`${line}: ${stderr}`)
+}
 
 /** Fills a machine with sample companies, a finished run, a run that its budget stopped, and a received event. */
 export async function fillWithSamples(here: Machine, env: Environment = {}): Promise<void> {
-  const run = async (...argv: string[]) => {
-    const result = await here.run(argv, { env })
-    if (![0, 11, 12].includes(result.code)) throw new Error(`${argv.join(' ')}: ${result.stderr}`)
-  }
+  const run = (line: string) => runOn(here, line, { env })
   const domains = ['acme-robotics', 'birchwood', 'cedarpoint', 'kastanje', 'harbourlane', 'deltavega']
   const rows = domains.map((name) => `${name}.example,\n`).join('')
-  writeFileSync(
-    join(here.home, 'companies.csv'),
-    `domain,note\n${rows}nobody.example,\nacme-robotics.example,\n,unknown\n`,
-  )
-  writeFileSync(join(here.home, 'leads.csv'), `domain,note\n${rows}`)
-  await run('data', 'sample', '--yes', '--companies', '60', '--people', '80')
-  await run('accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv')
-  await run(...'accounts enrich --csv leads.csv --yes -o leads-out.csv --max-credits 2 --refresh'.split(' '))
-  const listening = await here.start(['listen', '--port', '0', '--json'], { env })
-  const { url } = JSON.parse(listening.line) as { url: string }
+  here.write('companies.csv', `domain,note\n${rows}nobody.example,\nacme-robotics.example,\n,unknown\n`)
+  here.write('leads.csv', `domain,note\n${rows}`)
+  await run('data sample --yes --companies 60 --people 80')
+  await run('accounts enrich --csv companies.csv --yes -o out.csv')
+  await run('accounts enrich --csv leads.csv --yes -o leads-out.csv --max-credits 2 --refresh')
   for (const event of ['lead_search.completed', 'lead_search.record'])
-    await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'webhook-id': `msg_${event}` },
-      body: JSON.stringify({ event, id: 'search-1', leads: [{ name: 'Ada' }] }),
-    })
+    await receive(here, `msg_${event}`, event, { id: 'search-1', name: 'Ada' }, env)
+}
+
+/** Delivers an event about a lead to `listen` on a machine. */
+export async function receive(
+  here: Machine,
+  id: string,
+  event: string,
+  { name, signature, ...about }: { readonly id: string; readonly name: string; readonly signature?: string },
+  env: Environment = {},
+): Promise<void> {
+  const listening = await here.start('listen --port 0 --json', { env })
+  const { url } = JSON.parse(listening.line) as { url: string }
+  await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      ...(signature ? { 'webhook-signature': signature } : {}),
+    },
+    body: JSON.stringify({ event, ...about, leads: [{ name }] }),
+  })
   await listening.stop()
 }
 
@@ -36,24 +50,13 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
 type Environment = Readonly<Record<string, string>>
 
 /** A machine with `serve --dashboard`, whose commands can be run beside it. */
-export interface ServedDashboard extends Machine {
-  readonly origin: string
-  /** Returns a link that was not used yet. */
-  nextLink(): Promise<string>
-  /** Opens a view; with options in a new profile of the browser, else in the page that a test has closed. */
-  open(
-    browser: Browser,
-    path?: string,
-    options?: BrowserContextOptions,
-  ): Promise<Awaited<ReturnType<typeof openPage>>>
-  close(): Promise<void>
-}
+export type ServedDashboard = Awaited<ReturnType<typeof serveDashboard>>
 
 /** Starts `serve --dashboard`, after `prepare` has filled the machine. */
 export async function serveDashboard(
-  prepare: (here: Machine) => Promise<void> = async () => {},
+  prepare: (here: Machine) => unknown = () => {},
   { options = [], env = {} }: { readonly options?: readonly string[]; readonly env?: Environment } = {},
-): Promise<ServedDashboard> {
+) {
   const here = machine()
   await here.run(['init'], { env })
   await prepare(here)
@@ -75,47 +78,38 @@ export async function serveDashboard(
   const { line, stop } = await here.start(argv, { env, onErrorOutput: readLinks })
   links.unshift((JSON.parse(line) as { dashboard_url: string }).dashboard_url)
   const { origin } = new URL(links[0] ?? '')
+  /** Returns a link that was not used yet. */
   const nextLink = async () => links.shift() ?? new Promise<string>((resolve) => waiting.push(resolve))
-  const idle: Watched[] = []
-  const openNew = async (
-    browser: Browser,
-    path: string,
-    search: string,
-    pageOptions: BrowserContextOptions,
-  ) => {
-    const link = new URL(await nextLink())
-    link.pathname += path
-    link.search = search
-    return openPage(browser, link.href, pageOptions)
+  const go = async (page: Page, path: string) => {
+    await page.goto(`${origin}/dashboard/${path}`.replace(/\/(?=\?|$)/, ''))
+    await ready(page)
+  }
+  const idle: Awaited<ReturnType<typeof openPage>>[] = []
+  /** Opens a view for a test: in a page that an earlier one has left, or with options in a new profile. Keeps what goes wrong in it. */
+  const watch = async (path = '', options?: BrowserContextOptions) => {
+    const opened = (!options && idle.pop()) || (await openPage(await nextLink(), options))
+    const { page, problems, close } = opened
+    onTestFinished(async () => {
+      if (options) return close()
+      const others = page.context().pages()
+      await Promise.all(others.filter((other) => other !== page).map((other) => other.close()))
+      problems.length = 0
+      idle.push(opened)
+    })
+    await go(page, path)
+    return { page, problems }
   }
   return {
     ...here,
     origin,
     nextLink,
-    open: async (browser, path = '', pageOptions = {}) => {
-      const [pathname = '', search = ''] = path.split('?')
-      const below = pathname === '' ? '' : `/${pathname}`
-      const isOwn = Object.keys(pageOptions).length > 0
-      const known = isOwn ? undefined : idle.pop()
-      const opened = known ?? (await openNew(browser, below, search, pageOptions))
-      if (isOwn) return opened
-      if (known) {
-        await known.page.goto(`${origin}/dashboard${below}${search && `?${search}`}`)
-        await ready(known.page)
-      }
-      const close = async () => {
-        const { page, problems } = opened
-        await Promise.all(
-          page
-            .context()
-            .pages()
-            .filter((other) => other !== page)
-            .map((other) => other.close()),
-        )
-        problems.length = 0
-        idle.push(opened)
-      }
-      return { ...opened, close }
+    go,
+    watch,
+    /** Opens a view, in which nothing may have gone wrong when the test has finished. */
+    open: async (path?: string, options?: BrowserContextOptions): Promise<Page> => {
+      const { page, problems } = await watch(path, options)
+      onTestFinished(() => expect(problems).toEqual([]))
+      return page
     },
     close: async () => {
       await Promise.all(idle.map((page) => page.close()))
@@ -124,6 +118,14 @@ export async function serveDashboard(
     },
   }
 }
+
+/** Sends a request as the script of a page does, and returns its status and its text. */
+export const post = (page: Page, path: string, body = '{}'): Promise<{ status: number; text: string }> =>
+  page.evaluate(
+    `fetch('/dashboard/${path}', { method: 'POST', body: ${JSON.stringify(body)},
+      headers: { 'content-type': 'application/json', 'x-dashboard-token': localStorage.getItem('prospect-token') } })
+      .then(async (answer) => ({ status: answer.status, text: await answer.text() }))`,
+  )
 
 /** Returns the cells of a table, row by row. */
 export async function cellsOf(page: Page, name: string): Promise<string[][]> {

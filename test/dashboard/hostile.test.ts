@@ -1,14 +1,14 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { answering, type Listener } from '../client/listeners.js'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { answering, closeAfterTest } from '../client/listeners.js'
 import { hasNoBrowser, ready, sharedBrowser } from '../support/browser.js'
-import { machine } from '../support/command.js'
+import { machine, wordsOf } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { sample } from '../support/effort.js'
 import { until } from '../support/until.js'
-import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
+import { fillWithSamples, receive, type ServedDashboard, serveDashboard } from './dashboard.js'
 
 interface Answered {
   readonly status: number
@@ -51,14 +51,9 @@ async function signIn(
 }
 
 describe('requests to the dashboard', () => {
-  let here: ServedDashboard
+  const here = perFile(serveDashboard)
   const ask = async (headers: Record<string, string>, path = '/data/', method?: string) =>
     (await send(`${here.origin}/dashboard${path}`, headers, method)).status
-
-  beforeAll(async () => {
-    here = await serveDashboard()
-  })
-  afterAll(() => here?.close())
 
   it('are answered with cookie, token and origin together, and with no less', async () => {
     const { proof, link } = await signIn(here)
@@ -173,28 +168,24 @@ describe('requests to the dashboard', () => {
 })
 
 describe('a dashboard that other machines can reach', () => {
-  const filled = machine()
-
+  const filled = perFile(machine)
   beforeAll(async () => {
-    await filled.run(['init'])
+    await filled.run('init')
     await fillWithSamples(filled)
   })
-  afterAll(() => filled.remove())
 
   it('is refused without --dashboard-public', async () => {
-    const here = machine()
     for (const command of ['serve --dashboard', 'dashboard']) {
-      const ended = await here.run([...command.split(' '), '--port', '0', '--host', '0.0.0.0', '--public'])
+      const ended = await filled.run(`${command} --port 0 --host 0.0.0.0 --public`)
       expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('Add --dashboard-public')])
     }
-    here.remove()
   })
 
   for (const options of [['--read-only'], ['--host', '0.0.0.0', '--public', '--dashboard-public']])
     it(`changes nothing with ${options.join(' ')}`, async () => {
-      const here = await serveDashboard(async ({ home }) => cpSync(filled.home, home, { recursive: true }), {
-        options,
-      })
+      const here = closeAfterTest(
+        await serveDashboard(({ home }) => cpSync(filled.home, home, { recursive: true }), { options }),
+      )
       const { proof } = await signIn(here)
       for (const action of 'runs/quote runs/resume runs/stop jobs/retry jobs/deliver inbox/replay'.split(
         ' ',
@@ -210,7 +201,6 @@ describe('a dashboard that other machines can reach', () => {
         expect(text).toContain('read-only')
         expect(text).not.toContain('data-action')
       }
-      await here.close()
     })
 })
 
@@ -239,71 +229,37 @@ const attack = (origin: string): string => `
   })()`
 
 describe.skipIf(hasNoBrowser)('hostile pages', () => {
-  let browser: Browser
-  let here: ServedDashboard
-  let evil: Listener
   const cookies: string[] = []
   const markup = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
-
-  beforeAll(async () => {
-    browser = await sharedBrowser()
-    here = await serveDashboard(async (machine) => {
+  const here = perFile(() =>
+    serveDashboard(async (machine) => {
       await fillWithSamples(machine)
       // Nothing in a file name of a URL or a Windows path: it is a name like any other.
       const file = `<img src=x onerror=pwned=1>.csv`
-      copyFileSync(join(machine.home, 'leads.csv'), join(machine.home, file))
+      copyFileSync(machine.path('leads.csv'), machine.path(file))
+      await machine.run(`accounts enrich --csv '${file}' --yes -o x.csv --fresh --max-credits 1`)
+      await receive(machine, 'msg_evil', markup, { id: markup, name: markup, signature: markup })
+      await machine.run('engine webhooks secret')
+      await machine.fill(
+        'companies',
+        `name,domain\n"Zyx ${markup.replaceAll('"', '""')}",zyx-markup.example\n`,
+      )
+      const url = `http://127.0.0.1:9/${encodeURIComponent(markup)}`
       await machine.run([
-        'accounts',
-        'enrich',
-        '--csv',
-        file,
-        '--yes',
-        '-o',
-        'x.csv',
-        '--fresh',
-        '--max-credits',
-        '1',
+        ...wordsOf(`accounts search --keyword a --no-wait --webhook-url ${url} --name`),
+        markup,
       ])
-      const listening = await machine.start(['listen', '--port', '0', '--json'])
-      const { url } = JSON.parse(listening.line) as { url: string }
-      await fetch(url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'webhook-id': 'msg_evil',
-          'webhook-signature': markup,
-        },
-        body: JSON.stringify({ event: markup, id: markup, leads: [{ name: markup }] }),
-      })
-      await listening.stop()
-      const name = ['--name', markup]
-      await machine.run(['engine', 'webhooks', 'secret'])
-      await machine.run(['data', 'import', 'companies', '-'], {
-        stdin: `name,domain\n"Zyx ${markup.replaceAll('"', '""')}",zyx-markup.example\n`,
-      })
-      await machine.run([
-        'accounts',
-        'search',
-        '--keyword',
-        'a',
-        '--no-wait',
-        '--webhook-url',
-        `http://127.0.0.1:9/${encodeURIComponent(markup)}`,
-        ...name,
-      ])
-    })
-    evil = await answering((request, response) => {
+    }),
+  )
+  const evil = perFile(() =>
+    answering((request, response) => {
       cookies.push(request.headers.cookie ?? '')
       response.setHeader('content-type', 'text/html').end('<body>Evil</body>')
-    })
-  })
-  afterAll(async () => {
-    await evil?.close()
-    await here?.close()
-  })
+    }),
+  )
 
   it('of another origin read nothing, change nothing and frame nothing', async () => {
-    const { page, close } = await here.open(browser)
+    const page = await here.open()
     const before = await here.json('engine', 'status')
     const other = await page.context().newPage()
     for (const origin of [evil.origin, evil.origin.replace('127.0.0.1', 'localhost')]) {
@@ -312,11 +268,10 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
     }
     const after = await here.json('engine', 'status')
     expect({ ...(after as object), clock: null }).toEqual({ ...(before as object), clock: null })
-    await close()
   })
 
   it('of another server of this machine get the cookie, and cannot use it', async () => {
-    const { page, close } = await here.open(browser)
+    const page = await here.open()
     const [own] = await page.context().cookies(`${here.origin}/dashboard`)
     await page
       .context()
@@ -331,29 +286,27 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
     const otherTab = await page.context().newPage()
     await otherTab.goto(evil.origin)
     expect(await otherTab.evaluate('localStorage.length')).toBe(0)
-    await close()
   })
 
   it('that open the dashboard in a window see nothing of it', async () => {
-    const { page, close } = await here.open(browser)
+    const page = await here.open()
     const other = await page.context().newPage()
     await other.goto(evil.origin)
     const opening = other.context().waitForEvent('page')
     await other.evaluate(`window.opened = window.open('${here.origin}/dashboard'); undefined`)
     await ready(await opening)
     expect(await other.evaluate('window.opened.closed || window.opened.length')).toBe(true)
-    await close()
   })
 
   it('under a name that leads here are refused', async () => {
-    const page = await browser.newPage()
+    const page = await (await sharedBrowser()).newPage()
+    onTestFinished(() => page.close())
     const answer = await page.goto(`http://rebound.example:${new URL(here.origin).port}/dashboard`)
     expect(answer?.status()).toBe(403)
-    await page.close()
   })
 
   it('stay text, whatever a file, an event, a header or a body is called', async () => {
-    const { page, problems, close } = await here.open(browser)
+    const page = await here.open()
     const [run] = await here.json<{ id: string }[]>('runs', 'list')
     const [job] = await here.json<{ id: string }[]>('engine', 'jobs', 'list')
     const [delivery] = await here.json<{ id: string }[]>('engine', 'deliveries', 'list')
@@ -376,21 +329,17 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
       `jobs?delivery=${delivery?.id}`,
     ].map((path) => [path, ''] as const)
     for (const [path, text] of [...Object.entries(showing), ...sample(others, 4, 1)]) {
-      await page.goto(`${here.origin}/dashboard/${path}`.replace(/\/$/, ''))
-      await ready(page)
+      await here.go(page, path)
       expect([path, await page.evaluate('window.pwned')]).toEqual([path, undefined])
       expect(await page.locator('main :is(img, script)').count()).toBe(0)
       expect(await page.locator('main').textContent()).toContain(text)
     }
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('find no script of their own run, even where they could write markup', async () => {
-    const { page, problems, close } = await here.open(browser)
+    const { page, problems } = await here.watch()
     await page.evaluate(`document.querySelector('main').innerHTML = ${JSON.stringify(markup)}`)
     expect(await page.evaluate('window.pwned')).toBeUndefined()
     await until(() => problems.join().includes('Content Security Policy'))
-    await close()
   })
 })

@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectAccessible, hasNoBrowser, openPage, sharedBrowser } from '../support/browser.js'
+import { expectAccessible, hasNoBrowser, openPage } from '../support/browser.js'
 import { isLong } from '../support/effort.js'
 import { launch, launchServer, prospect } from '../support/processes.js'
 
@@ -23,13 +22,11 @@ const sizes = isLong
 describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
   const home = mkdtempSync(join(tmpdir(), 'prospect-large-'))
   const env = { PROSPECT_HOME: join(home, 'home') }
-  let browser: Browser
   /** The link that follows the first one. */
   let link: Promise<string>
   let server: Awaited<ReturnType<typeof launchServer>>
 
   beforeAll(async () => {
-    browser = await sharedBrowser()
     await launch(prospect, ['init'], home, env)
     await launch(prospect, ['engine', 'credits', 'set', '1000000'], home, env)
     await fillDashboard(home, env, sizes)
@@ -48,7 +45,7 @@ describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
         if (next) resolve(next)
       })
     })
-    const { page, problems, close } = await openPage(browser, url)
+    const { page, problems, close } = await openPage(url)
     for (const link of await page.locator('nav a').all()) {
       await link.click()
       await page.locator('main:not([aria-busy]) h1', { hasText: (await link.textContent()) ?? '' }).waitFor()
@@ -62,7 +59,7 @@ describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
   it('pages through the runs, the newest first', async () => {
     const { stdout } = await launch(prospect, ['runs', 'list', '--json'], home, env)
     const ids = (JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)
-    const { page, close } = await openPage(browser, await link)
+    const { page, close } = await openPage(await link)
     await page.getByRole('link', { name: 'Runs', exact: true }).click()
     const older = page.getByRole('link', { name: 'Older runs' })
     const shown: string[] = []

@@ -1,23 +1,23 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
 import { commandOf } from '../../src/api/operations/table.js'
 import {
   expectAccessible,
   expectAccessibleInEveryLook,
   hasNoBrowser,
   ready,
-  sharedBrowser,
   tabTo,
   takeScreenshot,
 } from '../support/browser.js'
+import { perFile } from '../support/each.js'
 import { isLong, sample } from '../support/effort.js'
 import { launch, prospect } from '../support/processes.js'
 import { until } from '../support/until.js'
-import { receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
-import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
+import { receiveWebhooks } from '../support/webhook-receiver.js'
+import { fillWithSamples, serveDashboard } from './dashboard.js'
 
 interface RunView {
   readonly id: string
@@ -34,33 +34,25 @@ async function press(page: Page, name: string): Promise<string> {
 }
 
 describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
-  let browser: Browser
-  let full: ServedDashboard
-  let empty: ServedDashboard
-  let receiver: WebhookReceiver
+  const receiver = perFile(() => receiveWebhooks(() => undefined))
+  const full = perFile(() => serveDashboard(fillWithSamples))
+  const empty = perFile(serveDashboard)
   const runOver = async (file: string) => {
     const found = (await full.json<RunView[]>('runs', 'list')).find((run) => run.file.endsWith(file))
     if (!found) throw new Error(`no run over ${file}`)
     return found
   }
 
-  beforeAll(async () => {
-    browser = await sharedBrowser()
-    receiver = await receiveWebhooks(() => undefined)
-    full = await serveDashboard(fillWithSamples)
-    empty = await serveDashboard()
-  })
-  afterAll(async () => {
-    await Promise.all([full?.close(), empty?.close(), receiver?.close()])
-  })
+  const finished = (id: string) =>
+    until(async () => (await full.json<{ state: string }>(`engine jobs show ${id}`)).state === 'finished')
 
   describe('the overview', () => {
     it('shows the balance, quotas and sums that the commands print', async () => {
-      const { page, problems, close } = await full.open(browser)
+      const page = await full.open()
       const limits = await full.json<{ credits: { enrichment: number } }>('limits')
       expect(await page.locator('.figure').textContent()).toBe(String(limits.credits.enrichment))
       const [spent] = await full.json<{ operation: string; credits: number }[]>(
-        ...'engine ledger --by operation'.split(' '),
+        'engine ledger --by operation',
       )
       const table = page.getByRole('region', { name: 'Credits by operation' })
       expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
@@ -68,38 +60,31 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
       ])
       const chart = page.getByRole('img', { name: 'Credits by day' })
       expect(await chart.getAttribute('aria-label')).toMatch(/: \d+ credits in 30 days, at most \d+ a day$/)
-      expect(problems).toEqual([])
-      await close()
     })
 
     it('says what to do while there is nothing to show', async () => {
-      const { page, problems, close } = await empty.open(browser)
+      const page = await empty.open()
       expect(await page.locator('.empty').count()).toBeGreaterThanOrEqual(4)
       expect(await page.locator('main').textContent()).toContain('Nothing was spent in the last 30 days')
       await expectAccessible(page)
-      expect(problems).toEqual([])
-      await close()
     })
 
     it('names the faults that are set', async () => {
       await empty.json('engine', 'faults', 'add', 'deliveries', '--lose')
-      const { page, close } = await empty.open(browser)
+      const page = await empty.open()
       expect(await page.locator('.notes').textContent()).toContain(
         'calls or deliveries fail: f1 (deliveries).',
       )
-      await close()
       await empty.json('engine', 'faults', 'clear')
     })
 
     it('is accessible in both colours and on a narrow screen', async () => {
-      const { page, problems, close } = await full.open(browser)
+      const page = await full.open()
       await expectAccessibleInEveryLook(page, 'overview')
-      expect(problems).toEqual([])
-      await close()
     })
 
     it('reaches everything of every view with the keyboard', async () => {
-      const { page, close } = await full.open(browser)
+      const page = await full.open()
       const paths = await page.evaluate("[...document.querySelectorAll('nav a')].map(({ href }) => href)")
       const missing: unknown[] = []
       const form = `${full.origin}/dashboard/try?operation=accounts.enrich&show=1`
@@ -119,11 +104,10 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
         missing.push(...left)
       }
       expect(missing).toEqual([])
-      await close()
     })
 
     it('switches between themes with the keyboard, and remembers the choice', async () => {
-      const { page, close } = await full.open(browser, '', { colorScheme: 'light' })
+      const page = await full.open('', { colorScheme: 'light' })
       const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
       const light = await background()
       await tabTo(page, 'Theme: auto')
@@ -134,7 +118,6 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
       await page.locator('h1').waitFor()
       expect(await page.locator('#theme').textContent()).toBe('Theme: dark')
       expect(await background()).not.toBe(light)
-      await close()
     })
   })
 
@@ -144,15 +127,13 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     ['inbox', 'Inbox'],
   ] as const)
     it(`shows ${path} with data and empty, in both colours and on a narrow screen`, async () => {
-      const blank = await empty.open(browser, path)
-      expect(await blank.page.locator('.empty').count()).toBeGreaterThan(0)
-      if (isLong || path === 'runs') await expectAccessible(blank.page)
-      await takeScreenshot(blank.page, `${path}-empty`)
-      const { page, problems, close } = await full.open(browser, path)
+      const blank = await empty.open(path)
+      expect(await blank.locator('.empty').count()).toBeGreaterThan(0)
+      if (isLong || path === 'runs') await expectAccessible(blank)
+      await takeScreenshot(blank, `${path}-empty`)
+      const page = await full.open(path)
       expect(await page.locator('h1').textContent()).toBe(title)
       await expectAccessibleInEveryLook(page, path)
-      expect([...blank.problems, ...problems]).toEqual([])
-      await Promise.all([blank.close(), close()])
     })
 
   it('shows a flow with what each of its steps took, found and left', async () => {
@@ -163,19 +144,17 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     const [run] = await full.json<
       { id: string; steps: Record<'step' | 'in' | 'found' | 'out' | 'credits', string>[] }[]
     >('flow', 'list')
-    const { page, problems, close } = await full.open(browser, `runs?id=${run?.id}`)
+    const page = await full.open(`runs?id=${run?.id}`)
     const shown = await page.getByRole('region', { name: 'Steps' }).locator('tbody tr').allInnerTexts()
     for (const [at, { step, in: came, found, out, credits }] of (run?.steps ?? []).entries())
       expect(shown[at]?.split('\t').filter((text) => text.trim() !== '')).toEqual(
         [step, came, found, out, credits].map(String),
       )
     expect(shown).toHaveLength(2)
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('lists the runs that the command prints, and shows one with its funnel', async () => {
-    const { page, problems, close } = await full.open(browser, 'runs')
+    const page = await full.open('runs')
     const runs = await full.json<RunView[]>('runs', 'list')
     const shown = await page.getByRole('region', { name: 'Runs' }).locator('tbody tr').allInnerTexts()
     expect(shown).toHaveLength(runs.length)
@@ -200,24 +179,21 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     expect(await press(page, 'Check the file')).toContain('1 row invalid: "domain" is empty (1).')
     await expectAccessible(page)
     await takeScreenshot(page, 'run')
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('exports what the command exports', async () => {
-    const { page, close } = await full.open(browser, 'runs')
+    const page = await full.open('runs')
     const { id } = await runOver('companies.csv')
     await page.getByRole('link', { name: 'companies.csv' }).click()
     const saving = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export' }).click()
     const saved = readFileSync((await (await saving).path()) ?? '', 'utf8')
     expect(saved).toBe((await full.run(['runs', 'export', id, '--format', 'csv'])).stdout)
-    await close()
   })
 
   it('resumes a stopped run after showing its price, with the keyboard', async () => {
     const { id } = await runOver('leads.csv')
-    const { page, close } = await full.open(browser, `runs?id=${id}`)
+    const page = await full.open(`runs?id=${id}`)
     await tabTo(page, 'Resume…')
     await page.keyboard.press('Enter')
     const question = page.getByRole('dialog')
@@ -228,7 +204,6 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     await page.keyboard.press('Enter')
     await page.locator('.state', { hasText: 'finished' }).waitFor()
     expect(await runOver('leads.csv')).toMatchObject({ status: 'finished', done: 6, credits: 6 })
-    await close()
   })
 
   it('shows a run of another process while it goes on, and stops it', async () => {
@@ -236,7 +211,7 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     writeFileSync(join(full.home, 'many.csv'), `domain\n${rows.join('')}`)
     const argv = ['accounts', 'hiring', '--csv', 'many.csv', '--yes', '-o', 'many-out.csv']
     const running = launch(prospect, argv, full.home, { PROSPECT_HOME: full.home })
-    const { page, close } = await full.open(browser, 'runs')
+    const page = await full.open('runs')
     await page.getByRole('link', { name: 'many.csv' }).click()
     await page.locator('.state', { hasText: 'running' }).waitFor()
     expect(await press(page, 'Stop')).toContain('stops once the rows it is looking up are answered')
@@ -245,22 +220,13 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     const stopped = await runOver('many.csv')
     expect(stopped.status).toBe('stopped')
     expect(stopped.done).toBeLessThan(500)
-    await close()
   })
 
   it('shows jobs and deliveries with their body, and retries a delivery', async () => {
     const { id } = await full.json<{ id: string }>(
-      'accounts',
-      'search',
-      '--keyword',
-      'a',
-      '--limit',
-      '2',
-      '--no-wait',
-      '--webhook-url',
-      receiver.url,
+      `accounts search --keyword a --limit 2 --no-wait --webhook-url ${receiver.url}`,
     )
-    const { page, close } = await full.open(browser, `jobs?id=${id}`)
+    const page = await full.open(`jobs?id=${id}`)
     await page.locator('.state', { hasText: 'delivered' }).first().waitFor()
     const [delivery] = await full.json<{ id: string }[]>('engine', 'deliveries', 'list', '--job', id)
     await page.getByRole('link', { name: delivery?.id ?? '' }).click()
@@ -275,36 +241,28 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     await until(() => receiver.arrivals.length > before)
     await page.locator('.state', { hasText: 'delivered' }).waitFor()
     expect(receiver.arrivals.at(-1)?.id).toBe(delivery?.id)
-    await close()
   })
 
   it('retries a failed job, as a new one', async () => {
     const { id } = await full.json<{ id: string }>(
-      ...'accounts search --keyword b --no-wait --webhook-url'.split(' '),
-      receiver.url,
+      `accounts search --keyword b --no-wait --webhook-url ${receiver.url}`,
     )
-    await until(
-      async () => (await full.json<{ state: string }>('engine', 'jobs', 'show', id)).state === 'finished',
-    )
+    await finished(id)
     const database = new Database(join(full.home, 'engine.db'))
     // No job fails by itself while its database is in order.
     database.exec(
       `DROP TRIGGER IF EXISTS jobs_forward; UPDATE jobs SET state = 'failed', error = 'No luck' WHERE id = '${id}'`,
     )
     database.close()
-    const { page, close } = await full.open(browser)
+    const page = await full.open()
     await page.getByRole('link', { name: 'A job of accounts search failed' }).click()
     const message = await press(page, 'Retry')
     const [, retried = ''] = /as the job (\S+)\.$/.exec(message) ?? []
-    await until(
-      async () =>
-        (await full.json<{ state: string }>('engine', 'jobs', 'show', retried)).state === 'finished',
-    )
-    await close()
+    await finished(retried)
   })
 
   it('shows received events with their body, replays one and forwards all', async () => {
-    const { page, close } = await full.open(browser, 'inbox')
+    const page = await full.open('inbox')
     const events = await full.json<{ id: string; event: string }[]>('events', 'list')
     const rows = page.getByRole('region', { name: 'Received events' }).locator('tbody tr')
     expect(await rows.locator('td:first-child').allInnerTexts()).toEqual(events.map(({ event }) => event))
@@ -328,17 +286,14 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
       { forwarded: 'delivered' },
     ])
     await expectAccessible(page)
-    await close()
   })
 
   it('says in a sentence what is wrong with an action', async () => {
-    const { page, close } = await full.open(browser, 'inbox')
+    const { page } = await full.watch('inbox')
     await page.getByLabel('Address').fill('http://127.0.0.1:9/none')
     await page.getByRole('button', { name: 'Forward these events' }).click()
     await page.locator('.message.bad', { hasText: 'http://127.0.0.1:9 does not accept events' }).waitFor()
-    await page.goto(`${full.origin}/dashboard/runs?id=nothing`)
-    await ready(page)
+    await full.go(page, 'runs?id=nothing')
     expect(await page.locator('main').textContent()).toContain('There is no run nothing.')
-    await close()
   })
 })

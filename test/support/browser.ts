@@ -25,18 +25,14 @@ const usualPaths = [
 let shared: Promise<Browser> | undefined
 
 /** Returns the browser that the test files of a process share, for which `rebound.example` is here. It ends with the process. */
-export const sharedBrowser = (): Promise<Browser> =>
-  (shared ??= launchBrowser('--host-resolver-rules=MAP rebound.example 127.0.0.1'))
+export const sharedBrowser = (): Promise<Browser> => (shared ??= launchBrowser())
 
 /** Starts an installed Chromium, or the one that ships through npm. Throws a sentence where neither starts. */
-export async function launchBrowser(...args: readonly string[]): Promise<Browser> {
+async function launchBrowser(): Promise<Browser> {
   const named = process.env.PROSPECT_BROWSER
   const installed = named ? [named] : usualPaths.filter((path) => existsSync(path))
   const problems: string[] = []
-  for (const open of [
-    ...installed.map((path) => () => start(path, args)),
-    ...(named ? [] : [() => startPackaged(args)]),
-  ]) {
+  for (const open of [...installed.map((path) => () => start(path)), ...(named ? [] : [startPackaged])]) {
     try {
       return await open()
     } catch (error) {
@@ -49,28 +45,27 @@ export async function launchBrowser(...args: readonly string[]): Promise<Browser
   )
 }
 
-const start = (
-  executablePath: string,
-  args: readonly string[],
-  env: Record<string, string> = {},
-): Promise<Browser> =>
+const start = (executablePath: string, env: Record<string, string> = {}): Promise<Browser> =>
   chromium.launch({
     executablePath,
-    // Chromium has no sandbox for root, as whom containers run.
-    args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
+    args: [
+      // Chromium has no sandbox for root, as whom containers run.
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+      '--host-resolver-rules=MAP rebound.example 127.0.0.1',
+    ],
     env: { ...(process.env as Record<string, string>), ...env },
   })
 
 /** Starts the Chromium of npm; on a bare machine with the libraries and fonts that come with it. */
-async function startPackaged(args: readonly string[]): Promise<Browser> {
+async function startPackaged(): Promise<Browser> {
   const folder = await unpackChromium()
   const path = join(folder, 'chromium')
   const env = existsSync('/etc/fonts') ? {} : { FONTCONFIG_PATH: join(folder, 'fonts') }
   try {
-    return await start(path, args, env)
+    return await start(path, env)
   } catch (error) {
     if (!/shared librar/.test((error as Error).message)) throw error
-    return start(path, args, { ...env, LD_LIBRARY_PATH: join(folder, 'al2023', 'lib') })
+    return start(path, { ...env, LD_LIBRARY_PATH: join(folder, 'al2023', 'lib') })
   }
 }
 
@@ -102,19 +97,9 @@ async function unpackChromium(): Promise<string> {
   return folder
 }
 
-/** A page, and what went wrong in it: errors of its script and what the security policy refused. */
-export interface Watched {
-  readonly page: Page
-  readonly problems: string[]
-  close(): Promise<void>
-}
-
-/** Opens a page in a profile of its own. */
-export async function openPage(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<Watched> {
+/** Opens a page in a profile of its own, and keeps what goes wrong in it: errors of its script, and what the security policy refuses. */
+export async function openPage(url: string, options: BrowserContextOptions = {}) {
+  const browser = await sharedBrowser()
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
   const page = await context.newPage()
   const problems: string[] = []

@@ -34,7 +34,7 @@ function opened<T extends object>(
     now = await open()
   })
   after(async () => {
-    const { remove, close, drop, stop } = now as Closing
+    const { remove, close, drop, stop } = (now ?? {}) as Closing
     await (remove ?? close ?? drop ?? stop)?.call(now)
   })
   return standingFor(() => {
