@@ -7,9 +7,11 @@ import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/list-index.js'
 import { hashOfFile } from '../runs/find-run.js'
+import { identifiedOf, openNumbers } from '../runs/journal/answers.js'
 import { changeRun } from '../runs/journal/run-leases.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
+import { addFiles, beginRun } from '../runs/open-journal.js'
 import { identityOf } from '../runs/plan/lookup.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
@@ -251,27 +253,13 @@ async function beginRecord(
   { flow, path, targetOptions }: FlowRequest,
   identity: RunIdentity,
   known: Run | undefined,
-  { runs, database, now }: RunRecords,
+  records: RunRecords,
   files: readonly string[],
 ): Promise<Run> {
   const empty: FlowRecord = { flow: flow.name, steps: [], written: 0, globals: targetOptions }
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toJson(empty) }
-  const begin = () =>
-    runs.add({
-      ...identity,
-      ...going,
-      id: ports.ids.uuid(),
-      total: 0,
-      profile: ports.target.profile,
-      startedAt: now(),
-    })
-  const run = !known
-    ? await begin()
-    : known.status === 'finished'
-      ? known
-      : await runs.begin(known, going, now())
-  await runs.addFiles(run, files)
-  await database.flush()
+  const run = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
+  await addFiles(records, run, files)
   return run
 }
 
@@ -283,7 +271,6 @@ interface PastLookups {
 
 /** Reads what finished runs of a flow before this one have looked up first. */
 async function openPastLookups({ runs, database }: RunRecords, flow: string, own: Run): Promise<PastLookups> {
-  const { identifiedOf, openNumbers } = await import('../runs/journal/answers.js')
   const seen = openNumbers()
   for (const { operation, file, number, request } of await runs.list({ status: 'finished' })) {
     const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>

@@ -9,6 +9,7 @@ import type { Driver } from '../storage/driver/connection.js'
 import type { Mapping } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
+import { resultsOfRuns } from './journal/spending.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
@@ -272,7 +273,6 @@ export async function readResults(
   database: Driver,
   target: string,
 ): Promise<{ readonly credits: number; readonly answers: number }> {
-  const { resultsOfRuns } = await import('./journal/spending.js')
   const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
   const same = runs.filter(({ request }) => {
     const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }

@@ -5,10 +5,12 @@ import type { Operation } from '../api/operations/table.js'
 import { parseJson } from '../api/values/json.js'
 import { isObject } from '../api/values/objects.js'
 import { type InputFile, toRecord } from './find-run.js'
-import type { Budget, QuotaBudget } from './journal/budget.js'
+import { answeredUpTo, sumOfAnswers } from './journal/answers.js'
+import { type Budget, QuotaBudget } from './journal/budget.js'
 import type { Journal } from './journal/journal.js'
-import type { JournalledRun, JournalOptions } from './journal/run-journal.js'
-import type { NewRun, Run, RunIdentity } from './journal/runs.js'
+import { type JournalledRun, type JournalOptions, journalOf } from './journal/run-journal.js'
+import { mayStillSend, type NewRun, type Run, type RunIdentity, settleLost } from './journal/runs.js'
+import { budgetLeft } from './journal/spending.js'
 import type { OpenOutput } from './open-output.js'
 import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
@@ -119,7 +121,6 @@ export async function readQuotaBudget(
 ): Promise<{ readonly used: number; readonly most: number } | undefined> {
   const { operation, choices } = request
   if (operation.quota === undefined || choices.maxProfiles === undefined) return undefined
-  const { answeredUpTo, sumOfAnswers } = await import('./journal/answers.js')
   const { database } = records
   const number = run?.number ?? 0
   const before = run ? await database.read((reads) => answeredUpTo(reads, number)) : 0
@@ -138,8 +139,7 @@ const countResults =
 async function openQuotaBudget(batch: ResolvedBatch, run: Run): Promise<QuotaBudget | undefined> {
   const budget = await readQuotaBudget(batch, run)
   if (!budget) return undefined
-  const { QuotaBudget: Budget } = await import('./journal/budget.js')
-  return new Budget(budget.most, budget.used, countResults(batch.request.operation))
+  return new QuotaBudget(budget.most, budget.used, countResults(batch.request.operation))
 }
 
 /** Opens the journal of a run whose rows are not sent; rows without an answer get `missing`. */
@@ -154,8 +154,6 @@ async function openOver(
   run: JournalledRun & Pick<Run, 'identityKey' | 'indexed'>,
   options: Omit<JournalOptions, 'now' | 'answeredUpTo' | 'fence'>,
 ): Promise<Journal> {
-  const { journalOf } = await import('./journal/run-journal.js')
-  const { answeredUpTo } = await import('./journal/answers.js')
   const answered = await database.read((reads) => answeredUpTo(reads, run.number))
   if (run.indexed === 0 && answered > 0) await runs.index(run)
   const fence = locks.fenceOf(run.identityKey)
@@ -180,23 +178,26 @@ async function begin(
     }),
     spread: request.choices.distribute ? 1 : 0,
   } as const
-  if (known) {
-    if (known.status === 'finished') return known
-    const { lostAt } = await records.runs.begin(known, going, records.now())
-    return { ...known, request: going.request, lostAt }
-  }
-  const run: NewRun = {
-    ...identity,
-    ...going,
-    id: input.id,
-    total,
-    profile: ports.target.profile,
-    startedAt: records.now(),
-  }
-  const made = await records.runs.add(run)
+  const begun = await beginRun(ports, records, identity, known, going, { id: input.id, total })
+  if (known) return begun
   input.keep()
-  if (records.address !== undefined && input.isPiped) await markShared(ports, made.id)
-  return made
+  if (records.address !== undefined && input.isPiped) await markShared(ports, begun.id)
+  return begun
+}
+
+/** Records a new run, or that one goes on. A finished one stays as it is. */
+export async function beginRun(
+  { target }: Pick<RunPorts, 'target'>,
+  { runs, now }: RunRecords,
+  identity: RunIdentity,
+  known: Run | undefined,
+  going: Parameters<RunRecords['runs']['begin']>[1],
+  made: Pick<NewRun, 'id' | 'total'>,
+): Promise<Run> {
+  if (!known) return runs.add({ ...identity, ...going, ...made, profile: target.profile, startedAt: now() })
+  if (known.status === 'finished') return known
+  const { lostAt } = await runs.begin(known, going, now())
+  return { ...known, request: going.request, lostAt }
 }
 
 /**
@@ -235,7 +236,6 @@ async function targetOf(
   if (!discardReplies || !isMetered(request.operation)) return { caller, callOptions }
   const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
   if (records.address !== undefined) await settleOthers(records, run, drop)
-  const { mayStillSend } = await import('./journal/runs.js')
   if (mayStillSend(run, records.now())) return { caller, callOptions }
   // At the end, replies to requests for several rows are discarded too.
   const upTo = (before: number) => (run.total > 0 && before >= run.total ? Number.MAX_SAFE_INTEGER : before)
@@ -248,7 +248,6 @@ async function settleOthers(
   run: Run,
   settle: (id: string) => Promise<void>,
 ): Promise<void> {
-  const { settleLost } = await import('./journal/runs.js')
   // This command holds the lock of its run, and of all runs with the same identity.
   const hold = ({ identityKey }: Pick<Run, 'identityKey'>) =>
     identityKey === run.identityKey ? { release: () => {} } : lockOfDead(locks, identityKey)
@@ -314,7 +313,6 @@ export async function readBudget(
 ): Promise<number | undefined> {
   const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
   if (perRun === undefined && perDay === undefined) return undefined
-  const { budgetLeft } = await import('./journal/spending.js')
   const run = known ?? { ...notBegun, profile: target.profile }
   const left = await records.database.read((connection) =>
     budgetLeft(connection, run, { perRun, perDay }, records.now()),

@@ -14,8 +14,9 @@ import {
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
+import { openNumbers } from './journal/answers.js'
 import type { Run, RunIdentity } from './journal/runs.js'
-import type { Novelty } from './journal/spending.js'
+import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
 import { openKnownRows } from './lists.js'
 import {
   addFiles,
@@ -167,7 +168,6 @@ async function openComparison(
   lookup: Lookup,
 ): Promise<{ readonly baseline: string | null; noveltyOf(row: OutputRow): Novelty } | undefined> {
   if (!isComparing(request.choices)) return undefined
-  const { findBaseline, openBaseline } = await import('./journal/spending.js')
   const { baseline: fixed } = known ? (parseJson(known.request) as RecordedRequest).choices : {}
   const run =
     fixed === undefined
@@ -211,7 +211,6 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const journal = await openQuoteJournal(ports, batch)
   const budget = await readQuotaBudget(batch, batch.known)
   const progress = await ports.dialog.showCounting()
-  const { openNumbers } = await import('./journal/answers.js')
   const seen = openNumbers()
   const counted = await countRows({
     ...rows,
