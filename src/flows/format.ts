@@ -5,18 +5,23 @@ import { operations } from '../api/operations/table.js'
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
 
+const map = () =>
+  z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website')
+const headers = () =>
+  z.record(z.string(), text()).optional().describe('Names of environment variables with headers')
+
 /** Kinds of input, by the key that chooses them. */
 export const inputKinds = {
   csv: z.strictObject({
     csv: text().describe('A CSV file; its path is relative to the flow'),
-    map: z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website'),
+    map: map(),
     encoding: text().optional().describe('The encoding (default: detected)'),
     delimiter: text().optional().describe('The delimiter (default: detected)'),
   }),
   xlsx: z.strictObject({
     xlsx: text().describe('A workbook'),
     sheet: text().optional().describe('The sheet (default: the first one)'),
-    map: z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website'),
+    map: map(),
   }),
   list: z.strictObject({ list: text().describe('The name of a list of companies in the workspace') }),
   flow: z.strictObject({ flow: text().describe('Another flow, whose output file is read') }),
@@ -36,10 +41,7 @@ export const stepKinds = {
   http: z.strictObject({
     http: z.strictObject({
       post: z.url().describe('Where each row is sent'),
-      headers: z
-        .record(z.string(), text())
-        .optional()
-        .describe('Names of environment variables with headers'),
+      headers: headers(),
       body: z.record(z.string(), z.unknown()).optional().describe('The body; {field} is a field of the row'),
       result: z.record(z.string(), text()).describe('The fields of the row, by their paths in the answer'),
       per_second: z.number().positive().optional().describe('The most requests a second (default: 10)'),
@@ -71,10 +73,7 @@ export const outputKinds = {
   http: z.strictObject({
     http: z.strictObject({
       post: z.url().describe('Where the rows are sent, as {"rows": […]}'),
-      headers: z
-        .record(z.string(), text())
-        .optional()
-        .describe('Names of environment variables with headers'),
+      headers: headers(),
       rows: z.int().positive().max(1_000).optional().describe('Rows of a request (default: 100)'),
     }),
     columns: columns(),

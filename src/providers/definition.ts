@@ -104,11 +104,13 @@ const requestFields = {
   body: say(template, 'the body, sent as JSON; what has no value is left out').optional(),
 }
 
-const oneMethod = ({ get, post }: { get?: string | undefined; post?: string | undefined }) =>
+const oneMethod = ({ get, post }: { get?: unknown; post?: unknown }) =>
   (get === undefined) !== (post === undefined)
-const methodProblem = { error: 'give get or post' }
+/** A request, with what else is said of it. */
+const requestWith = <Fields extends z.ZodRawShape>(fields: Fields) =>
+  z.strictObject({ ...requestFields, ...fields }).refine(oneMethod, { error: 'give get or post' })
 
-const requestSchema = z.strictObject(requestFields).refine(oneMethod, methodProblem)
+const requestSchema = requestWith({})
 
 const outcomeSchema = z.strictObject({
   when: condition('when it fits'),
@@ -146,24 +148,16 @@ const kindSchema = z
       'sets of fields; the first that the row has is sent',
     ),
     request: say(requestSchema, 'the request that is answered at once').optional(),
-    submit: z
-      .strictObject({
-        ...requestFields,
-        id: path('where the answer has the id of the work'),
-        accepted: condition('when the work was accepted'),
-      })
-      .refine(oneMethod, methodProblem)
-      .optional(),
-    poll: z
-      .strictObject({
-        ...requestFields,
-        every: duration('how often to ask'),
-        done: condition('when the answer is there'),
-        lost: condition('when the vendor does not know the work (default: status 404 or 410)').optional(),
-        give_up: duration('how long to ask'),
-      })
-      .refine(oneMethod, methodProblem)
-      .optional(),
+    submit: requestWith({
+      id: path('where the answer has the id of the work'),
+      accepted: condition('when the work was accepted'),
+    }).optional(),
+    poll: requestWith({
+      every: duration('how often to ask'),
+      done: condition('when the answer is there'),
+      lost: condition('when the vendor does not know the work (default: status 404 or 410)').optional(),
+      give_up: duration('how long to ask'),
+    }).optional(),
     batch: z
       .strictObject({
         size: say(z.int().min(1).max(1_000), 'rows in one request'),
@@ -224,10 +218,7 @@ export const providerSchema = z.strictObject({
   timeout: duration('how long an answer may take (default: 30s)').optional(),
   max_age: duration('how old an answer may be that is used again (default: 90d)').optional(),
   max_cost_per_day: say(z.number().nonnegative(), 'the most of its credits in a day (UTC)').optional(),
-  balance: z
-    .strictObject({ ...requestFields, credits: path('where the answer has what is left') })
-    .refine(oneMethod, methodProblem)
-    .optional(),
+  balance: requestWith({ credits: path('where the answer has what is left') }).optional(),
   test: z
     .strictObject({
       key: say(z.string(), "the vendor's free test key").optional(),

@@ -1,5 +1,6 @@
 import { type ConnectionLost, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { passes } from '../api/calls/retry.js'
+import type { Time } from './flow-control.js'
 
 /** The pauses between two polls in milliseconds, each longer than the last. Work on this machine is polled more often. */
 const pause = { first: 250, factor: 1.5, maxMs: 15_000, maxHereMs: 1_000 } as const
@@ -12,11 +13,6 @@ const unusableWeight = 7
 
 export type Polled = Reply | ConnectionLost
 
-export interface PollPorts {
-  now(): number
-  sleep(ms: number, signal: AbortSignal): Promise<void>
-}
-
 const isReply = (polled: Polled): polled is Reply => 'status' in polled
 
 /** Whether a later poll can succeed; work that is not known yet may be later. */
@@ -27,7 +23,7 @@ const mayPass = (polled: Polled): boolean => !isReply(polled) || polled.status =
  * free, so it may begin again. A failure that does not pass is given to `fail`, which throws or aborts.
  */
 export async function pollWork<T>(
-  { now, sleep }: PollPorts,
+  { now, sleep }: Time,
   signal: AbortSignal,
   isHere: boolean,
   ask: () => Promise<Polled>,

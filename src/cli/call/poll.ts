@@ -3,7 +3,8 @@ import type { Operation, OperationId } from '../../api/operations/table.js'
 import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
-import { type Polled, type PollPorts, pollWork } from '../../runs/poll.js'
+import type { Time } from '../../runs/flow-control.js'
+import { type Polled, pollWork } from '../../runs/poll.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/io.js'
@@ -66,7 +67,7 @@ export function readerOf(kind: EventKind): OperationId {
   return kind === 'contact_enrichment' ? 'contacts.get' : 'searches.get'
 }
 
-export const pollPorts = (context: ClockContext): PollPorts => ({
+export const pollPorts = (context: ClockContext): Time => ({
   now: () => context.clock.now(),
   sleep: (ms, signal) => context.sleep(ms, signal),
 })

@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3'
 import type { Input, RunRow } from '../../api/calls/caller.js'
 import { parseExact, toJson } from '../../api/values/json.js'
+import { once } from '../../api/values/objects.js'
 import {
   boundInteger,
   boundText,
@@ -616,7 +617,11 @@ export class RunTurns {
   readonly #left = new Map<number, LeftTurn>()
   /** Records without open rows, which are deleted with the next answers. */
   #free: number[] = []
-  #isResumed = false
+  /**
+   * What an earlier part of this run, or another run with its lock, had under way is nobody's now. The rows of this run may
+   * come again.
+   */
+  readonly #resume = once(() => releaseHolder(this.driver, this.run.identityKey))
 
   constructor(
     private readonly driver: Driver,
@@ -637,16 +642,6 @@ export class RunTurns {
       this.#open.set(record, taken.length)
     }
     return busy.size > 0 ? busy : undefined
-  }
-
-  /**
-   * What an earlier part of this run, or another run with its lock, had under way is nobody's now. The rows of this run may
-   * come again.
-   */
-  async #resume(): Promise<void> {
-    if (this.#isResumed) return
-    this.#isResumed = true
-    await releaseHolder(this.driver, this.run.identityKey)
   }
 
   /** Returns the same lookup of a killed run or command; its key brings the reply that was paid for. */
