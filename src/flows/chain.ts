@@ -1,3 +1,4 @@
+import { CountQueuingStrategy, TransformStream } from 'node:stream/web'
 import { shapeOf } from '../api/areas/shapes.js'
 import type { Caller, Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
@@ -302,14 +303,14 @@ export class Chain {
     const isOpen = () => this.#isCut || this.hasMore
     const reports: Promise<readonly [Stage, RunReport]>[] = []
     for (const [at, stage] of this.stages.entries()) {
-      const queue = new Queue<readonly FlowRow[]>(chunksBetween)
+      const passage = createPassage()
       const isLast = at === this.stages.length - 1
-      const put = (chunk: readonly FlowRow[]) => (isLast ? outputs.write(chunk) : queue.put(chunk))
+      const put = (chunk: readonly FlowRow[]) => (isLast ? outputs.write(chunk) : passage.write(chunk))
       const from = rows
       const report = execute({
         ...stage.batch,
         table: { header: stage.header, rows: () => this.#cellsFor(stage, from) },
-        writer: this.#writer(stage, put, () => queue.end()),
+        writer: this.#writer(stage, put, passage.end),
         signal: this.stop.signal,
         onProgress: ({ credits, credits_before }) => {
           Object.assign(this.#countOf(stage.step), { credits, credits_before })
@@ -321,7 +322,7 @@ export class Chain {
         },
       })
       reports.push(report.then((ended) => [stage, ended] as const))
-      rows = drain(queue)
+      rows = passage.rows
     }
     if (this.stages.length === 0) for await (const chunk of rows) await outputs.write(chunk)
     for (const report of reports) report.catch(() => this.stop.abort())
@@ -455,62 +456,18 @@ function* chunks(rows: readonly FlowRow[]): Generator<readonly FlowRow[]> {
   else for (let at = 0; at < rows.length; at += chunkRows) yield rows.slice(at, at + chunkRows)
 }
 
-/** A bounded queue with one producer, which waits while it is full, and one consumer, which waits while it is empty. */
-class Queue<T> {
-  #items: T[] = []
-  #ended = false
-  #isClosed = false
-  #wake: () => void = () => {}
-
-  constructor(private readonly limit: number) {}
-
-  /** Adds an item when there is room. It is lost where the consumer has left. */
-  async put(item: T): Promise<void> {
-    while (this.#items.length >= this.limit && !this.#isClosed) await this.#change()
-    if (this.#isClosed) return
-    this.#items.push(item)
-    this.#changed()
-  }
-
-  /** Ends the queue: no further item comes. */
-  end(): void {
-    this.#ended = true
-    this.#changed()
-  }
-
-  /** Returns the next item; `undefined` when no further item comes. */
-  async take(): Promise<T | undefined> {
-    while (this.#items.length === 0 && !this.#ended) await this.#change()
-    const item = this.#items.shift()
-    this.#changed()
-    return item
-  }
-
-  /** Has the consumer leave. */
-  close(): void {
-    this.#isClosed = true
-    this.#items = []
-    this.#changed()
-  }
-
-  // The two sides never wait at once: one waits for room, the other for items.
-  #change(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve
-    })
-  }
-
-  #changed(): void {
-    this.#wake()
-  }
-}
-
-/** Yields what is in a queue until it ends. */
-async function* drain<T>(queue: Queue<T>): AsyncGenerator<T> {
-  try {
-    for (let item = await queue.take(); item !== undefined; item = await queue.take()) yield item
-  } finally {
-    queue.close()
+/**
+ * Creates the way from a step to the next one. Whoever writes waits while so many chunks are not taken; what is written after
+ * the next step has left is lost.
+ */
+function createPassage() {
+  const waiting = new CountQueuingStrategy({ highWaterMark: chunksBetween })
+  const passage = new TransformStream<readonly FlowRow[], readonly FlowRow[]>({}, undefined, waiting)
+  const writer = passage.writable.getWriter()
+  return {
+    rows: passage.readable as AsyncIterable<readonly FlowRow[]>,
+    write: (chunk: readonly FlowRow[]) => writer.write(chunk).catch(() => {}),
+    end: () => void writer.close().catch(() => {}),
   }
 }
 
