@@ -5,7 +5,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
-import { formatOfFile, manyOf } from '../../runs/output/columns.js'
+import { manyOf } from '../../runs/output/columns.js'
 import { onlyNames } from '../../runs/output/select.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
@@ -25,7 +25,14 @@ import {
   toOptions,
   whole,
 } from '../options/values.js'
-import { checkOutputFolder, checkOutputName, fieldsOf, fileOf, formatOf, pathOf } from '../output/output.js'
+import {
+  checkOutputFolder,
+  checkOutputName,
+  chosenFormat,
+  fieldsOf,
+  fileOf,
+  pathOf,
+} from '../output/output.js'
 
 /**
  * Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. Stored
@@ -323,25 +330,20 @@ export const runChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): RunCh
 })
 
 /** Returns the format of rows. On a terminal it is CSV too, because a table would need all rows at once. */
-export function rowFormat(context: StreamsContext): BatchChoices['format'] {
-  const { globals, streams } = context
+export function rowFormat({ globals, streams }: StreamsContext): BatchChoices['format'] {
   const file = fileOf(globals)
   if (file !== undefined) {
     checkOutputName(file, globals, streams)
     checkOutputFolder('-o', file, streams)
   }
-  const isPlain = !globals.format && !globals.json && (file === undefined || !formatOfFile(file))
-  const format = isPlain ? 'csv' : formatOf(context)
+  const format = chosenFormat(globals) ?? 'csv'
   if (format !== 'table' && format !== 'ids') return format
   throw new Refusal('usage.format_of_rows', { format })
 }
 
 /** Whether rows are shown to a person who chose no format and no file. */
 export const isOnScreen = ({ globals, streams }: StreamsContext): boolean =>
-  streams.stdout.isTTY === true &&
-  globals.format === undefined &&
-  !globals.json &&
-  fileOf(globals) === undefined
+  streams.stdout.isTTY === true && chosenFormat(globals) === undefined && fileOf(globals) === undefined
 
 /** What providers of the user may cost, and which of their addresses end a waterfall. */
 export const vendorOptions = optionRows({

@@ -72,9 +72,7 @@ export async function reportSuccess(
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
   context.log?.write('result', facts as object)
-  const { check, after } = extraOf(operation.id)
-  await check?.(context, reply, invocation)
   if (operation.method === 'POST' && isEmptyList(reply.body)) await notifyMissing(context)
-  await after?.(context, reply, invocation)
+  await extraOf(operation.id).after?.(context, reply, invocation)
   return exitCodes.ok
 }

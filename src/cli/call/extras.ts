@@ -20,8 +20,7 @@ interface Extra {
   options?(): Option[]
   /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
   run?(context: Context, request: OperationRequest): Promise<number | OperationRequest>
-  /** Checks a success after it was printed. Throws Stop where the command fails nevertheless. */
-  check?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
+  /** Says more of a success that was printed. Throws Stop where the command fails nevertheless. */
   after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
 }
 
@@ -32,8 +31,10 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   'credits.show': {
     layout: async (body, look) => (await views()).creditsView(body, look),
     options: checkOptions,
-    check: checkMinimums,
-    after: showSource,
+    after: async (context, reply, invocation) => {
+      await checkMinimums(context, reply, invocation)
+      await showSource(context, reply)
+    },
   },
   'account.show': { after: showSource },
   'credits.consumption': {

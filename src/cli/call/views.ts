@@ -5,7 +5,7 @@ import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
 import type { Context } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
-import { fileOf, formatOf } from '../output/output.js'
+import { chosenFormat, fileOf, formatOf } from '../output/output.js'
 import { print } from '../output/print.js'
 import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
@@ -41,8 +41,7 @@ export async function showConsumption(
   const credits = await readDays(context, request, days)
   if (!Array.isArray(credits)) return reportRefusal(context, request.operation, credits)
   // A drawing is for a terminal; a pipe gets the same as a table, unless it asks for another format.
-  const isTable =
-    context.globals.format === undefined && !context.globals.json && fileOf(context.globals) === undefined
+  const isTable = chosenFormat(context.globals) === undefined && fileOf(context.globals) === undefined
   const format = isTable ? 'table' : formatOf(context)
   const layout = context.streams.stdout.isTTY ? { layout: formatDays } : {}
   await print(context.withGlobals({ format }), credits, { ...layout, columns: ['date', 'credits'] })

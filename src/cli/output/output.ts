@@ -15,15 +15,17 @@ import type { GlobalOptions, Streams, StreamsContext } from '../context/context.
 import { UsageError } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
 
-/** Returns the format: of the option, else of the extension of `-o`, else table on a terminal and JSON elsewhere. */
-export function formatOf({ globals: options, streams }: StreamsContext): FormatName {
-  if (options.format) return options.format
-  if (options.json) return 'json'
+/** Returns the format of the option, else of the extension of `-o`; `undefined` where neither says it. */
+export function chosenFormat(options: GlobalOptions): FormatName | undefined {
   const file = fileOf(options)
-  const named = file && formatOfFile(file)
-  if (named) return named
-  if (options.layout !== undefined) return 'csv'
-  return file === undefined && streams.stdout.isTTY ? (options.terminalFormat ?? 'table') : 'json'
+  return options.format ?? (options.json ? 'json' : file === undefined ? undefined : formatOfFile(file))
+}
+
+/** Returns the chosen format, else table on a terminal and JSON elsewhere. */
+export function formatOf({ globals: options, streams }: StreamsContext): FormatName {
+  const isOnTerminal = fileOf(options) === undefined && streams.stdout.isTTY
+  const usual = isOnTerminal ? (options.terminalFormat ?? 'table') : 'json'
+  return chosenFormat(options) ?? (options.layout === undefined ? usual : 'csv')
 }
 
 /** Throws UsageError where `--layout` is given with a format that has no columns, or with other columns. */
@@ -31,8 +33,7 @@ export function checkLayoutFormat(options: GlobalOptions): void {
   if (options.layout === undefined) return
   if (options.fields !== undefined)
     throw new UsageError('--layout and --fields both choose the columns.', 'Use one or the other.')
-  const file = fileOf(options)
-  const chosen = options.format ?? (options.json ? 'json' : file && formatOfFile(file))
+  const chosen = chosenFormat(options)
   if (!chosen || (chosen !== 'table' && rowFormats[chosen].hasColumns)) return
   throw new Refusal('usage.layout_format', { chosen })
 }
