@@ -171,10 +171,10 @@ function findMap(context: Context, name: string): SavedMap {
   if (pairs) return { name, pairs }
   const names = Object.keys(maps)
   const near = nearest(name, names)
-  if (near !== undefined) throw new UsageError(`There is no saved map "${name}".`, `Did you mean ${near}?`)
+  const others = names.length > 0 ? `There are: ${names.join(', ')}.` : `Save one with --save-map ${name}.`
   throw new UsageError(
     `There is no saved map "${name}".`,
-    names.length > 0 ? `There are: ${names.join(', ')}.` : `Save one with --save-map ${name}.`,
+    near === undefined ? others : `Did you mean ${near}?`,
   )
 }
 

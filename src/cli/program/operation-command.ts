@@ -20,7 +20,7 @@ import { findStored } from '../call/spending.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
-import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import {
   among,
   expandId,
@@ -62,7 +62,8 @@ export async function operationCommand(
   const fields = all.filter((field) => !inPath.includes(field.name))
   const inPlace = fieldOfWords(operation.id, fields)
   const command = environment.command(name, operation.summary)
-  addLocalId(command, operation)
+  const kind = kindOf(operation)
+  if (kind) command.addStoredId(kind)
   if (inPlace) command.argument(argumentText(inPlace), inPlace.kind.description)
   command
     .addOptions(fieldOptions(operation, fields))
@@ -222,11 +223,6 @@ const kinds: Readonly<Record<string, LocalKind>> = {
 /** Returns the kind of thing that the path of an operation names; `undefined` where it names none. */
 const kindOf = (row: Operation): LocalKind | undefined =>
   pathParameters(row).length > 0 ? kinds[areaOf(row.id)] : undefined
-
-function addLocalId(command: ProspectCommand, row: Operation): void {
-  const kind = kindOf(row)
-  if (kind) command.addStoredId(kind)
-}
 
 /** Ids of a server are passed as they are. Throws UsageError for none, an ambiguous one, and `--last` with a server. */
 async function resolveLocalId(

@@ -8,7 +8,6 @@ import type { Clock, Ids } from '../../api/ports/ports.js'
 import { lazily, once } from '../../api/values/objects.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import {
-  type ClockContext,
   type CommandLog,
   type Context,
   type GlobalOptions,
@@ -52,26 +51,23 @@ export interface Overrides extends TargetOptions {
 const randomIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(size) }
 const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal ? { signal } : undefined)
 
-/** The parts of a context that do not depend on the engine's database. */
-type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
-  ClockContext &
-  Pick<Context, 'settings' | 'onClose' | 'close'> & {
-    /** Returns the key given with the command. Stdin can be read only once. */
-    readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
-    readonly claim: ReturnType<typeof createClaims>
-    /** What all calls may cost at data vendors together. */
-    readonly vendors: VendorSpending | undefined
-    /** The log of the command, which the contexts of other databases share. */
-    readonly logs: { open: StreamsContext['log'] | undefined }
-  }
-
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
 export function createContext(unguarded: Streams, overrides: Overrides = {}): Context {
   const streams = guardStreams(unguarded)
-  const { clock = Date, ids = randomIds, sleep = realSleep } = overrides
   const home = once(() => homeOf(streams))
+  return contextOf(createShared(streams, home, overrides), home, overrides)
+}
+
+type Shared = ReturnType<typeof createShared>
+
+/** Creates the parts of a context that do not depend on the engine's database. */
+function createShared(
+  streams: Streams,
+  home: () => Home,
+  { clock = Date, ids = randomIds, sleep = realSleep, log, root, vendors }: Overrides,
+) {
   const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
-  const shared: Shared = {
+  return {
     streams,
     clock,
     ids,
@@ -79,12 +75,13 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
     ...createClosing(),
     ...redaction,
     settings: once(() => readSettings(home())),
-    givenKey: once((options) => givenKey(streams, options)),
-    claim: createClaims(overrides.root),
-    vendors: overrides.vendors,
-    logs: { open: overrides.log?.(redaction.redact) },
+    /** Returns the key given with the command. Stdin can be read only once. */
+    givenKey: once((options: GlobalOptions) => givenKey(streams, options)),
+    claim: createClaims(root),
+    vendors,
+    /** The log of the command, which the contexts of other databases share. */
+    logs: { open: log?.(redaction.redact) },
   }
-  return contextOf(shared, home, overrides)
 }
 
 function contextOf(

@@ -48,23 +48,14 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     return createAdmin({ ...(await shared()), ids })
   })
   const vendors = lazyVendors(machine, shared)
+  const ports = { source: lazily<Source>(catalogue), vendors, ids, sender, targets }
   let working: Worker | undefined
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
-    const source = lazily<Source>(catalogue)
     const onTrouble = reportTrouble(machine)
     // Only a PostgreSQL database can be shared with other workers.
     const taking = isPostgres(machine.home.engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
-    const made = createWorker({
-      ...(await shared()),
-      source,
-      vendors,
-      ids,
-      sender,
-      targets,
-      onTrouble,
-      ...taking,
-    })
+    const made = createWorker({ ...(await shared()), ...ports, onTrouble, ...taking })
     machine.onClose(() => made.stop())
     working = made
     return made
@@ -73,17 +64,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const { createEngine } = await import('../../engine/request/engine.js')
     // A worker in the background would find the work itself, but later.
     const accepted = () => working?.wake()
-    const source = lazily<Source>(catalogue)
-    return createEngine({
-      ...(await shared()),
-      source,
-      vendors,
-      ids,
-      sender,
-      targets,
-      accepted,
-      observedLimits,
-    })
+    return createEngine({ ...(await shared()), ...ports, accepted, observedLimits })
   })
   const caller = once(async () => {
     const made = await engine()

@@ -15,26 +15,24 @@ import { statsOf } from '../../context/home.js'
 import { reasonOf as describeReason, reportOf } from '../../messages.js'
 import { type Target, targetIn } from '../../target/resolve-target.js'
 
-/** What the checks share. */
-export interface Doctor {
-  readonly databases: ReturnType<typeof databasesOf>
-  /** Whether large databases are read through, too. */
-  readonly thorough: boolean
-  /** Returns the kind of a folder's file system, as `statfs` numbers it. */
-  fileSystemType(folder: string): number
-}
-
 export interface Check {
   readonly name: string
   run(context: Context, doctor: Doctor): Promise<Findings> | Findings
 }
 
-/** Creates what the checks share. It creates and changes nothing on this machine. */
-export function createDoctor(context: Context, thorough: boolean): Doctor {
+/**
+ * Creates what the checks share. It creates and changes nothing on this machine. `thorough`: large databases are read through,
+ * too.
+ */
+export function createDoctor(context: Context, thorough: boolean) {
   const databases = databasesOf(context.home)
   context.onClose(() => databases.close())
-  return { databases, thorough, fileSystemType: (folder) => statfsSync(folder).type >>> 0 }
+  /** Returns the kind of a folder's file system, as `statfs` numbers it. */
+  const fileSystemType = (folder: string): number => statfsSync(folder).type >>> 0
+  return { databases, thorough, fileSystemType }
 }
+
+export type Doctor = ReturnType<typeof createDoctor>
 
 /** Returns the chosen target; `undefined` where settings or options name none, which their checks report. */
 export const chosenTarget = (context: Context): Target | undefined =>
