@@ -1,112 +1,59 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parseUrl } from '../../src/api/values/url.js'
 
 /** A JSON Schema of the document. */
 export type Schema = Readonly<Record<string, unknown>>
 
-/** What a value has that its schema does not allow, one sentence each. A keyword it does not know is a problem too. */
+/** What a value has that its schema does not allow, one sentence each. Throws for a keyword or a format that is not known. */
 export type Check = (schema: Schema, value: unknown) => string[]
 
-type Keyword = (given: never, value: unknown, at: string, schema: Schema) => string[]
-
-const typeOf = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
-
-const isOf = (type: string, value: unknown): boolean =>
-  type === 'integer' ? Number.isInteger(value) : typeOf(value) === type
-
-const formats: Readonly<Record<string, (text: string) => boolean>> = {
-  uuid: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text),
-  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text),
-  'date-time': (text) => /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/.test(text),
-  uri: (text) => /^[!-~]+$/.test(text) && parseUrl(text) !== undefined,
-  iri: (text) => parseUrl(text) !== undefined,
-  'iri-reference': (text) => parseUrl(/^https?:/.test(text) ? text : `https://${text}`) !== undefined,
-  email: (text) => /^\S+@\S+$/.test(text),
+const formats = {
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  date: /^\d{4}-\d{2}-\d{2}$/,
+  'date-time': /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/,
+  uri: (text: string) => /^[!-~]+$/.test(text) && parseUrl(text) !== undefined,
+  iri: (text: string) => parseUrl(text) !== undefined,
+  'iri-reference': (text: string) => parseUrl(/^https?:/.test(text) ? text : `https://${text}`) !== undefined,
+  email: /^\S+@\S+$/,
 }
 
-const isObject = (value: unknown): value is Schema => typeOf(value) === 'object'
-const unless = (holds: boolean, problem: string): string[] => (holds ? [] : [problem])
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null
+
+/** Returns a schema in which an object has no other fields than those of its parts, unless it says so. */
+function closed(schema: unknown, isPart = false): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => closed(one, isPart))
+  if (!isSchema(schema)) return schema
+  const { properties, ...rest } = schema
+  const inner = Object.entries(rest).map(([key, value]) => [
+    key,
+    key === '$ref' ? `document${value}` : closed(value, key === 'allOf'),
+  ])
+  const fields = isSchema(properties)
+    ? Object.entries(properties).map(([name, one]) => [name, closed(one)])
+    : []
+  return {
+    ...Object.fromEntries(inner),
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(fields) }),
+    ...(isPart || !('properties' in schema || 'allOf' in schema || '$ref' in schema)
+      ? {}
+      : { unevaluatedProperties: false }),
+  }
+}
 
 /** Checks that are stricter than JSON Schema: a field that no schema of the document names is a problem. */
 export function schemaProblems(schemas: Readonly<Record<string, Schema>>): Check {
-  const resolved = (schema: Schema): Schema => {
-    if (typeof schema.$ref !== 'string') return schema
-    const found = schemas[schema.$ref.replace('#/components/schemas/', '')]
-    if (!found) throw new Error(`${schema.$ref} is not there`)
-    return resolved(found)
-  }
-
-  /** The fields an object may have, of all parts it is made of. */
-  const fieldsOf = (given: Schema): string[] => {
-    const { properties = {}, allOf = [] } = resolved(given) as { properties?: object; allOf?: Schema[] }
-    return [...Object.keys(properties), ...allOf.flatMap(fieldsOf)]
-  }
-  const isOpen = (given: Schema): boolean => {
-    const { additionalProperties, allOf = [] } = resolved(given) as Schema & { allOf?: Schema[] }
-    return additionalProperties !== undefined || allOf.some(isOpen)
-  }
-
-  const keywords: Readonly<Record<string, Keyword>> = {
-    type: (type: string | string[], value, at) =>
-      unless(
-        [type].flat().some((one) => isOf(one, value)),
-        `${at} is ${typeOf(value)}, not ${type}`,
-      ),
-    enum: (values: unknown[], value, at) => unless(values.includes(value), `${at} is none of ${values}`),
-    const: (wanted: unknown, value, at) => unless(value === wanted, `${at} is not ${wanted}`),
-    format: (format: string, value, at) =>
-      unless(typeof value !== 'string' || formats[format]?.(value) === true, `${at} is no ${format}`),
-    pattern: (pattern: string, value, at) =>
-      // With and without the flag for Unicode, since tools differ in that.
-      ['', 'u'].flatMap((flags) =>
-        unless(typeof value !== 'string' || new RegExp(pattern, flags).test(value), `${at}: ${pattern}`),
-      ),
-    minLength: (min: number, value, at) =>
-      unless(typeof value !== 'string' || value.length >= min, `${at} < ${min}`),
-    maxLength: (max: number, value, at) =>
-      unless(typeof value !== 'string' || value.length <= max, `${at} > ${max}`),
-    minimum: (min: number, value, at) => unless(typeof value !== 'number' || value >= min, `${at} < ${min}`),
-    maximum: (max: number, value, at) => unless(typeof value !== 'number' || value <= max, `${at} > ${max}`),
-    minItems: (min: number, value, at) =>
-      unless(!Array.isArray(value) || value.length >= min, `${at} < ${min}`),
-    maxItems: (max: number, value, at) =>
-      unless(!Array.isArray(value) || value.length <= max, `${at} > ${max}`),
-    required: (names: string[], value, at) =>
-      isObject(value) ? names.filter((name) => !(name in value)).map((name) => `${at} lacks ${name}`) : [],
-    properties: (properties: Record<string, Schema>, value, at) =>
-      isObject(value)
-        ? Object.entries(properties).flatMap(([name, schema]) =>
-            name in value ? check(schema, value[name], `${at}.${name}`) : [],
-          )
-        : [],
-    additionalProperties: (rest: Schema | true, value, at, { properties = {} }) =>
-      isObject(value) && rest !== true
-        ? Object.entries(value)
-            .filter(([name]) => !(name in (properties as object)))
-            .flatMap(([name, one]) => check(rest, one, `${at}.${name}`))
-        : [],
-    items: (items: Schema, value, at) =>
-      Array.isArray(value) ? value.flatMap((one, index) => check(items, one, `${at}[${index}]`)) : [],
-    anyOf: (schemas: Schema[], value, at) => {
-      const all = schemas.map((schema) => check(schema, value, at))
-      return all.some((problems) => problems.length === 0) ? [] : all.flat()
-    },
-    allOf: (schemas: Schema[], value, at) => schemas.flatMap((schema) => check(schema, value, at, true)),
-    description: () => [],
-    default: () => [],
-  }
-
-  const check = (given: Schema, value: unknown, at = '$', isPart = false): string[] => {
-    const schema = resolved(given)
-    const problems = Object.entries(schema).flatMap(([keyword, said]) =>
-      keywords[keyword]
-        ? keywords[keyword](said as never, value, at, schema)
-        : [`${at}: the keyword ${keyword} is not known`],
-    )
-    if (isPart || !isObject(value) || isOpen(schema) || schema.anyOf) return problems
-    const known = new Set(fieldsOf(schema))
-    const undeclared = Object.keys(value).filter((name) => !known.has(name))
-    return [...problems, ...undeclared.map((name) => `${at}.${name} is in no schema`)]
-  }
-  return (schema, value) => check(schema, value)
+  // With and without the flag for Unicode, since tools differ in that.
+  const checkers = [true, false].map((unicodeRegExp) => {
+    const options = { allErrors: true, strictTypes: false, strictRequired: false, unicodeRegExp, formats }
+    const named = Object.entries(schemas).map(([name, schema]) => [name, closed(schema, true)])
+    return new Ajv2020(options)
+      .addKeyword('components')
+      .addSchema({ $id: 'document', components: { schemas: Object.fromEntries(named) } })
+  })
+  return (schema, value) =>
+    checkers.flatMap((ajv) => {
+      const validate = ajv.compile(closed(schema) as Schema)
+      validate(value)
+      return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+    })
 }
