@@ -135,6 +135,16 @@ const usual: Readonly<Record<string, string>> = {
 const some = <T>(ways: readonly T[], at: number): readonly T[] =>
   isLong ? ways : ways.filter((_, way) => (way + at) % ways.length === 0)
 
+/** Lines with the key where something else belongs. */
+const misplaced = [
+  canary,
+  `--apikey=${canary}`,
+  `nothing --apikey=${canary}`,
+  `accounts enrich --fields ${canary} --domain x`,
+  `credits --base-url https://x/${canary}`,
+  ...['profile', 'format', 'api-key-file'].map((option) => `credits --${option} ${canary}`),
+]
+
 const secret = `whsec_${Buffer.from('canary-canary-canary-canary').toString('base64')}`
 const password = 'canary-password-of-a-proxy'
 
@@ -163,8 +173,12 @@ describe('secrets in output and files', () => {
   const found = (text: string) => hidden.filter((one) => text.includes(one))
 
   it('prints no secret in any command, whether valid, wrong or asking for help', async () => {
-    const leaks: unknown[] = []
     const ways = [[], ['--help'], ['--json', '--verbose'], ['--no-such-option'], [canary]]
+    const leaks: unknown[] = []
+    for (const line of misplaced) {
+      const { stdout, stderr } = await run(line.split(' '), env)
+      if (found(stdout + stderr).length > 0) leaks.push(line)
+    }
     for (const [at, words] of sample(await everyCommand(), 2).entries())
       for (const more of some(ways, at)) {
         const line = [...words, ...more]

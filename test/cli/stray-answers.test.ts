@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { closeAfterTest } from '../client/listeners.js'
 import { strayServer } from '../client/stray-server.js'
 import { canary, machine } from '../support/command.js'
 import { tries } from '../support/effort.js'
-import { servingWith } from './call/serving.js'
+import { proxyOf } from './call/serving.js'
 
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const calls = tries(200, 500, 2_000)
@@ -52,9 +51,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
 
   it('has the answers in doubt that a direct proxy passed on counted in its log', { timeout }, async () => {
     const server = await strayServer({ seed, nth: 10 })
-    const here = closeAfterTest(
-      await servingWith({}, async () => {}, '--upstream', server.baseUrl, '--direct', '--log', 'log'),
-    )
+    const here = await proxyOf({ ...server, key: '' }, '--direct --log log')
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
     const headers = { 'content-type': 'application/json', 'x-api-key': canary }
     // Its idle connections end before those of the server do, which a machine that was paused closes all at once.
@@ -77,17 +74,10 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     timeout,
   }, async () => {
     const server = await strayServer({ seed, nth: 10 })
-    const here = closeAfterTest(
-      await servingWith(
-        { PROSPECT_API_KEY: canary },
-        async (one) => void (await one.json('engine members add you@localhost')),
-        '--upstream',
-        server.baseUrl,
-        '--log',
-        'log',
-      ),
+    const here = await proxyOf({ ...server, key: canary }, '--log log', (one) =>
+      one.json('engine members add you@localhost'),
     )
-    const you = await here.machine.json<{ key: string }>('engine keys create --member you@localhost')
+    const yours = await here.machine.newKey('you@localhost')
     const counts = { own: 0, others: 0, unknown: 0 }
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
     const work = async (name: string, key: string) => {
@@ -104,7 +94,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
       }
     }
     await Promise.all(
-      Array.from({ length: 32 }, (_, at) => (at % 2 ? work('mine', here.key) : work('yours', you.key))),
+      Array.from({ length: 32 }, (_, at) => (at % 2 ? work('mine', here.key) : work('yours', yours))),
     )
     expect([counts.others, counts.own + counts.unknown]).toEqual([0, calls])
     expect(counts.unknown).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { answering, freePort, received } from '../../client/listeners.js'
-import { type CommandResult, command, folder, removed } from '../../support/command.js'
+import { type CommandResult, command, folder, type Line, removed, wordsOf } from '../../support/command.js'
 
 /** A request that the server received. */
 export interface Request {
@@ -14,7 +14,7 @@ export interface Foreign {
   readonly baseUrl: string
   readonly requests: Request[]
   /** Runs a command against the server. Pauses take a hundredth of their time. */
-  run(words: readonly string[], more?: readonly string[], stdin?: string): Promise<CommandResult>
+  run(line: Line, more?: readonly string[], stdin?: string): Promise<CommandResult>
   close(): Promise<void>
 }
 
@@ -71,8 +71,8 @@ export async function foreign(answer: (request: Request) => unknown): Promise<Fo
   return {
     baseUrl,
     requests,
-    run: (words, more = [], stdin = '') =>
-      command([...words, ...more], {
+    run: (line, more = [], stdin = '') =>
+      command([...wordsOf(line), ...more], {
         env: { PROSPECT_HOME: home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' },
         sleep: (ms, signal) => pause(ms / 100, undefined, signal ? { signal } : undefined),
         cwd: home,

@@ -3,8 +3,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { ends } from '../../support/command.js'
 import { cut, type Foreign, foreign, post, Refused, type Request, receiving } from './foreign.js'
 
-const search = ['leads', 'extract', '--search-url', 'https://www.network.example/search/results/people/']
-const companies = ['accounts', 'search', '--keyword', 'robots']
+const search = 'leads extract --search-url https://www.network.example/search/results/people/ --wait'
+const companies = 'accounts search --keyword robots --wait'
+const elsewhere = '--webhook-url https://x.example/hook'
 
 let server: Foreign | undefined
 afterEach(async () => {
@@ -27,7 +28,7 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
       return { id: 'one', status: 'processing' }
     })
-    const { code, stdout } = await run([...search, '--wait'], await receiving())
+    const { code, stdout } = await run(search, await receiving())
     expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
   })
 
@@ -36,8 +37,8 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, { event: 'account_import.done', id: 'one', accounts: [{ name: 'A' }] })
       return { message: 'ok', id: 'one' }
     })
-    const { code, stdout } = await run([...companies, '--wait'], await receiving())
-    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }]])
+    const { code, json } = await run(companies, await receiving())
+    expect([code, json]).toEqual([0, [{ name: 'A' }]])
   })
 
   it('filters the records with --jq', async () => {
@@ -45,9 +46,7 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
       return { id: 'one', status: 'processing' }
     })
-    expect((await run([...search, '--wait', '--jq', '.[1].lead.first_name'], await receiving())).stdout).toBe(
-      'Bob\n',
-    )
+    expect((await run(`${search} --jq .[1].lead.first_name`, await receiving())).stdout).toBe('Bob\n')
   })
 
   it('takes records that are delivered twice once', async () => {
@@ -55,8 +54,8 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, { name: 'A' }, { name: 'A' }, { accounts: [{ name: 'A' }, { name: 'B' }] })
       return { message: 'ok', id: 'one' }
     })
-    const { code, stdout } = await run([...companies, '--wait'], await receiving())
-    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
+    const { code, json } = await run(companies, await receiving())
+    expect([code, json]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
   })
 
   it('collects streamed records until --limit is reached, ignoring duplicates', async () => {
@@ -64,11 +63,8 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, { name: 'A' }, { name: 'B' }, { name: 'A' }, { account: { name: 'C' } })
       return { message: 'ok', id: 'one', total: 9, preview: [] }
     })
-    const { code, stdout } = await run(
-      [...companies, '--streaming', '--limit', '3', '--wait'],
-      await receiving(),
-    )
-    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }, { name: 'C' }]])
+    const { code, json } = await run(`${companies} --streaming --limit 3`, await receiving())
+    expect([code, json]).toEqual([0, [{ name: 'A' }, { name: 'B' }, { name: 'C' }]])
   })
 
   it('orders records that arrive in parts', async () => {
@@ -85,10 +81,7 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, part(2, 4, 3), part(1, 1, 2))
       return { message: 'ok', id: 'one' }
     })
-    const { code, stdout } = await run(
-      [...companies, '--wait'],
-      [...['--fields', 'name', '--format', 'csv'], ...(await receiving())],
-    )
+    const { code, stdout } = await run(`${companies} --fields name --format csv`, await receiving())
     expect([code, stdout]).toEqual([0, 'name\nRobots 1\nRobots 2\nRobots 3\nRobots 4\n'])
   })
 
@@ -100,8 +93,8 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, record(2), end, record(1))
       return { message: 'ok', id: 'one' }
     })
-    const { code, stdout } = await run([...companies, '--streaming', '--wait'], await receiving())
-    expect([code, JSON.parse(stdout)]).toEqual([6, [{ name: 'R1' }, { name: 'R2' }]])
+    const { code, json } = await run(`${companies} --streaming`, await receiving())
+    expect([code, json]).toEqual([6, [{ name: 'R1' }, { name: 'R2' }]])
   })
 
   it("exits 10 with the server's error when the job failed, and writes nothing", async () => {
@@ -109,7 +102,7 @@ describe('servers whose deliveries have no id and no signature', () => {
       void post(body.webhook_url, { event: 'lead_search.failed', id: 'one', error: 'No session' })
       return { id: 'one' }
     })
-    const { code, stdout, stderr } = await run([...search, '--wait'], await receiving())
+    const { code, stdout, stderr } = await run(search, await receiving())
     expect([code, stdout, stderr]).toEqual([10, '', expect.stringContaining('The job failed: No session')])
   })
 
@@ -120,11 +113,8 @@ describe('servers whose deliveries have no id and no signature', () => {
       })
       return { message: 'ok', id: 'one' }
     })
-    const { stdout } = await run(
-      [...companies, '--wait'],
-      [...['--network-name', 'linkedin'], ...(await receiving())],
-    )
-    expect(JSON.parse(stdout)).toEqual([{ network_url: 'https://x.example', custom: { linkedin_url: 1 } }])
+    const { json } = await run(`${companies} --network-name linkedin`, await receiving())
+    expect(json).toEqual([{ network_url: 'https://x.example', custom: { linkedin_url: 1 } }])
   })
 })
 
@@ -148,7 +138,7 @@ describe('servers that never call a webhook', () => {
         ? page('FINISHED', 2, { pagination: { has_more: true, next_cursor: 'next' } })
         : page('FINISHED', 2, { leads: [lead('Bob')] })
     })
-    const { code, stdout } = await run([...search, '--wait'])
+    const { code, stdout } = await run(search)
     expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
     expect(requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
   })
@@ -157,14 +147,14 @@ describe('servers that never call a webhook', () => {
     const { run, requests } = await serve(({ path }) =>
       path === '/leads' ? { id: 'one' } : page('FINISHED', 1),
     )
-    const { code, stdout } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    const { code, stdout } = await run(`${search} ${elsewhere}`)
     expect([code, names(stdout)]).toEqual([0, ['Ann']])
     expect(requests[0]?.body.webhook_url).toBe('https://x.example/hook')
   })
 
   it.each([
-    ['a webhook of someone else', ['--webhook-url', 'https://x.example/hook']],
-    ['no webhook', []],
+    ['a webhook of someone else', elsewhere],
+    ['no webhook', ''],
   ])('polls a company import with %s, and reads its companies page by page', async (_, more) => {
     const robots = (name: string, after?: string) => ({
       search: { id: 'one', status: 'FINISHED', accounts_count: 2, truncated: false },
@@ -179,8 +169,8 @@ describe('servers that never call a webhook', () => {
       if (asked === 1) return { ...robots('A'), search: { id: 'one', status: 'ONGOING', accounts_count: 1 } }
       return asked < 4 ? robots('A', 'next') : robots('B')
     })
-    const { code, stdout } = await run([...companies, '--wait', ...more])
-    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
+    const { code, json } = await run(`${companies} ${more}`)
+    expect([code, json]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
     const sent = requests.filter(({ path }) => path === '/accounts/search').at(-1)
     expect(String(sent?.body.webhook_url)).not.toMatch(/^http:/)
   })
@@ -195,9 +185,8 @@ describe('servers that never call a webhook', () => {
         pagination: { has_more: false },
       }
     })
-    const words = 'intents stack --stacks react --webhook-url https://x.example/hook --wait'.split(' ')
-    expect((await run(words)).code).toBe(0)
-    expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 6 }])
+    await ends(run(`intents stack --stacks react ${elsewhere} --wait`), 0)
+    expect((await run('ledger')).json).toMatchObject([{ credits: 6 }])
   })
 
   it('reads a search that has its status beside its leads', async () => {
@@ -207,12 +196,7 @@ describe('servers that never call a webhook', () => {
         ? { id: 'one' }
         : { id: 'one', status: statuses.shift(), leads: [lead('Ann'), lead('Bob')] },
     )
-    const { code, stdout, stderr } = await run([
-      ...search,
-      '--wait',
-      '--webhook-url',
-      'https://x.example/hook',
-    ])
+    const { code, stdout, stderr } = await run(`${search} ${elsewhere}`)
     expect([code, names(stdout), statuses]).toEqual([0, ['Ann', 'Bob'], []])
     expect(stderr).toContain('Imported 2 people.')
   })
@@ -224,7 +208,7 @@ describe('servers that never call a webhook', () => {
     const { run, requests } = await serve(({ path }) =>
       path === '/leads' ? { id: 'one' } : { state: 'busy' },
     )
-    const { code, stdout, stderr } = await run([...search, '--wait', ...(await receive())])
+    const { code, stdout, stderr } = await run(search, await receive())
     expect([code, stdout]).toEqual([10, ''])
     expect(stderr).toContain('The status of the job cannot be read: Upstream answered without search.status')
     expect(stderr).toContain('The server continues the job')
@@ -240,21 +224,21 @@ describe('servers that never call a webhook', () => {
       if (path === '/lists') return { id: 'one', name: 'A', status: 'processing', total_companies: 1 }
       return path === '/lists/one' ? { id: 'one', name: 'A', status: statuses.shift() } : undefined
     })
-    const words = ['lists', 'create', '--name', 'A', '--companies', '{"domain":"a.example"}', '--wait']
-    const { code, stderr } = await run([...words, '--webhook-url', 'https://x.example/hook'])
+    const line = `lists create --name A --companies '{"domain":"a.example"}' --wait ${elsewhere}`
+    const { code, stderr } = await run(line)
     expect([code, statuses, stderr]).toEqual([exit, [], expect.stringContaining(word)])
   })
 
   it.each(['ERROR', 'UNAUTHORIZED', 'FORBIDDEN'])('exits 10 when the search ended as %s', async (status) => {
     const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : page(status, 0)))
-    await ends(run([...search, '--wait', '--webhook-url', 'https://x.example/hook']), 10, status)
+    await ends(run(`${search} ${elsewhere}`), 10, status)
   })
 
   it('says why a search failed, where the server says it', async () => {
     const failed = page('ERROR', 0)
     const body = { ...failed, search: { ...failed.search, error: 'The list has no account' } }
     const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : body))
-    const { stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    const { stderr } = await run(`${search} ${elsewhere}`)
     expect(stderr).toContain('The search ended with the status ERROR: The list has no account')
   })
 
@@ -264,16 +248,16 @@ describe('servers that never call a webhook', () => {
         ? { enrichment_id: 'one', status: 'pending' }
         : { enrichment_id: 'one', status: 'finished', email: 'a@x.example', email_status: 'valid' },
     )
-    const words = ['contacts', 'waterfall', '--first-name', 'A', '--last-name', 'B', '--domain', 'x.example']
-    const { code, stdout } = await run([...words, '--enrichment-type', 'email', '--wait'])
-    expect([code, JSON.parse(stdout)]).toMatchObject([0, { email: 'a@x.example' }])
-    expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 3 }])
+    const person = '--first-name A --last-name B --domain x.example'
+    const { code, json } = await run(`contacts waterfall ${person} --enrichment-type email --wait`)
+    expect([code, json]).toMatchObject([0, { email: 'a@x.example' }])
+    expect((await run('ledger')).json).toMatchObject([{ credits: 3 }])
   })
 
   it('exits 14 and says how to receive companies when nothing is delivered in time', async () => {
     const { run } = await serve(({ path }) => (path === '/health' ? {} : { message: 'ok', id: 'one' }))
     await ends(
-      run([...companies, '--wait', '0.3'], await receiving()),
+      run(`${companies} 0.3`, await receiving()),
       14,
       /prospect listen --public-url http:\S+ --port \d+ --path [\w-]{16,}/,
     )
@@ -286,11 +270,7 @@ describe('a request whose outcome is unknown', () => {
     ['the server fails', new Refused(500, 'Out of order')],
   ])('exits 10 and names the idempotency key to repeat it with where %s', async (_, answer) => {
     const { run } = await serve(({ method }) => (method === 'POST' ? answer : {}))
-    await ends(
-      run([...companies, '--wait', '--idempotency-key', 'k-1'], await receiving()),
-      10,
-      '--idempotency-key k-1',
-    )
+    await ends(run(`${companies} --idempotency-key k-1`, await receiving()), 10, '--idempotency-key k-1')
   })
 })
 
@@ -300,7 +280,7 @@ describe('a port that another program has', () => {
     const place = await receiving()
     const other = createServer().listen(Number(place.at(-1)), '127.0.0.1')
     try {
-      await ends(run([...companies, '--wait', ...place]), 2, '--receive-port')
+      await ends(run(companies, place), 2, '--receive-port')
       expect(requests.filter(({ method }) => method === 'POST')).toEqual([])
     } finally {
       other.close()
@@ -316,9 +296,9 @@ describe('--public-url', () => {
       void post(`http://127.0.0.1:24011${pathname}`, { accounts: [{ name: 'A' }] })
       return { message: 'ok', id: 'one' }
     })
-    const place = ['--public-url', 'https://tunnel.example/in', '--receive-port', '24011']
-    const { code, stdout } = await run([...companies, '--wait', ...place])
-    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }]])
+    const place = '--public-url https://tunnel.example/in --receive-port 24011'
+    const { code, json } = await run(`${companies} ${place}`)
+    expect([code, json]).toEqual([0, [{ name: 'A' }]])
     expect(requests[0]?.body.webhook_url).toMatch(/^https:\/\/tunnel\.example\/in\/hooks\/[\w-]{22}$/)
   })
 })

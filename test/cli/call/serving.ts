@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Given, type Machine, machine } from '../../support/command.js'
+import { closeAfterTest, freePort } from '../../client/listeners.js'
+import { type Given, type Line, type Machine, machine, wordsOf } from '../../support/command.js'
 
 /** A machine that serves its engine on a free port, with the key of its workspace. */
 export interface ServingMachine {
@@ -58,4 +59,31 @@ const companiesCsv = (count: number): string =>
 export async function filled(here: Machine, sellers: number, companies: number): Promise<void> {
   await here.fill('people', `${sellersCsv(sellers)}\n`)
   await here.fill('companies', `${companiesCsv(companies)}\n`)
+}
+
+/** A machine that serves people in sales and companies until the test is over. */
+export const serves = async (sellers: number, companies: number, options: Line = '') =>
+  closeAfterTest(await servingMachine((one) => filled(one, sellers, companies), ...wordsOf(options)))
+
+/** A proxy in front of a server, with a key of that server, until the test is over. */
+export const proxyOf = async (
+  { baseUrl, key }: { readonly baseUrl: string; readonly key: string },
+  options: Line = '',
+  prepare: (here: Machine) => unknown = () => {},
+  env: Record<string, string> = {},
+) =>
+  closeAfterTest(
+    await servingWith(
+      { PROSPECT_API_KEY: key, ...env },
+      async (here) => void (await prepare(here)),
+      '--upstream',
+      baseUrl,
+      ...wordsOf(options),
+    ),
+  )
+
+/** Options with which a proxy receives deliveries. */
+export async function deliverable(): Promise<string> {
+  const port = await freePort()
+  return `--port ${port} --public-url http://127.0.0.1:${port}`
 }

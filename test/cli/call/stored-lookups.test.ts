@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
-import { closeAfterTest } from '../../client/listeners.js'
 import { served } from '../../client/serving.js'
-import { answering, command, keyed, machine } from '../../support/command.js'
+import { answering, command, ends, keyed, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
-import { filled, servingMachine, servingWith } from './serving.js'
+import { proxyOf, serves } from './serving.js'
 
 const here = perTest(machine)
 
@@ -15,51 +14,48 @@ const companies = 'name,domain\nAcme,acme.example\nBolt,bolt.example\n'
 const people = 'full_name,email,company_domain\nAnn Lee,ann@acme.example,acme.example\n'
 
 /** Fills the catalogue and sets how old stored answers may be. */
-async function prepare(maxAge?: string): Promise<void> {
+async function prepare(maxAge = '90d'): Promise<void> {
   await here.fill('companies', companies)
   await here.fill('people', people)
-  if (maxAge !== undefined) await here.run(['config', 'set', 'max_age', maxAge])
+  await here.run(`config set max_age ${maxAge}`)
 }
-const credits = async () => await here.balance()
 /** Returns what commands cost, one after the other. */
-async function costs(...commands: readonly (readonly string[])[]): Promise<number[]> {
+async function costs(...lines: readonly string[]): Promise<number[]> {
   const spent: number[] = []
-  for (const argv of commands) {
-    const before = await credits()
-    const { code, stderr } = await here.run(argv)
-    expect({ argv, code, stderr: code === 0 ? '' : stderr }).toEqual({ argv, code: 0, stderr: '' })
-    spent.push(before - (await credits()))
+  for (const line of lines) {
+    const before = await here.balance()
+    await ends(here.run(line), 0)
+    spent.push(before - (await here.balance()))
   }
   return spent
 }
-const acme = ['accounts', 'enrich', '--domain', 'acme.example']
+const acme = 'accounts enrich --domain acme.example'
 
 describe('a single lookup with max_age', () => {
   it('is paid for once, in any spelling of the same company, and prints the same', async () => {
-    await prepare('90d')
-    expect(
-      await costs(acme, acme, ['accounts', 'enrich', '--domain', 'https://www.ACME.example/about']),
-    ).toEqual([1, 0, 0])
+    await prepare()
+    const spelled = 'accounts enrich --domain https://www.ACME.example/about'
+    expect(await costs(acme, acme, spelled)).toEqual([1, 0, 0])
     const [first, again] = [await here.run(acme), await here.run(acme, { terminal: true })]
     expect(first.stderr).toBe('')
     expect(again.stderr).toMatch(/^Stored answer \((now|\d+ s ago)\): 0 credits\. --refresh asks/)
-    expect(await costs([...acme, '--no-live'])).toEqual([1])
+    expect(await costs(`${acme} --no-live`)).toEqual([1])
   })
 
   it('is paid for each time without max_age, with --refresh, and with an idempotency key of its own', async () => {
     await prepare()
-    expect(await costs(acme, acme, [...acme, '--max-age', '1d'])).toEqual([1, 1, 1])
+    await here.run('config unset max_age')
+    expect(await costs(acme, acme, `${acme} --max-age 1d`)).toEqual([1, 1, 1])
     await here.run('config set max_age 90d')
-    expect(await costs(acme, [...acme, '--refresh'], [...acme, '--idempotency-key', 'mine'])).toEqual([
-      0, 1, 1,
-    ])
+    const own = `${acme} --idempotency-key mine`
+    expect(await costs(acme, `${acme} --refresh`, own)).toEqual([0, 1, 1])
   })
 
   it('shares its answers with batches, both ways', async () => {
-    await prepare('90d')
+    await prepare()
     const both = 'accounts enrich --csv - --json'
     const bolt = 'accounts enrich --domain bolt.example'
-    const before = await credits()
+    const before = await here.balance()
     await here.run(acme)
     const { json } = await here.run(both, { stdin: companies })
     expect(json).toMatchObject([
@@ -67,37 +63,29 @@ describe('a single lookup with max_age', () => {
       { domain: 'bolt.example', _source: 'lookup', _credits: 1 },
     ])
     await here.run(bolt)
-    expect(before - (await credits())).toBe(2)
+    expect(before - (await here.balance())).toBe(2)
     expect(await here.json('runs list')).toHaveLength(1)
   })
 
   it.each([
+    ['leads enrich', '--first-name Ann --last-name Lee --domain acme.example', 1],
+    ['contacts reverse-lookup', '--email ann@acme.example', 1],
     [
-      'leads enrich',
-      ['leads', 'enrich'],
-      ['--first-name', 'Ann', '--last-name', 'Lee', '--domain', 'acme.example'],
-      1,
-    ],
-    ['contacts reverse-lookup', ['contacts', 'reverse-lookup'], ['--email', 'ann@acme.example'], 1],
-    [
-      'contacts waterfall --sync',
-      ['contacts', 'waterfall', '--enrichment-type', 'email'],
-      ['--sync', '--first-name', 'Ann', '--last-name', 'Lee', '--domain', 'acme.example'],
+      'contacts waterfall --enrichment-type email',
+      '--sync --first-name Ann --last-name Lee --domain acme.example',
       3,
     ],
-  ])('takes the answer that a batch paid for: %s', async (_, words, fields, price) => {
-    await prepare('90d')
+  ])('takes the answer that a batch paid for: %s', async (words, fields, price) => {
+    await prepare()
     const stdin = 'first_name,last_name,domain,email\nAnn,Lee,acme.example,ann@acme.example\n'
-    const map = words.includes('reverse-lookup') ? [] : ['--map', 'email=']
-    const before = await credits()
-    const batch = await here.run([...words, '--csv', '-', ...map.slice(2)], { stdin })
-    expect(batch.code, batch.stderr).toBe(0)
-    expect(before - (await credits())).toBe(price)
-    expect(await costs([...words, ...fields])).toEqual([0])
+    const before = await here.balance()
+    await ends(here.run(`${words} --csv -`, { stdin }), 0)
+    expect(before - (await here.balance())).toBe(price)
+    expect(await costs(`${words} ${fields}`)).toEqual([0])
   })
 
   it('sends what was not found again, since that costs nothing', async () => {
-    await prepare('90d')
+    await prepare()
     const late = 'accounts enrich --domain late.example'
     expect((await here.run(late)).code).toBe(9)
     await here.fill('companies', 'name,domain\nLate,late.example\n')
@@ -105,36 +93,31 @@ describe('a single lookup with max_age', () => {
   })
 
   it('is sent again after an import, which may have changed its answer', async () => {
-    await prepare('90d')
+    await prepare()
     expect(await costs(acme, acme)).toEqual([1, 0])
     await here.fill('companies', 'name,domain\nAcme Inc,acme.example\n')
     expect(await costs(acme, acme)).toEqual([1, 0])
-    expect(await here.json(...acme)).toMatchObject({ name: 'Acme Inc' })
+    expect(await here.json(acme)).toMatchObject({ name: 'Acme Inc' })
   })
 
   it('says with --dry-run that the answer is stored, and costs nothing', async () => {
-    await prepare('90d')
-    const quote = [...acme, '--dry-run']
-    expect(await here.json(...quote)).toMatchObject({ price: { min: 0, max: 1 } })
+    await prepare()
+    const quote = `${acme} --dry-run`
+    expect(await here.json(quote)).toMatchObject({ price: { min: 0, max: 1 } })
     await here.run(acme)
-    expect(await here.json(...quote)).toMatchObject({ in_store: true, price: { min: 0, max: 0 } })
-    expect(await here.json(...quote, '--refresh')).toMatchObject({ price: { min: 0, max: 1 } })
+    expect(await here.json(quote)).toMatchObject({ in_store: true, price: { min: 0, max: 0 } })
+    expect(await here.json(`${quote} --refresh`)).toMatchObject({ price: { min: 0, max: 1 } })
   })
 
   it('takes a stored answer although no budget is left, and asks nothing', async () => {
-    await prepare('90d')
+    await prepare()
     await here.run(acme)
     await here.run('engine credits set 0')
-    expect((await here.run([...acme, '--max-credits', '0'])).code).toBe(0)
-  })
-
-  it('refuses --max-age with --direct, which stores nothing', async () => {
-    const argv = [...acme, '--max-age', '1d', '--direct', '--base-url', 'https://api.example.com/api/v2']
-    expect(await here.run(argv)).toMatchObject({ code: 2, stderr: expect.stringContaining('--max-age') })
+    expect((await here.run(`${acme} --max-credits 0`)).code).toBe(0)
   })
 
   it('is forgotten with the person, and purged by its age', async () => {
-    await prepare('90d')
+    await prepare()
     await here.run('contacts reverse-lookup --email ann@acme.example')
     await here.run(acme)
     expect(await here.json('data purge --older-than 1d')).toMatchObject({ runs: 0, answers: 0 })
@@ -148,19 +131,12 @@ describe('a single lookup with max_age', () => {
 
 describe('a governed proxy with max_age', () => {
   it('pays once for a company that two members and a batch beside it ask for at the same time', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 20)))
+    const server = await serves(0, 20)
     const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: server.key }
-    const proxy = closeAfterTest(
-      await servingWith(
-        env,
-        async (one) => {
-          await one.run('engine members add you@localhost')
-          await one.run('config set max_age 1d')
-        },
-        '--upstream',
-        server.baseUrl,
-      ),
-    )
+    const proxy = await proxyOf(server, '', async (one) => {
+      await one.run('engine members add you@localhost')
+      await one.run('config set max_age 1d')
+    })
     const key = await proxy.machine.newKey('you@localhost')
     const ask = async (one: string, at: number) => {
       const headers = { 'content-type': 'application/json', 'x-api-key': one }
@@ -168,21 +144,19 @@ describe('a governed proxy with max_age', () => {
       return (await fetch(`${proxy.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body }))
         .status
     }
-    const spent = () => server.machine.json<{ credits: { enrichment: number } }>('credits')
-    const { credits: before } = await spent()
+    const before = await server.machine.balance()
     const stdin = `domain\n${Array.from({ length: 20 }, (_, at) => `robots-${19 - at}.example`).join('\n')}\n`
     const [batch, ...statuses] = await Promise.all([
       proxy.machine.run('accounts enrich --csv - --quiet', { env, stdin }),
       ...Array.from({ length: 20 }, (_, at) => [ask(proxy.key, at), ask(key, at)]).flat(),
     ])
     expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
-    const { credits: after } = await spent()
-    expect(before.enrichment - after.enrichment).toBe(20)
+    expect(before - (await server.machine.balance())).toBe(20)
   })
 })
 
 describe('equal lookups with max_age', () => {
-  const argv = [...acme, '--max-age', '1d', '--json']
+  const argv = `${acme} --max-age 1d --json`
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
 
   /** A target that keeps its answers until they are released. */
@@ -203,7 +177,7 @@ describe('equal lookups with max_age', () => {
 
   it.each([
     ['max_age', argv],
-    ['nothing about stored answers', [...acme, '--json']],
+    ['nothing about stored answers', `${acme} --json`],
   ])('are sent once when another command has one of them under way: with %s', async (_, one) => {
     const { target, caller, isAsked, release } = held()
     const env = keyed(here.home)
@@ -218,11 +192,11 @@ describe('equal lookups with max_age', () => {
 
   it.each([
     ['max_age', argv],
-    ['nothing about stored answers', [...acme, '--json']],
+    ['nothing about stored answers', `${acme} --json`],
   ])('are sent once when a batch has one of them under way: with %s', async (_, one) => {
     const { target, caller, isAsked, release } = held()
     const env = keyed(here.home)
-    const csv = ['accounts', 'enrich', '--csv', '-', '--json', '--concurrency', '1']
+    const csv = 'accounts enrich --csv - --json --concurrency 1'
     const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
     await isAsked
     const waits: string[] = []
@@ -246,10 +220,10 @@ describe('equal lookups with max_age', () => {
   it('are sent once when a batch begins beside a single one without max_age, while another batch is under way', async () => {
     const [other, single, second] = [held(), held(), answering(found)]
     const env = keyed(here.home)
-    const csv = ['accounts', 'enrich', '--csv', '-', '--json']
+    const csv = 'accounts enrich --csv - --json'
     const first = command(csv, { env, caller: other.caller, stdin: 'domain\nbolt.example\n' })
     await other.isAsked
-    const asked = command([...acme, '--json'], { env, caller: single.caller })
+    const asked = command(`${acme} --json`, { env, caller: single.caller })
     await single.isAsked
     const sleep = async () => single.release()
     const batch = command(csv, { env, caller: second, sleep, stdin: 'domain\nacme.example\n' })
@@ -264,12 +238,12 @@ describe('equal lookups with max_age', () => {
   it('are sent beside a batch with --refresh and --max-age 0, and where the batch asks for others', async () => {
     const { caller, isAsked, release } = held()
     const env = keyed(here.home)
-    const csv = ['accounts', 'enrich', '--csv', '-', '--quiet']
+    const csv = 'accounts enrich --csv - --quiet'
     const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\n' })
     await isAsked
     const target = answering(found)
-    for (const more of [['--refresh'], ['--max-age', '0'], ['--no-live']])
-      expect((await command([...acme, ...more], { env, caller: target })).code).toBe(0)
+    for (const more of ['--refresh', '--max-age 0', '--no-live'])
+      await ends(command(`${acme} ${more}`, { env, caller: target }), 0)
     release()
     expect([(await batch).code, target.asked.length]).toEqual([0, 3])
   })
@@ -277,12 +251,11 @@ describe('equal lookups with max_age', () => {
   it('of other workspaces are paid for by each, as far as their keys tell', async () => {
     const target = answering(found)
     const env = (key: string) => ({ ...keyed(here.home), PROSPECT_API_KEY: key })
-    const csv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet']
+    const csv = 'accounts enrich --csv in.csv -o out.csv --quiet'
     here.write('in.csv', 'domain\nacme.example\n')
     for (const key of ['of-one-workspace', 'of-another-one', 'of-one-workspace']) {
       const given = { env: env(key), caller: target, cwd: here.home }
-      expect((await command(csv, given)).code).toBe(0)
-      expect((await command(argv, given)).code).toBe(0)
+      for (const line of [csv, argv]) await ends(command(line, given), 0)
     }
     expect(target.asked).toHaveLength(2)
   })

@@ -1,11 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { exitCodes } from '../../../src/api/calls/exit-codes.js'
-import { closeAfterTest } from '../../client/listeners.js'
 import { errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
-import { filled, servingMachine, servingWith } from '../call/serving.js'
+import { proxyOf, serves } from '../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
@@ -34,21 +33,13 @@ const keyOf = (name: string) => ['--api-key-file', `${name}.key`]
 
 /** A proxy before a server with six companies, and what the two members of it call it with. */
 async function governedProxy(limitOfAda: string) {
-  const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 6)))
-  const { baseUrl, machine: proxy } = closeAfterTest(
-    await servingWith(
-      { PROSPECT_API_KEY: server.key },
-      async (one) => {
-        await one.run(['engine', 'members', 'add', 'ada@example.com', '--weekly-limit', limitOfAda])
-        await one.run('engine members add bob@example.com')
-      },
-      '--upstream',
-      server.baseUrl,
-    ),
-  )
+  const server = await serves(0, 6)
+  const { baseUrl, machine: proxy } = await proxyOf(server, '', async (one) => {
+    await one.run(`engine members add ada@example.com --weekly-limit ${limitOfAda}`)
+    await one.run('engine members add bob@example.com')
+  })
   const envOf = async (name: string) => {
-    const member = `--member ${name}@example.com`
-    const { key } = await proxy.json<{ key: string }>(`engine keys create ${member}`)
+    const key = await proxy.newKey(`${name}@example.com`)
     return { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
   }
   return { server, proxy, ada: await envOf('ada'), bob: await envOf('bob') }

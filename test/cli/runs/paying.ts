@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs'
+import { cpSync, statSync } from 'node:fs'
 import { type Line, machine, wordsOf } from '../../support/command.js'
 
 /** A run as `runs list --json` prints it. */
@@ -27,7 +27,7 @@ export async function machines(companies: number, credits: number) {
   const first = machine()
   await first.fill('companies', csvOf(companies))
   await first.json(`engine credits set ${credits}`)
-  return { copy: () => copyOf(first.home), remove: first.remove }
+  return { ...first, copy: () => copyOf(first.home) }
 }
 
 /** A machine whose local engine knows companies and charges for them. */
@@ -54,3 +54,15 @@ function copyOf(filled: string) {
 /** Returns the sum of the `_credits` of rows. */
 export const paid = (rows: readonly Readonly<Record<string, string>>[]): number =>
   rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
+
+/** Resolves when a file has changed `times` times, its writer has ended, or 4 s have passed. */
+export async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {
+  const last = () => statSync(path, { throwIfNoEntry: false })?.mtimeMs
+  const giveUp = performance.now() + 4_000
+  for (let left = times, before = last(); left > 0 && isRunning() && performance.now() < giveUp; ) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    const now = last()
+    if (now !== before) left--
+    before = now
+  }
+}

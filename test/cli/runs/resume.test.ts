@@ -9,8 +9,7 @@ import { tries } from '../../support/effort.js'
 import { random } from '../../support/killed-batch.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
-import { csv, csvOf, known, machines, paid } from './paying.js'
-import { written } from './served.js'
+import { csv, csvOf, known, machines, paid, written } from './paying.js'
 
 const rowCount = tries(200, 1_000)
 const filled = perFile(() => machines(rowCount, 5 * rowCount))

@@ -1,22 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ends, type Machine, machine } from '../../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { type Line, machine, wordsOf } from '../../../support/command.js'
+import { perFile } from '../../../support/each.js'
 
-let here: Machine
-let script: string
-
-beforeAll(async () => {
-  here = machine()
-  script = here.path('prospect.bash')
-  const { stdout } = await ends(here.run('completion bash'), 0)
-  writeFileSync(script, stdout)
-})
-afterAll(() => here.remove())
+const here = perFile(machine)
 
 /** Returns what bash offers for the last word of a line. */
-function offered(...words: string[]): string[] {
+async function offered(...words: string[]) {
+  here.write('prospect.bash', (await here.run('completion bash')).stdout)
   const program = `
     prospect() { node "$PROSPECT_BIN" "$@"; }
     source "$0"
@@ -24,7 +16,7 @@ function offered(...words: string[]): string[] {
     complete -p prospect > /dev/null || exit 1
     $(complete -p prospect | sed 's/.*-F \\([^ ]*\\).*/\\1/')
     printf '%s\\n' "\${COMPREPLY[@]}"`
-  const text = execFileSync('bash', ['-c', program, script, 'prospect', ...words], {
+  const text = execFileSync('bash', ['-c', program, here.path('prospect.bash'), 'prospect', ...words], {
     encoding: 'utf8',
     env: { ...process.env, PROSPECT_HOME: here.home, PROSPECT_BIN: resolve('bin/prospect.js') },
   })
@@ -32,65 +24,69 @@ function offered(...words: string[]): string[] {
 }
 
 describe('completion in bash', () => {
-  it('offers what the program offers for the words before, and splits words at an equals sign', () => {
-    expect(offered('acc')).toEqual(['accounts', 'account'])
-    expect(offered('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
+  it('offers what the program offers for the words before, and splits words at an equals sign', async () => {
+    expect(await offered('acc')).toEqual(['accounts', 'account'])
+    expect(await offered('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
   })
 
-  it('goes on within a value with spaces, and after a comma', () => {
-    expect(offered('leads', 'search', '--functions', 'Human\\ R')).toEqual(['Human\\ Resources'])
-    expect(offered('contacts', 'waterfall', '--enrichment-type', 'email,')).toEqual([
+  it('goes on within a value with spaces, and after a comma', async () => {
+    expect(await offered('leads', 'search', '--functions', 'Human\\ R')).toEqual(['Human\\ Resources'])
+    expect(await offered('contacts', 'waterfall', '--enrichment-type', 'email,')).toEqual([
       'email,phone',
       'email,personal_email',
     ])
   })
 
-  it('leaves free values to the file completion of bash', () => {
-    expect(offered('accounts', 'enrich', '--csv', '')).toEqual([])
+  it('leaves free values to the file completion of bash', async () => {
+    expect(await offered('accounts', 'enrich', '--csv', '')).toEqual([])
   })
 })
 
-describe('completion', () => {
-  const completed = async (...words: string[]) => {
-    const { stdout } = await here.run(['__complete', ...words])
-    return stdout
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => line.split('\t')[0])
-  }
+/** Returns what the program offers for the last word of a line. */
+const offers = async (line: Line) =>
+  (await here.run(['__complete', ...wordsOf(line)])).stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((offer) => offer.split('\t')[0])
 
-  it('completes areas', async () => {
-    expect(await completed('acc')).toEqual(['accounts', 'account'])
-    expect(await completed('')).toEqual(
+describe('completion', () => {
+  it.each([
+    ['acc', 'accounts|account'],
+    ['accounts en', 'enrich'],
+    ['engine clock ""', 'show|set|advance|reset'],
+    ['engine ledger ""', 'verify'],
+    ['accounts enrich --dom', '--domain'],
+    ['accounts enrich --form', '--format'],
+    ['data import people x.csv --enc', '--encoding'],
+    ['accounts search --prev', '--preview'],
+    ['credits --format j', 'json'],
+    ['credits --format = nd', 'ndjson'],
+    ['credits --format=nd', '--format=ndjson'],
+    ['accounts search --company-size 5', '51-200|501-1000|5001-10000'],
+    ['data import p', 'people|posts'],
+    ['completion ""', 'bash|zsh|fish|powershell'],
+    ['leads search --seniority-levels Dir', 'Director'],
+    ['accounts search --included-industries "Software D"', 'Software Development'],
+    ['profiles add x --plan gr', 'growth'],
+    ['engine plan set sca', 'scale'],
+    ['engine keys create --scope acc', 'accounts|account'],
+    ['events list --event lead_search.c', 'lead_search.completed'],
+    ['contacts waterfall --enrichment-type email,ph', 'email,phone'],
+    ['contacts waterfall --enrichment-type=email,ph', '--enrichment-type=email,phone'],
+    ['leads search --seniority-levels CXO,Dir', 'CXO,Director'],
+    ['accounts enrich --csv ""', ''],
+    ['data import people ""', ''],
+    ['credits -o ""', ''],
+    ['engine --profile x clock adv', 'advance'],
+  ])('offers for %s: %s', async (line, offered) => {
+    expect((await offers(line)).join('|')).toBe(offered)
+  })
+
+  it('offers everything where nothing is typed yet, and says what it is', async () => {
+    expect(await offers('""')).toEqual(
       expect.arrayContaining(['accounts', 'engine', 'data', 'serve', 'commands']),
     )
-  })
-
-  it('completes commands and their subcommands', async () => {
-    expect(await completed('accounts', 'en')).toEqual(['enrich'])
-    expect(await completed('engine', 'clock', '')).toEqual(['show', 'set', 'advance', 'reset'])
-    expect(await completed('engine', 'ledger', '')).toEqual(['verify'])
-  })
-
-  it('completes the options of a command and the global ones', async () => {
-    expect(await completed('accounts', 'enrich', '--dom')).toEqual(['--domain'])
-    expect(await completed('accounts', 'enrich', '--form')).toEqual(['--format'])
-    expect(await completed('data', 'import', 'people', 'x.csv', '--enc')).toEqual(['--encoding'])
-    expect(await completed('engine', 'ledger', '--b')).toEqual(expect.arrayContaining(['--by']))
-    expect(await completed('accounts', 'search', '--prev')).toEqual(['--preview'])
-  })
-
-  it('completes known values of options and arguments', async () => {
-    expect(await completed('credits', '--format', 'j')).toEqual(['json'])
-    expect(await completed('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
-    expect(await completed('accounts', 'search', '--company-size', '5')).toEqual([
-      '51-200',
-      '501-1000',
-      '5001-10000',
-    ])
-    expect(await completed('engine', 'ledger', '--by', '')).toEqual(['day', 'operation', 'member'])
-    expect(await completed('data', 'import', 'p')).toEqual(['people', 'posts'])
-    expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell'])
+    expect((await here.run('__complete accou')).stdout).toContain('account\tThe account behind the key\n')
   })
 
   it('completes the values of every option that lists them', async () => {
@@ -108,40 +104,34 @@ describe('completion', () => {
     expect(pairs.length).toBeGreaterThan(100)
     const unlike = []
     for (const { words, values } of pairs) {
-      const found = await completed(...words, '')
+      const found = await offers([...words, ''])
       if (JSON.stringify(found) !== JSON.stringify(values)) unlike.push([...words, found])
     }
     expect(unlike).toEqual([])
   })
 
-  it('completes names that an option takes beside ids, and other known words', async () => {
-    expect(await completed('leads', 'search', '--seniority-levels', 'Dir')).toEqual(['Director'])
-    expect(await completed('leads', 'advanced-search', '--functions', 'Sa')).toEqual(['Sales'])
-    expect(await completed('accounts', 'headcount', '--departments', 'Sa')).toEqual(['Sales'])
-    expect(await completed('accounts', 'search', '--included-industries', 'Software D')).toEqual([
-      'Software Development',
-    ])
-    expect(await completed('profiles', 'add', 'x', '--plan', 'gr')).toEqual(['growth'])
-    expect(await completed('engine', 'keys', 'create', '--scope', 'acc')).toEqual(['accounts', 'account'])
-    expect(await completed('events', 'list', '--event', 'lead_search.c')).toEqual(['lead_search.completed'])
+  it('offers the profiles of this machine', async () => {
+    await here.run('profiles add team --local')
+    expect(await offers('profiles use te')).toEqual(['team'])
+    expect(await offers('credits --profile te')).toEqual(['team'])
   })
 
-  it('completes each value of a list', async () => {
-    expect(await completed('contacts', 'waterfall', '--enrichment-type', 'email,ph')).toEqual(['email,phone'])
-    expect(await completed('contacts', 'waterfall', '--enrichment-type=email,ph')).toEqual([
-      '--enrichment-type=email,phone',
-    ])
-    expect(await completed('leads', 'search', '--seniority-levels', 'CXO,Dir')).toEqual(['CXO,Director'])
+  it('offers the columns of the file on the command line', async () => {
+    here.write('crm.csv', 'Company,Web site\nAcme,acme.example\n')
+    const rest = `accounts enrich --csv ${here.path('crm.csv')}`
+    expect(await offers(`${rest} --map domain=W`)).toEqual(['domain=Web site'])
+    expect(await offers(`${rest} --map domain = W`)).toEqual(['Web site'])
+    expect(await offers(`${rest} --only-missing ""`)).toEqual(['Company', 'Web site'])
+    expect(await offers('accounts enrich --csv none.csv --map domain=')).toEqual([])
   })
 
-  it('offers nothing for free values', async () => {
-    expect(await completed('accounts', 'enrich', '--csv', '')).toEqual([])
-    expect(await completed('data', 'import', 'people', '')).toEqual([])
-    expect(await completed('credits', '-o', '')).toEqual([])
-  })
-
-  it('does not mistake the value of an option for a command', async () => {
-    expect(await completed('engine', '--profile', 'x', 'clock', 'adv')).toEqual(['advance'])
+  it('offers the runs of this machine', async () => {
+    expect(await offers('runs show ""')).toEqual([])
+    const file = here.path('run.csv')
+    here.write('run.csv', 'domain\nacme.example\n')
+    await here.run(`accounts enrich --csv ${file} -o out.csv`)
+    const [run] = await here.json<{ id: string }[]>('runs list')
+    expect((await here.run('__complete runs show ""')).stdout).toBe(`${run?.id}\taccounts.enrich ${file}\n`)
   })
 })
 
@@ -176,43 +166,5 @@ describe('completion --install', () => {
     const env = { HOME: here.home }
     for (let time = 0; time < 2; time++) await here.run('completion zsh --install --yes', { env })
     expect(here.read('.zshrc').split('/.zfunc').length).toBe(2)
-  })
-})
-
-describe('prospect __complete', () => {
-  const lines = async (words: string) => (await here.run(`__complete ${words}`)).stdout.split('\n')
-
-  it('describes what it offers', async () => {
-    expect(await lines('accou')).toContain('account\tThe account behind the key')
-  })
-
-  it('completes a value in the same word as its option', async () => {
-    expect(await lines('credits --format=nd')).toEqual(['--format=ndjson\t', ''])
-  })
-
-  it('offers the profiles of this machine', async () => {
-    await here.run('profiles add team --local')
-    expect(await lines('profiles use te')).toEqual(['team\t', ''])
-    expect(await lines('credits --profile te')).toEqual(['team\t', ''])
-  })
-
-  it('offers the columns of the file on the command line', async () => {
-    const file = here.path('crm.csv')
-    writeFileSync(file, 'Company,Web site\nAcme,acme.example\n')
-    const rest = `accounts enrich --csv ${file}`
-    expect(await lines(`${rest} --map domain=W`)).toEqual(['domain=Web site\t', ''])
-    expect(await lines(`${rest} --map domain = W`)).toEqual(['Web site\t', ''])
-    expect(await lines(`${rest} --only-missing ""`)).toEqual(['Company\t', 'Web site\t', ''])
-    expect(await lines('accounts enrich --csv none.csv --map domain=')).toEqual([''])
-  })
-
-  it('offers the plans, and the runs of this machine', async () => {
-    expect(await lines('engine plan set sca')).toEqual(['scale\t', ''])
-    expect(await lines('runs show ""')).toEqual([''])
-    const file = here.path('run.csv')
-    writeFileSync(file, 'domain\nacme.example\n')
-    await here.run(`accounts enrich --csv ${file} -o out.csv`)
-    const [run] = await here.json<{ id: string }[]>('runs list')
-    expect(await lines('runs show ""')).toEqual([`${run?.id}\taccounts.enrich ${file}`, ''])
   })
 })

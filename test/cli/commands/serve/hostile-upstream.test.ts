@@ -2,21 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { answering, closeAfterTest, type Listener } from '../../../client/listeners.js'
+import { answering, closeAfterTest } from '../../../client/listeners.js'
 import { canary } from '../../../support/command.js'
-import { type ServingMachine, servingWith } from '../../call/serving.js'
+import { proxyOf, type ServingMachine } from '../../call/serving.js'
 
 /** A governed proxy of a server with the given answer. Its own key is the canary. */
-async function proxied(answer: RequestListener): Promise<ServingMachine & { readonly server: Listener }> {
+async function proxied(answer: RequestListener): Promise<ServingMachine> {
   const server = closeAfterTest(
     await answering((request, response) => {
       if (request.url === '/health') response.end('{"idempotency":"Idempotency-Key"}')
       else answer(request, response)
     }),
   )
-  const env = { PROSPECT_API_KEY: canary }
-  const upstream = `http://127.0.0.1:${server.port}/api/v2`
-  return { ...closeAfterTest(await servingWith(env, async () => {}, '--upstream', upstream)), server }
+  return proxyOf({ baseUrl: `${server.origin}/api/v2`, key: canary })
 }
 
 const enrich = async ({ baseUrl, key }: ServingMachine, idempotencyKey = 'mine') => {

@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { closeAfterTest, freePort } from '../../../client/listeners.js'
+import { closeAfterTest } from '../../../client/listeners.js'
 import { tries } from '../../../support/effort.js'
 import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../call/foreign.js'
-import { filled, type ServingMachine, servingMachine, servingWith } from '../../call/serving.js'
+import { deliverable, proxyOf, type ServingMachine, serves, servingMachine } from '../../call/serving.js'
 
-/** A governed proxy in front of a server, which receives the server's deliveries if `isReached`. */
-async function proxy(upstream: string, key: string, isReached: boolean): Promise<ServingMachine> {
-  const port = await freePort()
-  const place = isReached ? ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`] : []
-  const env = { PROSPECT_API_KEY: key }
-  return closeAfterTest(await servingWith(env, async () => {}, '--upstream', upstream, ...place))
+/** A server that is another program. */
+const other = async (answer: Parameters<typeof foreign>[0]) => ({
+  ...closeAfterTest(await foreign(answer)),
+  key: 'key-of-the-server',
+})
+
+const servesPeople = async (...names: string[]) => {
+  const rows = names.map((name) => `${name},Known,${name}@known.example,known.example\n`)
+  const people = `first_name,last_name,email,company_domain\n${rows.join('')}`
+  return closeAfterTest(await servingMachine(async (here) => void (await here.fill('people', people))))
 }
 
 const ask = async ({ baseUrl, key }: ServingMachine, path: string, body?: object) => {
@@ -38,8 +42,8 @@ const isDone = (theirs: WebhookReceiver) => () =>
 describe('the ledger of a governed proxy', () => {
   it.each([true, false])("records the price of an import's records, streaming: %s", async (streaming) => {
     const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 4)))
-    const one = await proxy(server.baseUrl, server.key, true)
+    const server = await serves(0, 4)
+    const one = await proxyOf(server, await deliverable())
     const reply = await ask(one, '/intents/accounts/stack', {
       stacks: ['react'],
       webhook_url: theirs.url,
@@ -54,14 +58,8 @@ describe('the ledger of a governed proxy', () => {
 
   it('records a contact once when it is both delivered and polled, and no contact of others', async () => {
     const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
-    const server = closeAfterTest(
-      await servingMachine(async (here) => {
-        const rows = ['Ann', 'Bob', 'Cid'].map((name) => `${name},Known,${name}@known.example,known.example`)
-        const stdin = `first_name,last_name,email,company_domain\n${rows.join('\n')}\n`
-        await here.fill('people', stdin)
-      }),
-    )
-    const one = await proxy(server.baseUrl, server.key, true)
+    const server = await servesPeople('Ann', 'Bob', 'Cid')
+    const one = await proxyOf(server, await deliverable())
     const contact = (firstname: string) => ({ firstname, lastname: 'Known', domain: 'known.example' })
     const email = { enrichment_type: ['email'] }
     const bulk = { contacts: [contact('Ann'), contact('Bob')], ...email, webhook_url: theirs.url }
@@ -80,8 +78,8 @@ describe('the ledger of a governed proxy', () => {
     'records an import of companies once that is polled, and delivered: %s',
     async (isDelivered) => {
       const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
-      const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 4)))
-      const one = await proxy(server.baseUrl, server.key, isDelivered)
+      const server = await serves(0, 4)
+      const one = await proxyOf(server, isDelivered ? await deliverable() : '')
       // The placeholder passes the proxy unchanged: nothing is ever delivered to it.
       const webhook_url = isDelivered ? theirs.url : 'https://prospect.invalid/own'
       const { status, body } = await ask(one, '/intents/accounts/stack', { stacks: ['react'], webhook_url })
@@ -104,14 +102,8 @@ describe('the ledger of a governed proxy', () => {
     'has accepted contacts count at their cost once their results have passed, and names the member: %s',
     async (isDelivered) => {
       const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
-      const server = closeAfterTest(
-        await servingMachine(async (here) => {
-          const stdin =
-            'first_name,last_name,email,company_domain\nAnn,Known,ann@known.example,known.example\n'
-          await here.fill('people', stdin)
-        }),
-      )
-      const one = await proxy(server.baseUrl, server.key, isDelivered)
+      const server = await servesPeople('Ann')
+      const one = await proxyOf(server, isDelivered ? await deliverable() : '')
       await one.machine.run('engine members set me@localhost --weekly-limit 6')
       const contact = (firstname: string) => ({ firstname, lastname: 'Known', domain: 'known.example' })
       const single = { ...contact('Ann'), enrichment_type: ['email'] }
@@ -152,13 +144,11 @@ describe('the ledger of a governed proxy', () => {
 
   it('has an accepted import count at what it found once a reply says that it ended', async () => {
     const search = { id: 'import-1', name: 'x', status: 'FINISHED', accounts_count: 2 }
-    const server = closeAfterTest(
-      await foreign(({ path, method }) => {
-        if (path === '/intents/accounts/hiring' && method === 'POST') return { id: 'import-1' }
-        return path === '/searches/import-1' ? { search, accounts: [], pagination: {} } : undefined
-      }),
-    )
-    const one = await proxy(server.baseUrl, 'key-of-the-server', false)
+    const server = await other(({ path, method }) => {
+      if (path === '/intents/accounts/hiring' && method === 'POST') return { id: 'import-1' }
+      return path === '/searches/import-1' ? { search, accounts: [], pagination: {} } : undefined
+    })
+    const one = await proxyOf(server)
     await one.machine.run('engine members set me@localhost --weekly-limit 10')
     const webhook_url = 'https://prospect.invalid/own'
     const start = async (limit: number) =>
@@ -169,21 +159,19 @@ describe('the ledger of a governed proxy', () => {
   })
 
   it('records a contact that was only polled', async () => {
-    const server = closeAfterTest(
-      await foreign(({ method, path }) => {
-        const result = {
-          enrichment_id: 'e-1',
-          status: 'finished',
-          email: 'a@x.example',
-          email_status: 'valid',
-        }
-        if (path === '/contacts/single_enrich' && method === 'POST')
-          return { enrichment_id: 'e-1', status: 'pending' }
-        if (path === '/contacts/e-1') return result
-        return undefined
-      }),
-    )
-    const one = await proxy(server.baseUrl, 'key-of-the-server', false)
+    const server = await other(({ method, path }) => {
+      const result = {
+        enrichment_id: 'e-1',
+        status: 'finished',
+        email: 'a@x.example',
+        email_status: 'valid',
+      }
+      if (path === '/contacts/single_enrich' && method === 'POST')
+        return { enrichment_id: 'e-1', status: 'pending' }
+      if (path === '/contacts/e-1') return result
+      return undefined
+    })
+    const one = await proxyOf(server)
     const contact = { firstname: 'A', lastname: 'B', domain: 'x.example', enrichment_type: ['email'] }
     expect((await ask(one, '/contacts/single_enrich', contact)).status).toBe(200)
     for (let times = 0; times < 3; times++) expect((await ask(one, '/contacts/e-1')).status).toBe(200)
@@ -192,14 +180,12 @@ describe('the ledger of a governed proxy', () => {
 
   it('records a delivery that is repeated under another id once', async () => {
     let address = ''
-    const server = closeAfterTest(
-      await foreign(({ path, body }) => {
-        if (path === '/health') return {}
-        address = String(body.webhook_url)
-        return { id: 'import-1' }
-      }),
-    )
-    const one = await proxy(server.baseUrl, 'key-of-the-server', true)
+    const server = await other(({ path, body }) => {
+      if (path === '/health') return {}
+      address = String(body.webhook_url)
+      return { id: 'import-1' }
+    })
+    const one = await proxyOf(server, await deliverable())
     const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
     await ask(one, '/intents/accounts/hiring', { selected_titles: ['CTO'], webhook_url: theirs.url })
     const company = { domain: 'x.example', name: 'X' }
@@ -223,7 +209,7 @@ describe('the ledger of a governed proxy', () => {
         await here.fill('companies', stdin)
       }),
     )
-    const one = await proxy(server.baseUrl, server.key, true)
+    const one = await proxyOf(server, await deliverable())
     await ask(one, '/intents/accounts/stack', { stacks: ['react'], webhook_url: theirs.url })
     /** A part that is answered late comes again. */
     const byPart = () => {

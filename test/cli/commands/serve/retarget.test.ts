@@ -3,7 +3,7 @@ import { answering, closeAfterTest, freePort, received } from '../../../client/l
 import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../call/foreign.js'
-import { filled, type ServingMachine, servingMachine, servingWith } from '../../call/serving.js'
+import { deliverable, proxyOf, serves } from '../../call/serving.js'
 
 const search = { search_url: 'https://www.network.example/search/results/people/?keywords=sales', name: 'A' }
 
@@ -13,20 +13,12 @@ beforeEach(async () => {
   secret = undefined
   theirs = closeAfterTest(await receiveWebhooks(() => secret))
 })
-/** A proxy with a public URL in front of a server. */
-async function proxy(upstream: string, key: string, ...options: string[]): Promise<ServingMachine> {
-  const port = await freePort()
-  const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
-  const one = await servingWith(
-    { PROSPECT_API_KEY: key },
-    async () => {},
-    '--upstream',
-    upstream,
-    ...place,
-    ...options,
-  )
+/** A proxy that receives the deliveries of a server. */
+async function proxy(server: { readonly baseUrl: string; readonly key?: string }, env = {}) {
+  const key = server.key ?? 'key-of-the-server'
+  const one = await proxyOf({ ...server, key }, await deliverable(), undefined, env)
   secret = (await one.machine.json<{ secret: string }>('engine webhooks secret')).secret
-  return closeAfterTest(one)
+  return one
 }
 
 const started =
@@ -44,8 +36,8 @@ const find = started('/leads/search', { company_domain: 'known.example', job_tit
 
 describe('re-targeted webhooks', () => {
   it('receives the deliveries of the server, and forwards them with its own signature', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 3, 0)))
-    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const server = await serves(3, 0)
+    const { baseUrl, key, machine } = await proxy(server)
     const reply = await extract(baseUrl, key, { streaming: true, webhook_url: theirs.url })
     expect(reply.status).toBe(202)
     await until(() => theirs.arrivals.length === 4)
@@ -59,8 +51,8 @@ describe('re-targeted webhooks', () => {
   })
 
   it('delivers to a command that waits behind the proxy', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 3)))
-    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const server = await serves(0, 3)
+    const { baseUrl, key, machine } = await proxy(server)
     const { code, json } = await machine.run(
       `accounts search --keyword robots --wait --base-url ${baseUrl}`,
       { env: { PROSPECT_API_KEY: key } },
@@ -69,12 +61,9 @@ describe('re-targeted webhooks', () => {
   })
 
   it('verifies deliveries when the secret of the server is known', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 1, 0)))
+    const server = await serves(1, 0)
     const known = await server.machine.json<{ secret: string }>('engine webhooks secret')
-    const port = await freePort()
-    const env = { PROSPECT_API_KEY: server.key, PROSPECT_WEBHOOK_SECRET: known.secret }
-    const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
-    const one = closeAfterTest(await servingWith(env, async () => {}, '--upstream', server.baseUrl, ...place))
+    const one = await proxy(server, { PROSPECT_WEBHOOK_SECRET: known.secret })
     await extract(one.baseUrl, one.key, { webhook_url: theirs.url })
     await until(() => theirs.arrivals.length === 1)
     expect(await one.machine.json('events list')).toMatchObject([{ verified: true }])
@@ -83,8 +72,8 @@ describe('re-targeted webhooks', () => {
 
 describe('a receiver that fails once', () => {
   it('delivers the other records in order meanwhile, and retries the failed one', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 12, 0)))
-    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const server = await serves(12, 0)
+    const { baseUrl, key, machine } = await proxy(server)
     const got: (number | 'end')[] = []
     let failures = 1
     const fickle = closeAfterTest(
@@ -108,19 +97,10 @@ describe('a receiver that fails once', () => {
 
 describe('the setting public_url', () => {
   it('re-targets webhooks to the setting public_url without an option', async () => {
-    const server = closeAfterTest(await servingMachine((one) => filled(one, 1, 0)))
+    const server = await serves(1, 0)
     const port = await freePort()
-    const { baseUrl, key, machine } = closeAfterTest(
-      await servingWith(
-        { PROSPECT_API_KEY: server.key },
-        async (here) => {
-          await here.run(`config set public_url http://127.0.0.1:${port}`)
-        },
-        '--upstream',
-        server.baseUrl,
-        '--port',
-        String(port),
-      ),
+    const { baseUrl, key, machine } = await proxyOf(server, `--port ${port}`, (here) =>
+      here.run(`config set public_url http://127.0.0.1:${port}`),
     )
     expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)
     await until(() => theirs.arrivals.length === 1)
@@ -138,7 +118,7 @@ describe('the address of a re-targeted webhook', () => {
         return { id: 'one' }
       }),
     )
-    const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
+    const { baseUrl, key } = await proxy(server)
     const same = { 'idempotency-key': 'once' }
     await find(baseUrl, key, { webhook_url: theirs.url }, same)
     await find(baseUrl, key, { webhook_url: theirs.url }, same)
@@ -159,7 +139,7 @@ describe('the address of a re-targeted webhook', () => {
         return { id: 'one' }
       }),
     )
-    const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
+    const { baseUrl, key } = await proxy(server)
     await extract(baseUrl, key, { webhook_url: theirs.url })
     const [head = '', tail = ''] = address.split('.').slice(-2)
     const elsewhere = Buffer.from('http://127.0.0.1:1/other').toString('base64url')
@@ -177,7 +157,7 @@ describe('the address of a re-targeted webhook', () => {
 
   it('refuses a webhook to a forbidden target before calling the server', async () => {
     const server = closeAfterTest(await foreign(() => ({ id: 'one' })))
-    const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
+    const { baseUrl, key } = await proxy(server)
     const reply = await extract(baseUrl, key, { webhook_url: 'http://169.254.169.254/latest' })
     expect([reply.status, server.requests.filter(({ path }) => path === '/leads')]).toEqual([400, []])
   })

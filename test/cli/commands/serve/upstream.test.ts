@@ -1,24 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { WantedFault } from '../../../../src/engine/admin/faults.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
-import { type Served, served } from '../../../client/serving.js'
+import { served } from '../../../client/serving.js'
 import { ends, type Machine } from '../../../support/command.js'
 import { tries } from '../../../support/effort.js'
-import { type ServingMachine, servingWith } from '../../call/serving.js'
+import { proxyOf, servingMachine } from '../../call/serving.js'
 
-/** A proxy in front of a server, with a key of that server. */
-async function proxy(
-  upstream: string,
-  key: string,
-  options: readonly string[] = [],
-  prepare: (here: Machine) => Promise<void> = async () => {},
-): Promise<ServingMachine> {
-  return closeAfterTest(
-    await servingWith({ PROSPECT_API_KEY: key }, prepare, '--upstream', upstream, ...options),
-  )
+const engine = async () => {
+  const { bench, server } = closeAfterTest(await served())
+  return { bench, at: { baseUrl: server.baseUrl, key: bench.key } }
 }
-
-const engine = async (): Promise<Served> => closeAfterTest(await served())
 
 /** Nothing is answered. */
 const silent: WantedFault = { where: 'all', rules: { timeout: true } }
@@ -40,8 +31,8 @@ const enrich = (baseUrl: string, domain: string, headers: Record<string, string>
 
 describe('a governed proxy', () => {
   it('accepts keys of its workspace only, and calls the server with its own key', async () => {
-    const { bench, server } = await engine()
-    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
+    const { bench, at } = await engine()
+    const { baseUrl, key } = await proxyOf(at)
     const asked = [
       await enrich(baseUrl, 'known.example', {}),
       await enrich(baseUrl, 'known.example', { 'x-api-key': bench.key }),
@@ -53,9 +44,9 @@ describe('a governed proxy', () => {
   })
 
   it('gives up a server that does not answer within --timeout', async () => {
-    const { bench, server } = await engine()
+    const { bench, at } = await engine()
     await bench.admin.addFault(silent)
-    const { baseUrl, key } = await proxy(server.baseUrl, bench.key, ['--timeout', '0.2'])
+    const { baseUrl, key } = await proxyOf(at, '--timeout 0.2')
     expect((await enrich(baseUrl, 'known.example', { 'x-api-key': key })).status).toBe(502)
   })
 
@@ -65,15 +56,15 @@ describe('a governed proxy', () => {
       .spyOn(AbortSignal, 'timeout')
       .mockImplementation((ms) => timeout.call(AbortSignal, ms === 150_000 ? 100 : ms))
     onTestFinished(() => limits.mockRestore())
-    const { bench, server } = await engine()
+    const { bench, at } = await engine()
     await bench.admin.addFault(silent)
-    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
+    const { baseUrl, key } = await proxyOf(at)
     expect((await ask(baseUrl, '/credits', undefined, { 'x-api-key': key })).status).toBe(502)
   })
 
   it('limits a key to its scopes', async () => {
-    const { bench, server } = await engine()
-    const { baseUrl, machine } = await proxy(server.baseUrl, bench.key)
+    const { bench, at } = await engine()
+    const { baseUrl, machine } = await proxyOf(at)
     const { key } = await machine.json<{ key: string }>(
       'engine keys create --member me@localhost --scope credits',
     )
@@ -84,8 +75,8 @@ describe('a governed proxy', () => {
   })
 
   it('records a charge once, and not again for a replay', async () => {
-    const { bench, server } = await engine()
-    const { baseUrl, key, machine } = await proxy(server.baseUrl, bench.key)
+    const { at } = await engine()
+    const { baseUrl, key, machine } = await proxyOf(at)
     const headers = { 'x-api-key': key, 'idempotency-key': 'once' }
     const [first, again] = [
       await enrich(baseUrl, 'known.example', headers),
@@ -100,30 +91,30 @@ describe('a governed proxy', () => {
   })
 
   it('keeps to the rate windows of the server without calling it', async () => {
-    const { bench, server } = await engine()
+    const { bench, at } = await engine()
     await bench.admin.setPlan('Free')
-    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
+    const { baseUrl, key } = await proxyOf(at)
     const asked = [1, 2, 3].map(() => ask(baseUrl, '/personas', undefined, { 'x-api-key': key }))
     const statuses = (await Promise.all(asked)).map(({ status }) => status)
     expect(statuses.sort()).toEqual([200, 429, 429])
   })
 
   it('names the server behind it in /health', async () => {
-    const { bench, server } = await engine()
-    const { baseUrl } = await proxy(server.baseUrl, bench.key)
+    const { at } = await engine()
+    const { baseUrl } = await proxyOf(at)
     const { text } = await ask(new URL(baseUrl).origin, '/health', undefined, {})
     expect(JSON.parse(text)).toMatchObject({
       status: 'ok',
       target: 'governed',
-      upstream: server.origin,
+      upstream: new URL(at.baseUrl).origin,
       idempotency: 'Idempotency-Key',
     })
   })
 
   it('does not start without a key for the server', async () => {
-    const { server } = await engine()
-    const { machine } = closeAfterTest(await servingWith({}, async () => {}))
-    await ends(machine.run(`serve --port 0 --upstream ${server.baseUrl}`), 3, 'no API key')
+    const { at } = await engine()
+    const { machine } = closeAfterTest(await servingMachine(async () => {}))
+    await ends(machine.run(`serve --port 0 --upstream ${at.baseUrl}`), 3, 'no API key')
   })
 })
 
@@ -137,9 +128,10 @@ describe('a direct proxy', () => {
         response.end('{}')
       }),
     )
-    const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'ours-and-nobody-elses', [
+    const { baseUrl } = await proxyOf(
+      { baseUrl: `${upstream.origin}/api/v2`, key: 'ours-and-nobody-elses' },
       '--direct',
-    ])
+    )
     await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
     await enrich(baseUrl, 'x.example', {})
     expect(seen).toEqual(['theirs-alone', undefined])
@@ -151,24 +143,24 @@ describe('a direct proxy', () => {
   ])('answers a reply of %i MiB with %i', async (mebibytes, status) => {
     const text = `{"name":"${'x'.repeat(mebibytes * 1_048_576)}","domain":"x.example"}`
     const upstream = closeAfterTest(await answering((_request, response) => response.end(text)))
-    const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
+    const { baseUrl } = await proxyOf({ baseUrl: `${upstream.origin}/api/v2`, key: 'unused-key' }, '--direct')
     const answer = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
     expect([answer.status, answer.text === text]).toEqual([status, status === 200])
   })
 
   it('answers like the engine behind a second proxy', async () => {
-    const { bench, server } = await engine()
-    const inner = await proxy(server.baseUrl, bench.key)
-    const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct'])
+    const { bench, at } = await engine()
+    const inner = await proxyOf(at)
+    const { baseUrl } = await proxyOf({ ...inner, key: 'unused-key' }, '--direct')
     const asked = await enrich(baseUrl, 'nobody.example', { 'x-api-key': inner.key })
-    const itself = await enrich(server.baseUrl, 'nobody.example', { 'x-api-key': bench.key })
+    const itself = await enrich(at.baseUrl, 'nobody.example', { 'x-api-key': bench.key })
     expect([asked.status, asked.text]).toEqual([itself.status, itself.text])
   })
 
   it('uses the field names of a server on both sides', async () => {
-    const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
-    const inner = closeAfterTest(await servingWith({}, async () => {}, ...words))
-    const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct', ...words])
+    const words = '--network-name linkedin --premium-name sales_navigator'
+    const inner = closeAfterTest(await servingMachine(async () => {}, ...words.split(' ')))
+    const { baseUrl } = await proxyOf({ ...inner, key: 'unused-key' }, `--direct ${words}`)
     const { text } = await ask(baseUrl, '/account', undefined, { 'x-api-key': inner.key })
     expect(JSON.parse(text).integrations).toEqual({
       linkedin_session_valid: true,
@@ -181,22 +173,21 @@ describe('a direct proxy', () => {
 })
 
 describe('a governed proxy with the setting max_age', () => {
-  const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
-  const remember = async (here: Machine) => void (await here.run('config set max_age 90d'))
+  const words = '--network-name linkedin --premium-name sales_navigator'
+  const remember = (here: Machine): unknown => here.run('config set max_age 90d')
   /** A server with its own words for fields, and a proxy in front of it. */
   async function both(prepare = remember) {
     const server = closeAfterTest(
-      await servingWith(
-        {},
-        async (here) => void (await here.run('data sample --companies 20 --people 20')),
-        ...words,
+      await servingMachine(
+        async (one) => void (await one.run('data sample --companies 20 --people 20')),
+        ...words.split(' '),
       ),
     )
-    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key, words, prepare)
-    const { credits } = await server.machine.json<{ credits: { enrichment: number } }>('credits')
+    const { baseUrl, key, machine } = await proxyOf(server, words, prepare)
+    const before = await server.machine.balance()
     const [company] = (await server.machine.run('data export companies --format ndjson')).stdout.split('\n')
     const { domain } = JSON.parse(company ?? '') as { domain: string }
-    const spent = async () => credits.enrichment - (await server.machine.balance())
+    const spent = async () => before - (await server.machine.balance())
     const lookUp = (as = key) => enrich(baseUrl, domain, { 'x-api-key': as })
     return { server, machine, domain, spent, lookUp }
   }
@@ -210,9 +201,9 @@ describe('a governed proxy with the setting max_age', () => {
     expect(first.text).toContain('linkedin_url')
     expect((await lookUp('pk_of_nobody')).status).toBe(401)
     const given = { env: { PROSPECT_API_KEY: server.key, PROSPECT_BASE_URL: server.baseUrl } }
-    const single = await machine.run(['accounts', 'enrich', '--domain', domain, ...words], given)
+    const single = await machine.run(`accounts enrich --domain ${domain} ${words}`, given)
     expect(single.json).toMatchObject({ domain, network_url: JSON.parse(first.text).linkedin_url })
-    const batch = ['accounts', 'enrich', '--csv', '-', '--json', ...words]
+    const batch = `accounts enrich --csv - --json ${words}`
     expect((await machine.run(batch, { ...given, stdin: `domain\n${domain}\n` })).json).toMatchObject([
       { domain, _source: 'reused' },
     ])
@@ -221,7 +212,7 @@ describe('a governed proxy with the setting max_age', () => {
   })
 
   it('pays each time without it', async () => {
-    const { spent, lookUp } = await both(async () => {})
+    const { spent, lookUp } = await both(() => {})
     await lookUp()
     expect((await lookUp()).headers.has('cache-status')).toBe(false)
     expect(await spent()).toBe(2)

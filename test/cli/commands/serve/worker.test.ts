@@ -4,7 +4,7 @@ import { closeAfterTest } from '../../../client/listeners.js'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 import { emptySchema } from '../../../support/postgres.js'
-import { filled, servingMachine } from '../../call/serving.js'
+import { serves } from '../../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(() => here.fill('companies', 'name,domain\nRobots,robots.example\n'))
@@ -47,7 +47,7 @@ describe('worker --upstream', () => {
   it('makes the calls of a distributed run to a server, with the key of the server', async () => {
     const schema = await emptySchema()
     closeAfterTest({ close: schema.drop })
-    const there = closeAfterTest(await servingMachine((one) => filled(one, 0, 30)))
+    const there = await serves(0, 30)
     const env = {
       PROSPECT_DATABASE_URL: schema.url,
       PROSPECT_BASE_URL: there.baseUrl,
