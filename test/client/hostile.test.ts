@@ -28,6 +28,8 @@ const credits = (caller: Remote): Promise<Reply> => caller.call('credits.show', 
 const enrich = (caller: Remote): Promise<Reply> =>
   caller.call('accounts.enrich', { domain: 'x.example' }, { apiKey: canary })
 
+const thrown = (error: unknown) => error
+
 const upstream = (reason: string) => ({ status: 502, body: { error: `Upstream answered ${reason}` } })
 
 describe('a response that cannot be used', () => {
@@ -140,7 +142,7 @@ describe('certificates of a server', () => {
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
       try {
         const caller = closeAfterTest(remoteTo(`https://localhost:${server.port}/api/v2`, { ca, sleep }))
-        const error = await enrich(caller).catch((thrown: unknown) => thrown)
+        const error = await enrich(caller).catch(thrown)
         expect(error).toBeInstanceOf(ConnectionLost)
         expect(error).toMatchObject({ message: expect.stringMatching(told), unknown: false })
       } finally {
@@ -163,21 +165,21 @@ describe('a server that cannot be reached', () => {
   it('distinguishes a refused connection from a request that was sent and not answered', async () => {
     const gone = await answering(says(200, '{}'))
     await gone.close()
-    const refused = await enrich(remote(gone)).catch((thrown: unknown) => thrown)
+    const refused = await enrich(remote(gone)).catch(thrown)
     expect(refused).toMatchObject({
       message: expect.stringContaining('refused the connection'),
       unknown: false,
     })
     const silent = closeAfterTest(await accepting((socket) => socket.once('data', () => socket.destroy())))
-    const cut = await enrich(remote(silent)).catch((thrown: unknown) => thrown)
+    const cut = await enrich(remote(silent)).catch(thrown)
     expect(cut).toMatchObject({ message: expect.stringContaining('without an answer'), unknown: true })
-    const asked = await credits(remote(silent)).catch((thrown: unknown) => thrown)
+    const asked = await credits(remote(silent)).catch(thrown)
     expect(asked).toMatchObject({ unknown: false })
   })
 
   it('gives up after the timeout, with the outcome unknown', async () => {
     const stalling = closeAfterTest(await accepting())
-    const late = await enrich(remote(stalling, { timeoutMs: 50 })).catch((thrown: unknown) => thrown)
+    const late = await enrich(remote(stalling, { timeoutMs: 50 })).catch(thrown)
     expect(late).toMatchObject({ message: expect.stringContaining('within 0.05 s'), unknown: true })
   })
 
@@ -185,12 +187,10 @@ describe('a server that cannot be reached', () => {
     const ending = new AbortController()
     const caller = await against(() => ending.abort())
     const { signal } = ending
-    const given = await caller.call('accounts.enrich', {}, { signal }).catch((thrown: unknown) => thrown)
+    const given = await caller.call('accounts.enrich', {}, { signal }).catch(thrown)
     expect(given).toBeInstanceOf(ConnectionLost)
     expect(given).toMatchObject({ unknown: true })
-    const before = await caller
-      .call('accounts.enrich', {}, { signal: AbortSignal.abort() })
-      .catch((thrown: unknown) => thrown)
+    const before = await caller.call('accounts.enrich', {}, { signal: AbortSignal.abort() }).catch(thrown)
     expect(before).toMatchObject({ unknown: false })
   })
 })

@@ -4,20 +4,9 @@ import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/cal
 import { ApiError } from '../../src/api/calls/errors.js'
 import { windowsOf } from '../../src/api/operations/plans.js'
 import { operation } from '../../src/api/operations/table.js'
-import { corrected, type PacedWindow, paced, type Windows } from '../../src/client/paced.js'
+import { corrected, paced, type Windows } from '../../src/client/paced.js'
 import { tries } from '../support/effort.js'
-
-/** Rate windows in memory that several paced callers share. */
-function memory(): Windows {
-  const kept = new Map<string, PacedWindow>()
-  return {
-    change: async (owner, names, decide) => {
-      const { keep, answer } = decide(names.map((name) => kept.get(`${owner} ${name}`)))
-      for (const [at, one] of keep.entries()) if (one) kept.set(`${owner} ${names[at]}`, one)
-      return answer
-    },
-  }
-}
+import { sharedWindows } from './windows.js'
 
 /**
  * A server that keeps its windows as the specification says, on a clock of its own, and counts its refusals. An exact one
@@ -30,39 +19,36 @@ function server(
 ) {
   const windows = new Map<string, { startedAt: number; count: number }>()
   const seen = { refused: 0, admitted: 0 }
-  const caller: Caller = {
-    call: async (id, input) => {
-      const now = clock.now() + skewMs
-      const found = windowsOf(operation(id), plan, input.live).map((window) => {
-        const kept = windows.get(window.name)
-        const lasts = kept && now < kept.startedAt + window.windowMs
-        return { ...window, startedAt: lasts ? kept.startedAt : now, count: lasts ? kept.count : 0 }
-      })
-      const full = found.filter(({ count, limit }) => count >= limit)
-      const counted = full.length > 0 ? full : found.map((one) => ({ ...one, count: one.count + 1 }))
-      if (full.length === 0)
-        for (const { name, startedAt, count } of counted) windows.set(name, { startedAt, count })
-      seen[full.length > 0 ? 'refused' : 'admitted']++
-      const [least] = [...counted].sort(
-        (a, b) =>
-          a.limit - a.count - (b.limit - b.count) || b.startedAt + b.windowMs - (a.startedAt + a.windowMs),
-      )
-      if (!least) return { status: 200, body: {}, headers: {}, credits: 0 }
-      work()
-      const left = (least.startedAt + least.windowMs - clock.now() - skewMs) / 1_000
-      const reset = String(Math.max(1, Math.ceil(left)))
-      const headers = {
-        'ratelimit-limit': String(least.limit),
-        'ratelimit-remaining': String(Math.max(0, least.limit - least.count)),
-        'ratelimit-reset': reset,
-        ...(isExact ? { 'x-ratelimit-reset-after': Math.max(0, left).toFixed(3) } : {}),
-        ...(full.length > 0 ? { 'retry-after': reset } : {}),
-      }
-      return { status: full.length > 0 ? 429 : 200, body: {}, headers, credits: 0 }
-    },
-    close: async () => {},
+  const call: Caller['call'] = async (id, input) => {
+    const now = clock.now() + skewMs
+    const found = windowsOf(operation(id), plan, input.live).map((window) => {
+      const kept = windows.get(window.name)
+      const lasts = kept && now < kept.startedAt + window.windowMs
+      return { ...window, startedAt: lasts ? kept.startedAt : now, count: lasts ? kept.count : 0 }
+    })
+    const full = found.filter(({ count, limit }) => count >= limit)
+    const counted = full.length > 0 ? full : found.map((one) => ({ ...one, count: one.count + 1 }))
+    if (full.length === 0)
+      for (const { name, startedAt, count } of counted) windows.set(name, { startedAt, count })
+    seen[full.length > 0 ? 'refused' : 'admitted']++
+    const [least] = [...counted].sort(
+      (a, b) =>
+        a.limit - a.count - (b.limit - b.count) || b.startedAt + b.windowMs - (a.startedAt + a.windowMs),
+    )
+    if (!least) return accepted
+    work()
+    const left = (least.startedAt + least.windowMs - clock.now() - skewMs) / 1_000
+    const reset = String(Math.max(1, Math.ceil(left)))
+    const headers = {
+      'ratelimit-limit': String(least.limit),
+      'ratelimit-remaining': String(Math.max(0, least.limit - least.count)),
+      'ratelimit-reset': reset,
+      ...(isExact ? { 'x-ratelimit-reset-after': Math.max(0, left).toFixed(3) } : {}),
+      ...(full.length > 0 ? { 'retry-after': reset } : {}),
+    }
+    return { status: full.length > 0 ? 429 : 200, body: {}, headers, credits: 0 }
   }
-  return { caller, seen }
+  return { call, seen }
 }
 
 const start = Date.parse('2026-03-10T12:00:00Z')
@@ -76,13 +62,33 @@ function hand() {
   return { now: () => at, wait }
 }
 
+/** A caller that paces the calls of another one. */
+const pacing = (
+  call: Caller['call'],
+  { windows = sharedWindows(), clock = hand(), plan }: Partial<Parameters<typeof paced>[0]> = {},
+): Caller => paced({ windows, origin: 'o', clock, plan })({ call, close: async () => {} })
+
+/** A caller that paces calls to a server of the plan, on one clock with it. */
+function pacedServer(plan: string, options?: Parameters<typeof server>[2]) {
+  const clock = hand()
+  const { call, seen } = server(clock, plan, options)
+  return { clock, call, seen, slow: pacing(call, { clock, plan }) }
+}
+
+/** A caller whose calls go on when `replies` are called. */
+function held(call: Caller['call']) {
+  const replies: (() => void)[] = []
+  const late: Caller['call'] = (...asked) =>
+    new Promise((resolve) => replies.push(() => resolve(call(...asked))))
+  return { replies, late }
+}
+
+const accepted: Reply = { status: 200, body: {}, headers: {}, credits: 0 }
 const waitOf = ({ headers }: Reply): number => Number(headers['retry-after']) * 1_000
 
 describe('a paced caller', () => {
   it('answers 429 without asking the server when a rate window is full', async () => {
-    const clock = hand()
-    const { caller, seen } = server(clock, 'basic')
-    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'basic' })(caller)
+    const { slow, seen } = pacedServer('basic')
     const statuses = []
     for (let count = 0; count < 4; count++)
       statuses.push(await slow.call('personas.list', {}, { apiKey: 'k' }))
@@ -100,12 +106,7 @@ describe('a paced caller', () => {
   })
 
   it('keeps separate rate windows for each key and each group of operations', async () => {
-    const clock = hand()
-    const { caller } = server(clock, 'free')
-    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'free' })({
-      ...caller,
-      call: async () => ({ status: 200, body: {}, headers: {}, credits: 0 }),
-    })
+    const slow = pacing(async () => accepted, { plan: 'free' })
     const status = async (
       id: 'personas.list' | 'accounts.search' | 'accounts.search_preview',
       apiKey: string,
@@ -118,23 +119,17 @@ describe('a paced caller', () => {
 
   it('learns the limit from the server when the plan is not given or wrong', async () => {
     for (const plan of [undefined, 'scale']) {
-      const clock = hand()
-      const { caller, seen } = server(clock, 'basic')
-      const slow = paced({ windows: memory(), origin: 'o', clock, plan })(caller)
+      const { call, clock, seen } = pacedServer('basic')
+      const slow = pacing(call, { clock, plan })
       for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
       expect(seen).toEqual({ refused: 0, admitted: 2 })
     }
   })
 
   it('sends one request to learn the limit, and holds the others back meanwhile', async () => {
-    const clock = hand()
-    const { caller, seen } = server(clock, 'basic')
-    const replies: (() => void)[] = []
-    const late: Caller = {
-      ...caller,
-      call: (...asked) => new Promise((resolve) => replies.push(() => resolve(caller.call(...asked)))),
-    }
-    const slow = paced({ windows: memory(), origin: 'o', clock })(late)
+    const { call, clock, seen } = pacedServer('basic')
+    const { replies, late } = held(call)
+    const slow = pacing(late, { clock })
     const first = slow.call('personas.list', {})
     await new Promise(setImmediate)
     const second = await slow.call('personas.list', {})
@@ -151,14 +146,8 @@ describe('a paced caller', () => {
   })
 
   it('does not wait for a limit that the server never states, nor for a lost reply', async () => {
-    const silent = async () => ({ status: 200, body: {}, headers: {}, credits: 0 })
     let isLost = true
-    const windows = memory()
-    const caller: Caller = {
-      call: () => (isLost ? Promise.reject(new Error('lost')) : silent()),
-      close: async () => {},
-    }
-    const slow = paced({ windows, origin: 'o', clock: hand() })(caller)
+    const slow = pacing(() => (isLost ? Promise.reject(new Error('lost')) : Promise.resolve(accepted)))
     await expect(slow.call('personas.list', {})).rejects.toThrow('lost')
     isLost = false
     const statuses = []
@@ -167,14 +156,9 @@ describe('a paced caller', () => {
   })
 
   it('opens the next rate window only after a request of it was answered', async () => {
-    const clock = hand()
-    const { caller, seen } = server(clock, 'growth')
-    const replies: (() => void)[] = []
-    const late: Caller = {
-      ...caller,
-      call: (...asked) => new Promise((resolve) => replies.push(() => resolve(caller.call(...asked)))),
-    }
-    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'growth' })(late)
+    const { call, clock, seen } = pacedServer('growth')
+    const { replies, late } = held(call)
+    const slow = pacing(late, { clock, plan: 'growth' })
     const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
     const first = Array.from({ length: 5 }, ask)
     await new Promise(setImmediate)
@@ -194,16 +178,9 @@ describe('a paced caller', () => {
 
   it('opens the next window on time when the server sends no headers, and recovers from a killed process', async () => {
     const clock = hand()
-    const silent = async (): Promise<Reply> => ({ status: 200, body: {}, headers: {}, credits: 0 })
-    const windows = memory()
-    const slow = paced({ windows, origin: 'o', clock, plan: 'growth' })({
-      call: silent,
-      close: async () => {},
-    })
-    const killed = paced({ windows, origin: 'o', clock, plan: 'growth' })({
-      call: () => new Promise(() => {}),
-      close: async () => {},
-    })
+    const shared = { windows: sharedWindows(), clock, plan: 'growth' }
+    const slow = pacing(async () => accepted, shared)
+    const killed = pacing(() => new Promise(() => {}), shared)
     const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
     for (let window = 0; window < 3; window++) {
       for (let count = 0; count < 5; count++) expect((await ask()).status).toBe(200)
@@ -220,38 +197,32 @@ describe('a paced caller', () => {
 
   it('never paces an operation without a limit', async () => {
     const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
-    const { caller } = server(hand(), 'free')
-    const slow = paced({ windows: untouched, origin: 'o', clock: hand(), plan: 'free' })(caller)
+    const slow = pacing(async () => accepted, { windows: untouched, plan: 'free' })
     expect((await slow.call('credits.show', {})).status).toBe(200)
   })
 
   it('returns the answer also when the windows cannot be written', async () => {
     const lost = new ConnectionLost('cut')
-    const replies = [
-      Promise.resolve({ status: 200, body: {}, headers: {}, credits: 1 }),
-      Promise.reject(lost),
-    ] as const
+    const replies = [Promise.resolve({ ...accepted, credits: 1 }), Promise.reject(lost)] as const
     const answers = await Promise.allSettled(
       replies.map((reply) => {
-        const windows = memory()
+        const windows = sharedWindows()
         let changes = 0
         const full: Windows = {
           change: (...asked) =>
             changes++ === 0 ? windows.change(...asked) : Promise.reject(new ApiError('busy')),
         }
-        const caller: Caller = { call: () => reply, close: async () => {} }
-        const slow = paced({ windows: full, origin: 'o', clock: hand(), plan: 'basic' })(caller)
-        return slow.call('accounts.hiring', { domain: 'known.example' })
+        return pacing(() => reply, { windows: full, plan: 'basic' }).call('accounts.hiring', {
+          domain: 'known.example',
+        })
       }),
     )
     expect(answers).toMatchObject([{ value: { status: 200, credits: 1 } }, { reason: lost }])
   })
 
   it('counts what other clients used of the same window', async () => {
-    const clock = hand()
-    const { caller, seen } = server(clock, 'build')
-    for (let count = 0; count < 8; count++) await caller.call('personas.list', {})
-    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'build' })(caller)
+    const { call, slow, seen } = pacedServer('build')
+    for (let count = 0; count < 8; count++) await call('personas.list', {})
     for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
     expect(seen).toEqual({ refused: 0, admitted: 10 })
   })
@@ -272,9 +243,9 @@ describe('a paced caller', () => {
         fc.record({ skewMs: fc.nat(999), isExact: fc.boolean(), workMs: fc.constantFrom(0, 30, 400) }),
         async (gaps, id, plan, { workMs, ...kind }) => {
           const clock = hand()
-          const { caller, seen } = server(clock, plan, { ...kind, work: () => clock.wait(workMs) })
-          const windows = memory()
-          const processes = [0, 1].map(() => paced({ windows, origin: 'o', clock, plan })(caller))
+          const { call, seen } = server(clock, plan, { ...kind, work: () => clock.wait(workMs) })
+          const windows = sharedWindows()
+          const processes = [0, 1].map(() => pacing(call, { windows, clock, plan }))
           for (const [at, gap] of gaps.entries()) {
             clock.wait(gap)
             for (;;) {
@@ -296,9 +267,9 @@ describe('a paced caller', () => {
 
   it('lets 250 calls of two processes through within 1.05 times the ideal time', async () => {
     const clock = hand()
-    const { caller, seen } = server(clock, 'growth', { skewMs: 400 })
-    const windows = memory()
-    const processes = [0, 1].map(() => paced({ windows, origin: 'o', clock, plan: 'growth' })(caller))
+    const { call, seen } = server(clock, 'growth', { skewMs: 400 })
+    const windows = sharedWindows()
+    const processes = [0, 1].map(() => pacing(call, { windows, clock, plan: 'growth' }))
     for (let done = 0; done < 250; ) {
       const reply = await (processes[done % 2] as Caller).call('personas.list', {}, { apiKey: 'k' })
       clock.wait(reply.status === 200 ? 7 : waitOf(reply))
@@ -312,8 +283,8 @@ describe('a paced caller', () => {
     'loses no time to slow answers where the server states milliseconds: %s',
     async (isExact) => {
       const clock = hand()
-      const { caller, seen } = server(clock, 'growth', { isExact, work: () => clock.wait(50) })
-      const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'growth' })(caller)
+      const { call, seen } = server(clock, 'growth', { isExact, work: () => clock.wait(50) })
+      const slow = pacing(call, { clock, plan: 'growth' })
       for (let done = 0; done < 60; ) {
         const { status, waitMs } = await slow.call('accounts.hiring', { domain: 'a.example' })
         if (status === 200) done++
@@ -332,18 +303,14 @@ describe('a paced caller', () => {
   ])(
     'finds out that a window ended while an answer was on its way, exact %s: %i refused',
     async (isExact, refused) => {
-      const clock = hand()
-      const { caller, seen } = server(clock, 'growth', { isExact })
+      const { call, clock, seen } = pacedServer('growth', { isExact })
       const wayMs = [300]
-      const far: Caller = {
-        ...caller,
-        call: async (...asked) => {
-          const reply = await caller.call(...asked)
-          clock.wait(wayMs.shift() ?? 0)
-          return reply
-        },
+      const far: Caller['call'] = async (...asked) => {
+        const reply = await call(...asked)
+        clock.wait(wayMs.shift() ?? 0)
+        return reply
       }
-      const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'growth' })(far)
+      const slow = pacing(far, { clock, plan: 'growth' })
       const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
       await ask()
       // It ended at 1,000, and as this machine knows not before 1,300: this request opens the next one.
@@ -358,15 +325,9 @@ describe('a paced caller', () => {
   it.each(['soon', '-0.500', '0.5', '1.001', '58.999', '1e9.000'])(
     'ignores a reset time in milliseconds that is malformed or contradicts the seconds: %s',
     async (more) => {
-      const clock = hand()
-      const headers = { 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' }
-      const call = async (): Promise<Reply> => ({
-        status: 200,
-        body: {},
-        headers: { ...headers, 'x-ratelimit-reset-after': more },
-        credits: 0,
-      })
-      const slow = paced({ windows: memory(), origin: 'o', clock })({ call, close: async () => {} })
+      const limits = { 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' }
+      const headers = { ...limits, 'x-ratelimit-reset-after': more }
+      const slow = pacing(async () => ({ ...accepted, headers }))
       await slow.call('personas.list', {})
       expect(await slow.call('personas.list', {})).toMatchObject({ status: 429, waitMs: 1_000 })
     },
@@ -382,13 +343,7 @@ describe('a paced caller', () => {
       { name: 'own', limit: 5, windowMs: 1_000 },
     ]
     const headers = { 'ratelimit-limit': '7', 'ratelimit-remaining': '0', 'ratelimit-reset': reset }
-    const known = corrected(
-      windows,
-      [undefined, undefined],
-      { status: 200, body: {}, headers, credits: 0 },
-      undefined,
-      0,
-    )
+    const known = corrected(windows, [undefined, undefined], { ...accepted, headers }, undefined, 0)
     expect(known.map((one) => one?.most)).toEqual(limits)
   })
 
@@ -403,7 +358,7 @@ describe('a paced caller', () => {
       const after = corrected(
         [{ name: 'plan', limit: 5, windowMs: 60_000 }],
         [known],
-        { status: 429, body: {}, headers, credits: 0 },
+        { ...accepted, status: 429, headers },
         waitMs,
         1_000,
       )
@@ -413,8 +368,7 @@ describe('a paced caller', () => {
 
   it('keeps the count when the clock goes back, and sends again after one length of the window', async () => {
     const [clock, real] = [hand(), hand()]
-    const { caller } = server(real, 'free')
-    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'free' })(caller)
+    const slow = pacing(server(real, 'free').call, { clock, plan: 'free' })
     await slow.call('personas.list', {})
     clock.wait(-3_600_000)
     const waits: number[] = []

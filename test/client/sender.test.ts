@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import type { DeliveryAttempt, Sender } from '../../src/api/ports/ports.js'
@@ -315,26 +316,26 @@ describe('error messages of a failed attempt', () => {
     expect(await told({ url: url(hook) }, both)).toBe('hooks.example refused the connection')
   })
 
-  it.each(['end', 'resetAndDestroy'] as const)(
-    'says that the connection was closed without an answer, by %s',
-    async (how) => {
-      const hook = closeAfterTest(await accepting((socket) => socket.once('data', () => socket[how]())))
-      expect(await told({ url: url(hook) })).toBe('hooks.example closed the connection without an answer')
-    },
-  )
-
-  it('says that the answer was not HTTP', async () => {
-    const hook = closeAfterTest(await accepting((socket) => socket.end('220 mail.example ESMTP\r\n')))
-    expect(await told({ url: url(hook) })).toBe('hooks.example answered with something that is not HTTP')
-  })
-
-  it('says that the headers were too large', async () => {
-    const hook = closeAfterTest(
-      await accepting((socket) =>
-        socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(100)}`),
-      ),
-    )
-    expect(await told({ url: url(hook) })).toBe('hooks.example answered with too many headers')
+  it.each<[sentence: string, what: string, answer: (socket: Socket) => unknown]>([
+    ['closed the connection without an answer', 'ends', (socket) => socket.once('data', () => socket.end())],
+    [
+      'closed the connection without an answer',
+      'resets',
+      (socket) => socket.once('data', () => socket.resetAndDestroy()),
+    ],
+    [
+      'answered with something that is not HTTP',
+      'speaks SMTP',
+      (socket) => socket.end('220 mail.example ESMTP\r\n'),
+    ],
+    [
+      'answered with too many headers',
+      'sends 100 KB of them',
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(100)}`),
+    ],
+  ])('says that a receiver %s: one that %s', async (sentence, _, answer) => {
+    const hook = closeAfterTest(await accepting(answer))
+    expect(await told({ url: url(hook) })).toBe(`hooks.example ${sentence}`)
   })
 
   it.each([
@@ -346,28 +347,14 @@ describe('error messages of a failed attempt', () => {
     expect(await told({ url: 'https://hooks.example/token' }, { resolve })).toBe(sentence)
   })
 
-  it('says that a certificate is self-signed', async () => {
-    const hook = closeAfterTest(
-      await answering((_, response) => response.end(), { tls: certify('hooks.example') }),
-    )
-    expect(await told({ url: url(hook, 'https') })).toBe(
-      'The certificate of hooks.example is signed by itself',
-    )
-  })
-
-  it('says that a certificate is for another name', async () => {
-    const tls = certify('other.example')
+  it.each([
+    ['is signed by itself', certify('hooks.example'), false],
+    ['is for another name', certify('other.example'), true],
+    ['has expired', certify('hooks.example', '2000-01-01', '2001-01-01'), true],
+  ])('says that a certificate %s', async (sentence, tls, isTrusted) => {
     const hook = closeAfterTest(await answering((_, response) => response.end(), { tls }))
-    expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
-      'The certificate of hooks.example is for another name',
-    )
-  })
-
-  it('says that a certificate has expired', async () => {
-    const tls = certify('hooks.example', '2000-01-01', '2001-01-01')
-    const hook = closeAfterTest(await answering((_, response) => response.end(), { tls }))
-    expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
-      'The certificate of hooks.example has expired',
+    expect(await told({ url: url(hook, 'https') }, isTrusted ? { ca: tls.cert } : {})).toBe(
+      `The certificate of hooks.example ${sentence}`,
     )
   })
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import type { PacedWindow } from '../../src/client/paced.js'
-import { paced, type Windows } from '../../src/client/paced.js'
+import { paced } from '../../src/client/paced.js'
 import { execute } from '../../src/runs/execute.js'
+import { sharedWindows } from '../client/windows.js'
 import { companyBatch, memorySink, newJournal, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 
@@ -73,19 +73,6 @@ function limitedServer(
   return { caller, seen }
 }
 
-/** What a machine remembers of windows. */
-function memory(): Windows {
-  const kept = new Map<string, PacedWindow | undefined>()
-  return {
-    change: async (owner, names, decide) => {
-      const keys = names.map((name) => `${owner} ${name}`)
-      const { keep, answer } = decide(keys.map((key) => kept.get(key)))
-      for (const [at, key] of keys.entries()) kept.set(key, keep[at])
-      return answer
-    },
-  }
-}
-
 it.each<[string, OperationId, number, number, number, number, number]>([
   ['5 a second, one process', 'accounts.hiring', 1, 300, 5, 1_000, 59],
   ['5 a second, three processes', 'accounts.hiring', 3, 100, 5, 1_000, 59],
@@ -98,7 +85,7 @@ it.each<[string, OperationId, number, number, number, number, number]>([
     const file = await folder.file(
       `domain\n${Array.from({ length: rows }, (_, at) => `d${at}.example`).join('\n')}\n`,
     )
-    const windows = memory()
+    const windows = sharedWindows()
     const began = time.now()
     const one = async () => {
       const options = { windows, origin: 'https://api.example', clock: time, plan: 'growth' }
