@@ -5,7 +5,7 @@ import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
 import type { Time } from '../../runs/flow-control.js'
 import { type Polled, pollWork } from '../../runs/poll.js'
-import type { ClockContext, Context } from '../context/context.js'
+import type { Context, Machine } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/io.js'
 import { numberAt, type Row, valueAt } from '../output/records.js'
@@ -67,7 +67,7 @@ export function readerOf(kind: EventKind): OperationId {
   return kind === 'contact_enrichment' ? 'contacts.get' : 'searches.get'
 }
 
-export const pollPorts = (context: ClockContext): Time => ({
+export const pollPorts = (context: Machine): Time => ({
   now: () => context.clock.now(),
   sleep: (ms, signal) => context.sleep(ms, signal),
 })
@@ -217,7 +217,7 @@ const contactsIn = (body: Row): readonly Row[] =>
   Array.isArray(body.contacts) ? (body.contacts as readonly Row[]) : [body]
 
 /** Yields all records of a search, page by page. */
-async function* found(context: ClockContext, ask: Ask, kind: EventKind): AsyncGenerator<Row> {
+async function* found(context: Machine, ask: Ask, kind: EventKind): AsyncGenerator<Row> {
   const signal = new AbortController().signal
   const askAgain = (input: Input) =>
     pollWork(

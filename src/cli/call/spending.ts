@@ -7,7 +7,7 @@ import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spender, Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
-import type { Context, HomeContext } from '../context/context.js'
+import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
@@ -19,7 +19,7 @@ import type { OperationRequest } from './build.js'
 
 /** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(
-  context: HomeContext,
+  context: Machine,
   { database: address }: RunsLocation = {},
 ): Promise<Spending> {
   const { spendingOver } = await import('../../runs/journal/spending.js')

@@ -137,15 +137,11 @@ export interface StreamsContext {
   claimFile(path: string, option: string, use?: FileUse): void
 }
 
-/** Time and randomness; tests replace both. */
-export interface ClockContext {
+/** What a command has without its target: streams, time and randomness, and this machine's files. */
+export interface Machine extends StreamsContext {
   readonly clock: Clock
   readonly ids: Ids
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-}
-
-/** This machine's files, and the work that closes what was opened in them. */
-export interface HomeContext {
   readonly home: Home
   /** Creates the folders of the home (0700). Throws Stop where others could read or change files in them. */
   prepareHome(): void
@@ -153,8 +149,6 @@ export interface HomeContext {
   /** Adds work for the end of the command; the last added runs first. */
   onClose(work: () => Promise<void> | void): void
 }
-
-export type Machine = StreamsContext & ClockContext & HomeContext
 
 /** Where answers come from. `text` says it in one phrase. */
 export type DataSource =
@@ -176,8 +170,11 @@ export type DataSource =
       readonly direct: boolean
     }
 
-/** The chosen target and this machine's engine. Each is opened on first use and closed with the command. */
-export interface TargetContext {
+/**
+ * Everything a command may need. The chosen target and this machine's engine are opened on first use and closed with the
+ * command.
+ */
+export interface Context extends Machine {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
   caller(): Promise<Caller>
   /** Returns what keeps out whom the chosen target suppresses; `undefined` where that is nobody. */
@@ -199,6 +196,11 @@ export interface TargetContext {
   hasVendors(): Promise<boolean>
   /** Returns the worker of the local target. It is stopped with the command. */
   worker(): Promise<Worker>
+  /** Returns the same context with some global options changed; `undefined` takes one away. */
+  withGlobals(change: { readonly [Name in keyof GlobalOptions]?: GlobalOptions[Name] | undefined }): Context
+  /** Returns the same context with another database for the engine, or other options. It closes with this one. */
+  withDatabase(database: string, options?: TargetOptions): Context
+  close(): Promise<void>
 }
 
 /** A server, and the layers that pace it and keep its idempotency keys. There are none with `--direct`. */
@@ -219,15 +221,6 @@ export interface TargetOptions {
   readonly deliveryShape?: DeliveryShape | undefined
   /** Whether the engine counts limits that were observed and are not specified. */
   readonly observedLimits?: boolean | undefined
-}
-
-/** Everything a command may need. A function that needs one part only takes that part. */
-export interface Context extends StreamsContext, ClockContext, HomeContext, TargetContext {
-  /** Returns the same context with some global options changed; `undefined` takes one away. */
-  withGlobals(change: { readonly [Name in keyof GlobalOptions]?: GlobalOptions[Name] | undefined }): Context
-  /** Returns the same context with another database for the engine, or other options. It closes with this one. */
-  withDatabase(database: string, options?: TargetOptions): Context
-  close(): Promise<void>
 }
 
 /** The log of one command, for what runs unattended: one JSON object a line. */

@@ -6,7 +6,7 @@ import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { CleanDelivery, Events } from '../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, HomeContext, TargetContext } from './context.js'
+import type { Context, Machine } from './context.js'
 import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
 import { interruptible } from './io.js'
@@ -15,7 +15,7 @@ export const isThere = (location: string): boolean => isPostgres(location) || ex
 
 /** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
 export async function openStateOf(
-  context: Pick<HomeContext, 'home' | 'onClose'>,
+  context: Pick<Machine, 'home' | 'onClose'>,
   address = context.home.state,
   options: { readonly durable?: boolean } = {},
 ): Promise<Driver> {
@@ -38,14 +38,12 @@ export interface SuppressionOwner {
 
 /** Opens the entries of this machine, for servers that are called directly. `undefined` where nothing was recorded yet. */
 export const openMachineOwner = async (
-  context: Pick<HomeContext, 'home' | 'onClose'>,
+  context: Pick<Machine, 'home' | 'onClose'>,
 ): Promise<SuppressionOwner | undefined> =>
   isThere(context.home.state) ? { driver: await openStateOf(context), owner: thisMachine } : undefined
 
 /** Opens the entries of the workspace in use; `undefined` where there is none. */
-export async function openWorkspaceOwner(
-  context: ClockContext & HomeContext,
-): Promise<SuppressionOwner | undefined> {
+export async function openWorkspaceOwner(context: Machine): Promise<SuppressionOwner | undefined> {
   if (!isThere(context.home.engine)) return undefined
   const { store } = await openEngineStore(context)
   const { findWorkspace } = await import('../../engine/tables/members.js')
@@ -64,10 +62,7 @@ export async function suppressorFor(owner: SuppressionOwner | undefined): Promis
  * Opens the received events of this machine, in which nobody is whom it or its workspace suppresses. An event that is changed
  * is signed again, with the given secrets or those of the workspace. They close with the command.
  */
-export async function openEvents(
-  context: ClockContext & HomeContext,
-  secrets: readonly string[] = [],
-): Promise<Events> {
+export async function openEvents(context: Machine, secrets: readonly string[] = []): Promise<Events> {
   const { eventsOver } = await import('../../storage/state/webhook-inbox.js')
   const state = await openStateOf(context)
   const { openSuppressors } = await import('../../engine/tables/members.js')
@@ -97,7 +92,7 @@ export async function openEvents(
 }
 
 async function signingSecrets(
-  { clock }: ClockContext,
+  { clock }: Machine,
   workspace: SuppressionOwner | undefined,
   given: readonly string[],
 ): Promise<readonly string[]> {
@@ -108,7 +103,7 @@ async function signingSecrets(
 
 /** Opens the engine's store, with the clock of all who share its database. It closes with the command. */
 export async function openEngineStore(
-  context: ClockContext & HomeContext,
+  context: Machine,
 ): Promise<{ readonly store: Driver; readonly clock: Clock }> {
   context.prepareHome()
   const { openEngineDatabase } = await import('../../engine/tables/schema.js')
@@ -153,7 +148,7 @@ export async function holdLock(context: Context, name: string): Promise<void> {
 }
 
 /** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */
-export async function openAdmin(context: TargetContext): Promise<Admin> {
+export async function openAdmin(context: Context): Promise<Admin> {
   const admin = await context.admin({ create: false })
   return (await admin.workspaces()).length > 0 ? admin : context.admin()
 }

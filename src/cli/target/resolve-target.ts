@@ -5,15 +5,7 @@ import type { WireNames } from '../../api/calls/wire-names.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
 import type { RecordedTarget } from '../../runs/ports.js'
-import type {
-  Context,
-  GlobalOptions,
-  Home,
-  Profile,
-  Settings,
-  Streams,
-  TargetContext,
-} from '../context/context.js'
+import type { Context, GlobalOptions, Home, Profile, Settings, Streams } from '../context/context.js'
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
@@ -227,7 +219,7 @@ const enginePathBeside = ({ catalogue }: Home): string => join(dirname(catalogue
 const isOwn = (home: Home): boolean => home.engine === enginePathBeside(home)
 
 /** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
-async function engineOf(context: TargetContext, options?: { readonly create: boolean }) {
+async function engineOf(context: Context, options?: { readonly create: boolean }) {
   const [first] = await (await context.admin(options)).workspaces()
   return first && engineName(first.id, first.createdAt)
 }

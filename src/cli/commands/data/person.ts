@@ -16,7 +16,7 @@ import { type Driver, isPostgres, type StoredRow, toRunNumber } from '../../../s
 import { eraseFromState } from '../../../storage/erasure/erase.js'
 import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traversal.js'
 import { findShared, openState } from '../../../storage/state/open.js'
-import type { Context, HomeContext } from '../../context/context.js'
+import type { Context, Machine } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { foldersOf } from '../../context/home.js'
 import { isThere, openStateOf, thisMachine } from '../../context/open-databases.js'
@@ -254,7 +254,7 @@ interface RunFiles {
  * beside its databases, such as backups, count when they contain one of the words, which are in lower case.
  */
 export async function findFilesWith(
-  context: HomeContext,
+  context: Machine,
   words: readonly string[],
   { files, otherFiles }: RunFiles,
 ): Promise<FoundFiles> {
@@ -314,9 +314,7 @@ async function containsWord(file: string, words: readonly string[]): Promise<boo
 }
 
 /** Rewrites the database files, so that no deleted bytes are left. `remaining` are those that another process uses. */
-export async function rewriteFiles({
-  home,
-}: HomeContext): Promise<{ rewritten: string[]; remaining: string[] }> {
+export async function rewriteFiles({ home }: Machine): Promise<{ rewritten: string[]; remaining: string[] }> {
   const { vacuum } = await import('../../../storage/database/database-file.js')
   const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
   const remaining = files.filter((file) => !vacuum(file))

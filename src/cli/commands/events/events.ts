@@ -13,7 +13,7 @@ import {
   unusableReply,
 } from '../../../storage/state/webhook-inbox.js'
 import { deliveriesPort } from '../../call/receive.js'
-import type { ClockContext, Context } from '../../context/context.js'
+import type { Context, Machine } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
@@ -233,7 +233,7 @@ async function sendAll(context: Context, sending: SendRequest): Promise<number> 
 
 /** Sends events to an address in sequence, and adds the result of each to `sent`. */
 export async function sendEvents(
-  { clock }: ClockContext,
+  { clock }: Machine,
   sending: SendRequest,
   sent: SentEvent[],
   signal: AbortSignal,

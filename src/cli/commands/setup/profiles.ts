@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import { formats } from '../../../runs/output/columns.js'
 import { writeTo } from '../../../runs/output/writer.js'
-import type { Context, GlobalOptions, HomeContext, Profile } from '../../context/context.js'
+import type { Context, GlobalOptions, Machine, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { openSettings, profileInUse, profileOf } from '../../context/home.js'
@@ -34,7 +34,7 @@ const listProfiles: CommandFactory = ({ command }) =>
     columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
   })
 
-function toProfileRows({ settings }: HomeContext) {
+function toProfileRows({ settings }: Machine) {
   const { profiles = {}, profile: used = 'default' } = settings()
   const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
   return names.map((name) => ({
@@ -209,7 +209,7 @@ const builtIn: readonly string[] = ['default', 'local']
 
 /** Changes settings of a profile, which is created if needed; null removes a setting. */
 export async function changeProfile(
-  context: HomeContext,
+  context: Machine,
   name: string,
   change: Partial<Record<ProfileKey, number | string | null>>,
 ): Promise<void> {
@@ -220,14 +220,14 @@ export async function changeProfile(
 }
 
 /** Uses a profile from now on. Throws a `UsageError` when it does not exist. */
-async function useProfile(context: HomeContext, name: string): Promise<void> {
+async function useProfile(context: Machine, name: string): Promise<void> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
   store.set('profile', name)
 }
 
 /** Removes a profile. Returns whether it was in use; `default` is used then. */
-async function removeProfile(context: HomeContext & Pick<Context, 'ids'>, name: string): Promise<boolean> {
+async function removeProfile(context: Machine, name: string): Promise<boolean> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
   const { [name]: _, ...rest } = store.get('profiles') ?? {}
@@ -239,7 +239,7 @@ async function removeProfile(context: HomeContext & Pick<Context, 'ids'>, name: 
   return wasUsed
 }
 
-function openProfiles(context: HomeContext): ReturnType<typeof openSettings> {
+function openProfiles(context: Machine): ReturnType<typeof openSettings> {
   context.prepareHome()
   return openSettings(context.home)
 }
