@@ -18,24 +18,16 @@ const kinds: Partial<Record<OperationId, Kind>> = {
 }
 
 /** A request, until 10 s after its answer. One is kept for each call, so it holds no more than it must. */
-export interface RecentRequest {
-  readonly kind: Kind
+export interface RecentRequest extends AskedSubjects {
   readonly row: Operation
-  /** Absent where it is large: then its subjects are read at once. */
-  readonly input: Input | undefined
   /** Connections that it was sent over. */
   connections: readonly object[]
   /** -1 while it is under way. */
   endedAt: number
-  /** Present once they are needed. */
-  asked: Asked | undefined
+  /** Whom an earlier answer was about, where that was another request. */
+  contradiction: string | undefined
   /** The last that it was added to. */
   generation: Generation | undefined
-}
-
-interface Asked extends AskedSubjects {
-  /** Whom an earlier answer was about, where that was another request. */
-  contradiction?: string
 }
 
 /** How long after its answer another request is compared with a request. */
@@ -58,7 +50,7 @@ class Generation {
   add(request: RecentRequest): void {
     request.generation = this
     this.requests.push(request)
-    this.#subjects += request.asked?.subjects.length ?? 1
+    this.#subjects += request.subjects.length
   }
 
   isOver(now: number): boolean {
@@ -66,10 +58,13 @@ class Generation {
   }
 
   /** Returns the requests for a subject, by keys that `read` returns. */
-  find(keys: readonly string[], read: (request: RecentRequest) => AskedSubjects): readonly RecentRequest[] {
+  find(
+    keys: readonly string[],
+    read: (request: RecentRequest) => readonly string[],
+  ): readonly RecentRequest[] {
     for (; this.#unread < this.requests.length; this.#unread++) {
       const request = this.requests[this.#unread] as RecentRequest
-      for (const key of read(request).keys ?? []) {
+      for (const key of read(request)) {
         const known = this.#byKey.get(key)
         if (known) known.push(request)
         else this.#byKey.set(key, [request])
@@ -99,16 +94,16 @@ export class RecentRequests {
   begin(row: Operation, input: Input): RecentRequest | undefined {
     const kind = kinds[row.id] ?? (pathParameters(row).length > 0 ? 'record' : undefined)
     if (kind === undefined) return undefined
-    const small = isSmall(input) ? input : undefined
-    const subjects = small ? undefined : subjectsOfRequest(kind, row, input)
-    if (subjects?.length === 0) return undefined
+    const subjects = subjectsOfRequest(kind, row, input)
+    if (subjects.length === 0) return undefined
     const request: RecentRequest = {
       kind,
       row,
-      input: small,
+      subjects,
+      keys: undefined,
       connections: none,
       endedAt: -1,
-      asked: subjects && { kind, subjects },
+      contradiction: undefined,
       generation: undefined,
     }
     const now = this.#now()
@@ -129,12 +124,9 @@ export class RecentRequests {
   }
 
   /** Whether an answer has what its request asks for as it was written, as most have, or identifies nobody. */
-  fits({ kind, row, input, asked: known }: RecentRequest, body: unknown): boolean {
-    if (input && repeats(kind, input, body)) return true
+  fits({ kind, row, subjects }: RecentRequest, body: unknown): boolean {
     const answers = subjectsOfAnswer(kind, row, body)
-    if (answers.length === 0) return true
-    const asked = known?.subjects ?? subjectsOfRequest(kind, row, input ?? {})
-    return asked.length === 0 || asked.some((one) => answers.some((answer) => isSame(one, answer)))
+    return answers.length === 0 || subjects.some((one) => answers.some((answer) => isSame(one, answer)))
   }
 
   /**
@@ -145,80 +137,27 @@ export class RecentRequests {
   async isOfAnother(request: RecentRequest, body: unknown, connection: object | undefined): Promise<boolean> {
     const answers = subjectsOfAnswer(request.kind, request.row, body)
     const { isName, keysOf, mayBeOwn } = await import('./subject-keys.js')
-    const read = (unread: RecentRequest): Asked => {
-      const { kind, row, input } = unread
-      unread.asked ??= { kind, subjects: subjectsOfRequest(kind, row, input ?? {}) }
-      unread.asked.keys ??= keysOf(kind, unread.asked.subjects)
-      return unread.asked
-    }
+    const read = (unread: RecentRequest) => (unread.keys ??= keysOf(unread.kind, unread.subjects))
     const asked = read(request)
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
-    if (keys.some((key) => !isName(key) && asked.keys?.includes(key))) return false
+    if (keys.some((key) => !isName(key) && asked.includes(key))) return false
     const now = this.#now()
     const contradicting = [this.#last, this.#current]
       .flatMap((generation) => generation.find(keys, read))
-      .filter((other) => other !== request && isRecent(other, now) && !mayBeOwn(asked, answers, read(other)))
+      .filter((other) => other !== request && isRecent(other, now) && !mayBeOwn(request, answers, other))
     if (contradicting.length === 0) return false
     const contradiction = keys.join(' ')
     const isElsewhere =
       connection !== undefined && contradicting.every(({ connections }) => !connections.includes(connection))
-    if (isElsewhere && asked.contradiction === contradiction) return false
-    asked.contradiction = contradiction
+    if (isElsewhere && request.contradiction === contradiction) return false
+    request.contradiction = contradiction
     return true
   }
 }
 
 const isRecent = ({ endedAt }: RecentRequest, now: number): boolean =>
   endedAt === -1 || endedAt > now - recentMs
-
-/** Whether a request can be kept as it is: it has neither lists nor long texts. */
-function isSmall(input: Input): boolean {
-  for (const name in input) {
-    const value = input[name]
-    if (typeof value === 'string' ? value.length > 256 : typeof value === 'object' && value !== null)
-      return false
-  }
-  return true
-}
-
-/** Fields that identify a company or a person, and that requests and answers have under the same name. */
-const repeated: Partial<Record<Kind, readonly string[]>> = {
-  company: ['domain', 'website', 'network_url', 'company_network_url', 'network_id', 'company_network_id'],
-  person: [
-    'network_profile_url',
-    'network_url',
-    'premium_profile_url',
-    'email',
-    'personal_email',
-    'network_id',
-  ],
-}
-
-/** Whether an answer has a field of its request that identifies it. Most have, and nothing else is read of them. */
-function repeats(kind: Kind, input: Input, body: unknown): boolean {
-  const names = repeated[kind]
-  if (!names || !isObject(body)) return false
-  for (const name of names) {
-    const value = input[name]
-    const found = body[name]
-    if (typeof value !== 'string' || typeof found !== 'string' || found.trim() === '') continue
-    if (value === found || (name === 'domain' && isAddressAt(value, found))) return true
-  }
-  return false
-}
-
-/** Whether an address, with or without a scheme, is at a domain as it is written there, or at `www.` before it. */
-function isAddressAt(address: string, domain: string): boolean {
-  const at = address.indexOf(domain)
-  if (at === -1 || !beginnings.has(address.slice(0, at))) return false
-  const end = at + domain.length
-  return end === address.length || '/?#:'.includes(address.charAt(end))
-}
-
-const beginnings: ReadonlySet<string> = new Set(
-  ['', 'http://', 'https://'].flatMap((scheme) => [scheme, `${scheme}www.`]),
-)
 
 /** Whether an answer repeats what identifies a request, as it was written, or as the host of an address. */
 const isSame = (asked: Subject, answer: Subject): boolean =>

@@ -19,7 +19,7 @@ export interface AskedSubjects {
   readonly kind: Kind
   readonly subjects: readonly Subject[]
   /** Present once the request can be found by them. */
-  keys?: readonly string[]
+  keys: readonly string[] | undefined
 }
 
 /** Whether a key is the name of a person, without a company. */
