@@ -8,7 +8,7 @@ import {
   readCalls,
   writeResults,
 } from '../../src/engine/distributed/chunk.js'
-import { answerChunk, claimChunk, dropDeadChunks, holdsChunk } from '../../src/engine/tables/chunks.js'
+import { answerChunk, claimChunk, holdsChunk } from '../../src/engine/tables/chunks.js'
 import { setCounter } from '../../src/engine/tables/counters.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { emptySchema, type TestDatabase } from '../support/postgres.js'
@@ -193,16 +193,6 @@ describe('a command that pauses', () => {
     const last = await leaseUntil()
     await until(async () => (await leaseUntil()) > last + 1_200)
     expect((await command.call(1, 'known.example')).status).toBe(200)
-  })
-
-  it('sends its rows again as possibly made when its chunks were deleted', async () => {
-    const reply = work.command('run').call(0, 'known.example')
-    await killed()
-    const before = { chunks: Number.MAX_SAFE_INTEGER, runs: 0, workers: 0 }
-    await work.store.transaction((tx) => dropDeadChunks(tx, before))
-    expect(await queuedCalls()).toMatchObject([{ ordinal: 0, fresh: false, doubted: true }])
-    work.work()
-    expect(await reply).toMatchObject({ status: 200, credits: 1 })
   })
 
   it('ends with the exit code of a lock when another command takes the run', async () => {

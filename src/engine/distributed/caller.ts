@@ -147,19 +147,9 @@ class DistributedCaller {
   async #renewLease(): Promise<void> {
     const now = performance.now()
     if (now - this.#beatAt < (this.#workers === 0 ? lookMs : this.#run.beatMs)) return
-    const { workers, isAnew } = await this.#run.renew()
+    this.#workers = await this.#run.renew()
     this.#beatAt = now
-    this.#workers = workers
-    if (isAnew) this.#sendAgain()
-    this.ports.onWorkers?.(workers)
-  }
-
-  /** Sends all rows in flight again: their chunks were deleted, and their results with them. */
-  #sendAgain(): void {
-    for (const sent of this.#open.values())
-      this.#waiting.push(...sent.map((one) => toMaybeSent(one, this.#isPriced)))
-    this.#open.clear()
-    this.#done = []
+    this.ports.onWorkers?.(this.#workers)
   }
 
   get #isPriced(): boolean {
@@ -411,14 +401,12 @@ export class RunLease {
     this.#hasBegun = true
   }
 
-  /** Renews the lease. Returns the number of active workers, and whether its chunks were deleted after a long silence. */
-  async renew(): Promise<{ readonly workers: number; readonly isAnew: boolean }> {
+  /** Renews the lease. Returns the number of active workers. */
+  async renew(): Promise<number> {
     const { store, clock, run, source } = this.ports
     const { leaseUntil } = leaseFrom(this.ports)
-    const state = await this.#write((tx) => renewChunkRun(tx, run, this.#token, leaseUntil))
-    if (state === 'lost') throw runTaken()
-    const workers = await store.read((tx) => countChunkWorkers(tx, source, clock.now()))
-    return { workers, isAnew: state === 'anew' }
+    if (!(await this.#write((tx) => renewChunkRun(tx, run, this.#token, leaseUntil)))) throw runTaken()
+    return store.read((tx) => countChunkWorkers(tx, source, clock.now()))
   }
 
   /** Adds chunks, and deletes those that are done. */

@@ -214,9 +214,8 @@ const unknownOutcome: CallResult = {
 /** How long an announcement lasts, and how often it is renewed; real time. */
 const seenMs = 15_000
 const showEveryMs = 4_000
-/** A command that was silent for this long starts anew. The marker that it may is kept for the second period. */
-const deadMs = 600_000
-const knownMs = 30 * 86_400_000
+/** A command that was silent for this long has lost its run. */
+const deadMs = 7 * 86_400_000
 const tidyEveryMs = 60_000
 
 /** Creates the heartbeat of one worker. It writes only while a command waits. */
@@ -254,11 +253,7 @@ function createWorkerHeartbeat(
 type WorkerHeartbeat = ReturnType<typeof createWorkerHeartbeat>
 
 /** Returns the limits of what is deleted, at a moment of real time. */
-const staleBefore = (now: number): StaleBefore => ({
-  chunks: now - deadMs,
-  runs: now - knownMs,
-  workers: now,
-})
+const staleBefore = (now: number): StaleBefore => ({ runs: now - deadMs, workers: now })
 
 /** Returns a function that is true at most once in a period of monotonic time. */
 function createThrottle(): (ms: number) => boolean {

@@ -43,8 +43,7 @@ export interface AnsweredChunk {
 
 /** Moments of real time; what was last heard of before them is deleted. */
 export interface StaleBefore {
-  /** For chunks of a run whose command may come back. */
-  readonly chunks: number
+  /** For a run and its chunks, whose command may come back before. */
   readonly runs: number
   readonly workers: number
 }
@@ -57,7 +56,7 @@ const dueSql = `
   ORDER BY c.created_at, c.id LIMIT 1`
 const runsSql = `
 SELECT count(CASE WHEN source = ? AND lease_until > ? THEN 1 END) AS runs,
-  count(CASE WHEN (token <> '' AND lease_until < ?) OR lease_until < ? THEN 1 END)
+  count(CASE WHEN lease_until < ? THEN 1 END)
   + (SELECT count(*) FROM chunk_workers WHERE seen_until < ?) AS "left"
 FROM chunk_runs`
 const claimSql = perDialect(
@@ -71,7 +70,7 @@ const takeSql = `
 INSERT INTO chunk_runs (run, key_id, source, token, lease_until) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (run) DO UPDATE SET key_id = excluded.key_id, source = excluded.source, token = excluded.token,
   lease_until = excluded.lease_until`
-const renewRunSql = 'UPDATE chunk_runs SET token = ?, lease_until = ? WHERE run = ? AND token = ?'
+const renewRunSql = 'UPDATE chunk_runs SET lease_until = ? WHERE run = ? AND token = ?'
 const addSql = `
 INSERT INTO chunks (id, run, operation, calls, state, created_at, lease_until, taken)
 VALUES (?, ?, ?, ?, 'queued', ?, 0, 0)`
@@ -89,7 +88,7 @@ const dueAt = (source: string, lease: Lease) => [...freeValues(lease), source, l
 
 /** Counts the runs with a live command, and what dead commands and workers left; `isDue` says whether a chunk is. */
 export async function readChunkWork(tx: Connection, source: string, lease: Lease, before: StaleBefore) {
-  const moments = [lease.realNow, before.chunks, before.runs, before.workers]
+  const moments = [lease.realNow, before.runs, before.workers]
   const found = await tx.get<{ runs: number; left: number }>(runsSql, source, ...moments)
   const { runs = 0, left = 0 } = found ?? {}
   const isDue = runs > 0 && (await tx.get(dueSql, ...dueAt(source, lease))) !== undefined
@@ -110,16 +109,13 @@ export const listAnsweredChunks = async (tx: Connection, run: string, limit: num
     limit,
   )
 
-/** Deletes what dead commands and workers left behind; the run itself stays for a while, without an owner. */
+/** Deletes what dead commands and workers left behind. */
 export async function dropDeadChunks(tx: Connection, before: StaleBefore): Promise<void> {
   // Locked, so that none of them is renewed meanwhile.
   const deadSql = `SELECT run FROM chunk_runs WHERE lease_until < ?${tx.dialect.forUpdate}`
-  const dead = await tx.all<{ run: string }>(deadSql, before.chunks)
+  const dead = await tx.all<{ run: string }>(deadSql, before.runs)
   const runs = JSON.stringify(dead.map((one) => one.run))
-  await tx.run(`DELETE FROM chunks WHERE run ${oneOf}`, runs)
-  // By the empty token, a command that comes back learns that no other command took over the run.
-  await tx.run(`UPDATE chunk_runs SET token = '' WHERE run ${oneOf}`, runs)
-  await tx.run('DELETE FROM chunk_runs WHERE lease_until < ?', before.runs)
+  for (const table of ['chunks', 'chunk_runs']) await tx.run(`DELETE FROM ${table} WHERE run ${oneOf}`, runs)
   await tx.run('DELETE FROM chunk_workers WHERE seen_until < ?', before.workers)
 }
 
@@ -129,12 +125,9 @@ export async function takeChunkRun(tx: Connection, { run, keyId, source, token, 
   await tx.run('DELETE FROM chunks WHERE run = ?', run)
 }
 
-/** Renews a run. Returns `kept`, `anew` when its chunks had been deleted, or `lost` when another token has it. */
-export async function renewChunkRun(tx: Connection, run: string, token: string, leaseUntil: number) {
-  const renew = (from: string) => tx.run(renewRunSql, token, leaseUntil, run, from)
-  if ((await renew(token)) > 0) return 'kept'
-  return (await renew('')) > 0 ? 'anew' : 'lost'
-}
+/** Renews a run. Returns false when another token has it, or when it was deleted. */
+export const renewChunkRun = async (tx: Connection, run: string, token: string, leaseUntil: number) =>
+  (await tx.run(renewRunSql, leaseUntil, run, token)) > 0
 
 export async function dropChunkRun(tx: Connection, run: string, token: string): Promise<void> {
   if (!(await holdsChunkRun(tx, run, token))) return

@@ -225,7 +225,7 @@ CREATE TABLE run_replies (
 );
 
 -- Rows of distributed runs. A run is here while its command runs. Its rows are called in chunks, each by one worker at a
--- time. A run without a token has no command, and its chunks were deleted. Of the API key only its id is stored.
+-- time. Of the API key only its id is stored.
 CREATE TABLE chunk_runs (
   run {text} PRIMARY KEY,
   key_id {text} NOT NULL REFERENCES keys (id),
