@@ -179,12 +179,9 @@ interface ReadyState {
   readonly reason?: string
 }
 
-async function readyState(ready: (() => Promise<unknown>) | undefined): Promise<ReadyState> {
-  if (!ready) return { status: 'ready' }
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<ReadyState>((resolve) => {
-    timer = setTimeout(() => resolve({ status: 'not_ready' }), readyMs)
-  })
+async function readyState(ready: () => Promise<unknown> = async () => {}): Promise<ReadyState> {
+  const late = Promise.withResolvers<ReadyState>()
+  const timer = setTimeout(() => late.resolve({ status: 'not_ready' }), readyMs)
   const asked = ready().then(
     (): ReadyState => ({ status: 'ready' }),
     (error: unknown): ReadyState => ({
@@ -192,7 +189,7 @@ async function readyState(ready: (() => Promise<unknown>) | undefined): Promise<
       ...(error instanceof ApiError ? { reason: error.message } : {}),
     }),
   )
-  return await Promise.race([asked, late]).finally(() => clearTimeout(timer))
+  return await Promise.race([asked, late.promise]).finally(() => clearTimeout(timer))
 }
 
 function pathOf(url: string): string {

@@ -29,8 +29,7 @@ const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credit
 export function validate<Id extends OperationId>(id: Id, shape: Shape, input: unknown): InputOf<Id> {
   if (!isObject(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
   const given = withoutBlanks(id, shape, input)
-  checkNames(id, shape, given)
-  const fields = toInternal(id, shape, given)
+  const fields = checkNames(id, shape, given)
   const parsed = shape.input.safeParse(fields, wording)
   if (parsed.success) return parsed.data as InputOf<Id>
   throw refusal(id, shape, fields, parsed.error.issues)
@@ -188,15 +187,13 @@ const maxNamed = 5
 const maxNameLength = 80
 
 /**
- * Throws 422 for a field in two spellings and, where fields choose records, for one that is not known: a search that
- * ignored it would find others.
+ * Returns the fields in their internal spelling, with numbers in lists of ids as text. Throws 422 for a field in two
+ * spellings and, where fields choose records, for one that is not known: a search that ignored it would find others.
  */
-export function checkNames(id: OperationId, { input }: Input, fields: Fields): void {
-  const aliases = aliasesOf(id)
-  checkSpellings(input.shape, aliases, fields)
-  if (!operation(id).filters) return
-  const unknown = findUnknown(id, { input }, fields)
-  if (unknown.length === 0) return
+export function checkNames(id: OperationId, { input }: Input, fields: Fields): Fields {
+  const internal = rename(input.shape, aliasesOf(id), fields)
+  const unknown = operation(id).filters ? findUnknown(id, { input }, fields) : []
+  if (unknown.length === 0) return internal
   const known = Object.keys(input.shape)
   const named = unknown.slice(0, maxNamed).map((name) => {
     const shown = name.slice(0, maxNameLength)
@@ -214,37 +211,27 @@ export function findUnknown(id: OperationId, { input }: Input, fields: Fields): 
   return Object.keys(fields).filter((name) => !taken.has(nameOf(aliasesOf(id), name)))
 }
 
-function checkSpellings(schemas: Schemas, aliases: Aliases, fields: Fields): Fields {
-  if (isInternal(aliases, fields)) return fields
-  const spellings = new Map<string, string>()
-  for (const name of Object.keys(fields)) {
-    const own = nameOf(aliases, name)
-    const other = spellings.get(own)
-    if (other !== undefined) throw twoSpellings(other, name)
-    spellings.set(own, name)
-    if (hasAny(aliases)) mapItems(schemas[own], fields[name], (item, of) => checkSpellings(of, aliases, item))
-  }
-  return fields
-}
-
 /** The refusal of a field that is given twice, under two names. */
 const twoSpellings = (one: string, other: string): ApiError =>
   new ApiError('invalid', { reason: `${one} and ${other} are the same field: give one of them` })
 
-/** Returns the fields in their internal spelling, with numbers in lists of ids as text. */
-const toInternal = (id: OperationId, { input }: Input, fields: Fields): Fields =>
-  rename(input.shape, aliasesOf(id), fields)
-
 function rename(schemas: Schemas, aliases: Aliases, fields: Fields): Fields {
   if (isInternal(aliases, fields)) return fields
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => {
-      const own = nameOf(aliases, name)
-      const field = Object.hasOwn(schemas, own) ? schemas[own] : undefined
-      const read = field ? idsAsText(field, value) : value
-      return [own, hasAny(aliases) ? mapItems(field, read, (item, of) => rename(of, aliases, item)) : read]
-    }),
-  )
+  const spellings = new Map<string, string>()
+  const renamed: [string, unknown][] = []
+  for (const [name, value] of Object.entries(fields)) {
+    const own = nameOf(aliases, name)
+    const other = spellings.get(own)
+    if (other !== undefined) throw twoSpellings(other, name)
+    spellings.set(own, name)
+    const field = Object.hasOwn(schemas, own) ? schemas[own] : undefined
+    const read = field ? idsAsText(field, value) : value
+    renamed.push([
+      own,
+      hasAny(aliases) ? mapItems(field, read, (item, of) => rename(of, aliases, item)) : read,
+    ])
+  }
+  return Object.fromEntries(renamed)
 }
 
 function idsAsText(field: z.core.$ZodType, value: unknown): unknown {

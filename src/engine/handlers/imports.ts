@@ -90,18 +90,19 @@ export function startImport<T>(
   }
 }
 
-/** Starts an import of which each company is paid for, unless nothing matches. */
-export async function startPaidImport(
+/** Starts an import of which each company is paid for, unless nothing matches. `count` names the number of matches. */
+export async function startPaidImport<Count extends string>(
   { ids, now, source, input }: ImportContext & { readonly input: ImportInput },
   search: Search,
   what: string,
+  count: Count,
 ) {
   const total = await source.count(search, now)
-  if (total === 0) return { total, reply: { message: 'No results found' } }
+  const matches = { [count]: total } as Record<Count, number>
+  if (total === 0) return { output: { ...matches, message: 'No results found' } }
   const job = importOf(ids.uuid(), nameOf(input, what, now), search, input, total)
   return {
-    total,
-    reply: { id: job.id, message: 'Import started' },
+    output: { id: job.id, ...matches, message: 'Import started' },
     job: { ...job, reserve: { company: job.expected } },
   }
 }

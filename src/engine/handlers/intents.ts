@@ -24,25 +24,11 @@ export const intents: HandlersOf<'intents'> = {
     return { output: { total_count, preview } }
   },
   /** `POST /intents/accounts/stack`: each company is paid for. */
-  'intents.stack': async (context) => {
-    const search = searchFor('stack', filtersOf(context.input))
-    const {
-      total,
-      reply: { message, ...id },
-      ...work
-    } = await startPaidImport(context, search, 'Tech stack')
-    return { output: { ...id, total_count: total, message }, ...work }
-  },
+  'intents.stack': (context) =>
+    startPaidImport(context, searchFor('stack', filtersOf(context.input)), 'Tech stack', 'total_count'),
   /** `POST /intents/accounts/hiring`: each company is paid for. */
-  'intents.hiring': async (context) => {
-    const search = searchFor('hiring', filtersOf(context.input))
-    const {
-      total,
-      reply: { message, ...id },
-      ...work
-    } = await startPaidImport(context, search, 'Hiring')
-    return { output: { ...id, preview_count: total, message }, ...work }
-  },
+  'intents.hiring': (context) =>
+    startPaidImport(context, searchFor('hiring', filtersOf(context.input)), 'Hiring', 'preview_count'),
   /** `POST /intents/accounts/growth`: growing companies. */
   'intents.growth': async (context) => {
     const search = searchFor('growth', filtersOf(context.input))
