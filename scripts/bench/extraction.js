@@ -103,6 +103,7 @@ async function extract(parts, file, { url, leads, streaming }) {
 const sourceOf = (leads) => ({
   searchAt: () => ({ kind: 'people', filters: {} }),
   count: () => leads,
+  unknownCompanies: () => ({}),
   find: (_search, { limit, after = '0' }) => {
     const from = Number(after)
     const to = Math.min(leads, from + limit)
