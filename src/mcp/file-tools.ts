@@ -2,9 +2,9 @@ import * as z from 'zod'
 import { Refusal } from '../api/calls/errors.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
-import type { Fields } from '../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import type { JsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, type Started, type Step, waitFor } from './session.js'
+import { resultOf, type Session, type Step, waitFor } from './session.js'
 import { commandWords, schemaOf, type Tool, type ToolCall, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
@@ -168,10 +168,10 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     loose(runFields),
     reads,
     async (session, { run, wait: seconds = 0 }, { signal, onStep }) => {
-      const { id, show } = await findRun(session, run)
+      const { id } = await showRun(session, run)
       const started = session.runs.get(id)
       if (started) await waitFor(session, started, seconds * 1_000, signal, onStep)
-      return statusOf(session, id, show)
+      return statusOf(session, id)
     },
   ),
   fileTool(
@@ -189,7 +189,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     async (session, { run, max_credits, output: given, retry_unknown, wait: seconds }, call) => {
       const view = await findRun(session, run)
       const flow = { allowsCommands, max_credits, wait: seconds, before: view.credits }
-      if (view.show === 'flow') return runFlow(session, view.file, flow, call)
+      if (view.operation === 'flow') return runFlow(session, view.file, flow, call)
       session.port.fileIn('file', view.file, 'read')
       const output = given ?? view.output
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
@@ -208,12 +208,12 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     loose(runFields),
     { ...writes, openWorldHint: false },
     async (session, { run }) => {
-      const { id, status, show } = await findRun(session, run)
+      const { id, status } = await findRun(session, run)
       const started = session.runs.get(id)
       started?.stop()
       await started?.ended
       if (!started && status === 'running') throw new Refusal('tools.run_elsewhere', { run: id })
-      return statusOf(session, id, show)
+      return statusOf(session, id)
     },
   ),
   fileTool(
@@ -339,24 +339,21 @@ function batchArgs(
 
 const valuesOf = ({ values }: BatchInput): string => (values === undefined ? '' : JSON.stringify(values))
 
-/** What is started: its arguments, what it may spend, and how it is shown. */
+/** What is started: its arguments, and what it may spend. */
 interface NewRun {
   readonly args: readonly string[]
   readonly stdin?: string
   readonly held: number
   /** Credits that an earlier part of it has spent; absent where it may spend nothing at all. */
   readonly before?: number
-  readonly show?: Shown
 }
-
-type Shown = 'runs' | 'flow'
 
 /**
  * Starts a run and returns how it stands, at once or when it has ended. A call that is cancelled while it waits stops the run.
  */
 async function startRun(
   session: Session,
-  { args, stdin, held, before, show = 'runs' }: NewRun,
+  { args, stdin, held, before }: NewRun,
   seconds = 0,
   { signal, onStep }: ToolCall,
 ): Promise<Fields> {
@@ -379,17 +376,17 @@ async function startRun(
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
-  const onRows = (step: Step) => (step.total !== undefined || show === 'flow') && onStep(step)
+  const onRows = (step: Step) => (step.total !== undefined || args[0] === 'flow') && onStep(step)
   await waitFor(session, started, seconds * 1_000, signal, onRows)
   signal.removeEventListener('abort', onAbort)
-  return statusOf(session, id, show)
+  return statusOf(session, id)
 }
 
 /** Finds a run by its id, or the beginning of it; it may be that of a flow. */
-async function findRun(session: Session, run: string): Promise<RunView & { readonly show: Shown }> {
+async function findRun(session: Session, run: string): Promise<RunView> {
   const view = await showRun(session, run)
-  if (view.operation !== 'flow') return { ...view, show: 'runs' }
-  return { ...((await session.read(['flow', 'show', view.id])) as RunView), show: 'flow' }
+  if (view.operation !== 'flow') return view
+  return { ...((await session.read(['flow', 'show', view.id])) as RunView), operation: 'flow' }
 }
 
 /** Runs a flow, or resumes it. One without paid steps needs no budget. */
@@ -414,15 +411,15 @@ function runFlow(
   const args = ['flow', 'run', session.port.fileIn('file', file, 'read'), ...options({ fresh })]
   if (!allowsCommands) args.push('--no-outward')
   const held = session.hold(max_credits ?? Math.max(0, session.budget))
-  return startRun(session, { args, held, before, show: 'flow' }, seconds, call)
+  return startRun(session, { args, held, before }, seconds, call)
 }
 
 const showRun = async (session: Session, run: string): Promise<RunView> =>
-  (await session.read(['runs', 'show', run])) as unknown as RunView
+  (await session.read(['runs', 'show', run])) as RunView
 
 /** Returns how a run stands by its records, and how it ended where it was started here. */
-async function statusOf(session: Session, id: string, show: Shown = 'runs'): Promise<Fields> {
-  const view = (await session.read([show, 'show', id])) as Fields
-  const { counts, problem } = (session.runs.get(id) as Started | undefined)?.outcome ?? {}
-  return { ...view, ...(counts ? { counts } : {}), ...(problem ? { problem } : {}) }
+async function statusOf(session: Session, id: string): Promise<Fields> {
+  const view = await findRun(session, id)
+  const { counts, problem } = session.runs.get(id)?.outcome ?? {}
+  return withoutUndefined({ ...view, counts, problem })
 }
