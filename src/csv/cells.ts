@@ -33,10 +33,13 @@ export const defuse = (cell: string): string => (isFormula(cell) ? `'${cell}` : 
 export const undefuse = (cell: string): string =>
   cell.charCodeAt(0) === apostrophe && isFormula(cell) ? cell.slice(1) : cell
 
-/** Returns a writer of cells, which csv-stringify quotes where they need it: most do not, and asking it takes 1 µs. */
+/** Returns a writer of cells. Only those with a quote need csv-stringify, which takes 2 µs for a cell. */
 export function cellWriter(delimiter: string): (cell: string) => string {
   const special = new RegExp(`["\\r\\n${delimiter.replace(/[\\\]^-]/g, '\\$&')}]`)
-  return (cell) => (special.test(cell) ? stringify([[cell]], { quoted: true, eof: false }) : cell)
+  return (cell) => {
+    if (!special.test(cell)) return cell
+    return cell.includes('"') ? stringify([[cell]], { quoted: true, eof: false }) : `"${cell}"`
+  }
 }
 
 /** Returns a writer of lines, with cells made safe unless `raw`. */

@@ -526,10 +526,10 @@ class Launcher {
       const answer = recalled[at]
       if (!answer) return true
       state.settle(answer)
-      // Another run's answer, or an unknown outcome, is recorded for this row too.
-      const { source } = answer
+      // Another run's answer, or an unknown outcome, is recorded for this row too, with its age.
+      const { source, storedAt: answeredAt } = answer
       if (source === null || source === 'duplicate') return false
-      this.journalWriter.add(state, { ...answer, source })
+      this.journalWriter.add(state, { ...answer, source, answeredAt })
       this.note(state, answer.answer)
       return false
     })

@@ -10,8 +10,8 @@ export function parseExact(text: string): unknown {
   return unusualNumber.test(text) || hasEscapedKey(text) ? parseSlowly(text, exactNumber) : JSON.parse(text)
 }
 
-/** Sixteen digits in a row, or an exponent of three. */
-const unusualNumber = /\d{16}|\d[eE]\+?\d{3}/
+/** An integer of sixteen digits, or an exponent of three, where a number may end: ids in quotes have such digits, too. */
+const unusualNumber = /(?<!\d)\d{16,}(?=[\s,\]}]|$)|\d[eE]\+?\d{3,}(?=[\s,\]}]|$)/
 
 /**
  * Returns the value of JSON text whose keys other people have chosen, as `JSON.parse` does. `JSON.parse` of Node 24 and

@@ -82,7 +82,6 @@ const answerInsert = insertList(
   `ON CONFLICT (place) DO UPDATE SET ${replaced.join(', ')}`,
 )
 const someSql = `SELECT ${columns} WHERE a.place IN (SELECT atom FROM json_each(?))`
-const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
 const hashesSql = 'SELECT DISTINCT hash FROM places WHERE hash IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
 SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
@@ -249,28 +248,11 @@ export async function keepAnswers(
   rows: readonly AnsweredRow[],
   now: number,
 ): Promise<void> {
-  const ages = await agesOf(connection, rows)
-  // An answer from the store keeps its age.
-  const ageOf = ({ origin, answeredAt = now }: AnsweredRow) =>
-    origin === undefined ? answeredAt : (ages.get(origin) ?? now)
   await connection.dialect.insertRows(
     connection,
     answerInsert,
-    rows.map((row) => valuesOf(run, row, ageOf(row))),
+    rows.map((row) => valuesOf(run, row, row.answeredAt ?? now)),
   )
-}
-
-async function agesOf(
-  connection: Connection,
-  rows: readonly AnsweredRow[],
-): Promise<ReadonlyMap<number, number>> {
-  const origins = rows.flatMap(({ origin }) => (origin === undefined ? [] : [origin]))
-  if (origins.length === 0) return new Map()
-  const aged = await connection.all<Pick<StoredAnswerRow, 'place' | 'answered_at'>>(
-    agesSql,
-    JSON.stringify(origins),
-  )
-  return new Map(aged.map((row) => [row.place, row.answered_at]))
 }
 
 function valuesOf(

@@ -376,7 +376,9 @@ describe.each(states())('%s', (name, open) => {
       const journal = await taking(2 * day, 12 * day)
       const [taken] = await journal.recall(asked)
       if (!taken) throw new Error('nothing was taken')
-      await journal.keep([{ ...(asked[0] as JournalRow), ...taken, source: 'store' }])
+      await journal.keep([
+        { ...(asked[0] as JournalRow), ...taken, source: 'store', answeredAt: taken.storedAt },
+      ])
       await end(journal, 1, true)
       const reused = 'SELECT answered_at FROM answers WHERE origin IS NOT NULL'
       expect(await driver.read((tx) => tx.all(reused))).toEqual([{ answered_at: 10 * day }])
