@@ -115,11 +115,10 @@ function reduceTypes(input: Input): Input {
 }
 
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
-  company: ({
-    included_companies: [site] = [],
-    ...input
-  }: Input & { included_companies?: readonly unknown[] }) =>
-    toCompanyIdentity(site === undefined ? input : { domain: site, name: site }),
+  company: (input: Input & { included_companies?: readonly unknown[] }) => {
+    const [site] = input.included_companies ?? []
+    return toCompanyIdentity(site === undefined ? input : { domain: site, name: site })
+  },
   person: toPersonIdentity,
   contact: toPersonIdentity,
   email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),
@@ -133,14 +132,22 @@ const descriptiveOf = (subject: Identity): ReadonlySet<string> =>
 /** Returns what identifies a paid lookup: whom a row is about, and its options. */
 export function identityOf(operation: Operation): (input: Input) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
-  const descriptive = descriptiveOf(subject)
+  const optionsOf = optionsText(subject)
   const subjectOf = subjects[subject]
+  return (input) => {
+    const identity = subjectOf(input)
+    return identity === undefined ? undefined : identity + optionsOf(input)
+  }
+}
+
+/** Returns what an identity has of the options of a row, with a space before it; an empty text without options. */
+function optionsText(subject: Identity): (input: Input) => string {
+  const descriptive = descriptiveOf(subject)
   return (input) => {
     const options: [string, unknown][] = []
     for (const name of Object.keys(input).sort())
       if (!descriptive.has(name)) options.push([name, input[name]])
-    const identity = subjectOf(input)
-    return identity === undefined || options.length === 0 ? identity : `${identity} ${toJson(options)}`
+    return options.length === 0 ? '' : ` ${toJson(options)}`
   }
 }
 
@@ -160,20 +167,18 @@ function statedBy(operation: Operation): Lookup['stated'] {
   const { identity: subject, record } = operation.batch ?? {}
   const fields = subject && record && stating[subject]
   if (!fields) return undefined
-  const identity = identityOf(operation)
-  const descriptive = descriptiveOf(subject)
+  const names = Object.entries(fields)
+  const subjectOf = subjects[subject]
+  const optionsOf = optionsText(subject)
   return (input, body) => {
     const identities: string[] = []
     if (!isObject(body)) return identities
-    const options: Record<string, unknown> = {}
-    for (const name of Object.keys(input)) if (!descriptive.has(name)) options[name] = input[name]
-    for (const [from, field] of Object.entries(fields)) {
+    const options = optionsOf(input)
+    for (const [from, field] of names) {
       const value = body[from]
       const stated =
-        typeof value === 'string' && value.trim() !== ''
-          ? identity({ ...options, [field]: value })
-          : undefined
-      if (stated !== undefined && !identities.includes(stated)) identities.push(stated)
+        typeof value === 'string' && value.trim() !== '' ? subjectOf({ [field]: value }) : undefined
+      if (stated !== undefined && !identities.includes(stated + options)) identities.push(stated + options)
     }
     return identities
   }
