@@ -1,8 +1,8 @@
 import type { Ids } from '../../src/api/ports/ports.js'
 import { createRemote, type Remote, type RemoteOptions } from '../../src/client/remote.js'
 import { handler } from '../../src/http/handler.js'
-import { type Listening, listen } from '../../src/http/listen.js'
-import { type Bench, openBench, randomIds } from '../support/engine.js'
+import { listen } from '../../src/http/listen.js'
+import { openBench, randomIds } from '../support/engine.js'
 
 /** A sleep that returns at once and records the durations it was given. */
 export function sleeper() {
@@ -28,14 +28,10 @@ export const remoteTo = (
   })
 
 /** An engine in memory behind a socket of its own. */
-export interface Served {
-  readonly bench: Bench
-  readonly server: Listening
-  close(): Promise<void>
-}
+export type Served = Awaited<ReturnType<typeof served>>
 
 /** Serves a new engine as `serve` does. */
-export async function served(): Promise<Served> {
+export async function served() {
   const bench = await openBench()
   const serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
   const server = await listen({ handler: serve, host: '127.0.0.1', port: 0 })

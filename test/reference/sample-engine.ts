@@ -18,25 +18,10 @@ import { seededIds, TestClock } from '../support/engine.js'
 export type Fields = Readonly<Record<string, unknown>>
 
 /** A request as it was sent over HTTP, and what came back. */
-export interface Exchange {
-  readonly id: OperationId
-  readonly input: Fields
-  readonly status: number
-  readonly contentType: string | null
-  readonly body: unknown
-}
+export type Exchange = Awaited<ReturnType<SampleEngine['ask']>>
 
 /** The engine over the sample that `prospect data sample` loads, served over HTTP; the same in every run. */
-export interface SampleEngine {
-  ask(id: OperationId, input?: Fields): Promise<Exchange>
-  /** Does all accepted work, and delivers what it has to tell. */
-  work(): Promise<void>
-  /** From now on nothing is found, and all work fails. */
-  unplug(): void
-  /** Bodies that were delivered, in their order. */
-  readonly delivered: readonly { readonly event: EventName; readonly id: string }[]
-  close(): Promise<void>
-}
+export type SampleEngine = Awaited<ReturnType<typeof openSampleEngine>>
 
 const origin = 'http://127.0.0.1:4010'
 
@@ -50,7 +35,7 @@ export type Serve = (request: Request) => Response | Promise<Response>
 export async function openSampleEngine(
   location = ':memory:',
   through: (serve: Serve) => Promise<Serve> = async (serve) => serve,
-): Promise<SampleEngine> {
+) {
   const clock = new TestClock()
   const ids = seededIds('sample')
   const store = await openEngineDatabase(location)
@@ -69,18 +54,21 @@ export async function openSampleEngine(
   const targets = () => ({ allow: [], loopback: false })
   const worker = createWorker({ store, source, clock, ids, sender, targets })
   return {
-    ask: async (id, input = {}) => {
+    ask: async (id: OperationId, input: Fields = {}) => {
       // The windows of one second are over.
       clock.advance(1_000)
       const response = await serve(requestOf(id, input, key))
       const contentType = response.headers.get('content-type')
       return { id, input, status: response.status, contentType, body: await response.json() }
     },
+    /** Does all accepted work, and delivers what it has to tell. */
     work: async () => {
       clock.advance(1_000)
       await worker.drain()
     },
+    /** From now on nothing is found, and all work fails. */
     unplug: () => source.unplug(),
+    /** What was delivered, in its order. */
     delivered,
     close: async () => {
       await caller.close()

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { openCluster, type Working } from '../support/distributed.js'
+import { openCluster } from '../support/distributed.js'
 import { perFile } from '../support/each.js'
 import { ownServer } from '../support/postgres.js'
 import { prospect } from '../support/processes.js'
@@ -39,8 +39,7 @@ async function resumed() {
 
 soak('P19', 'a run on three workers is complete, though two workers and the command are killed', async () => {
   cluster.write('in.csv', `Website\n${domains.join('\n')}\n`)
-  const workers: Working[] = []
-  for (let at = 0; at < 3; at++) workers.push(await cluster.worker())
+  const workers = await Promise.all([1, 2, 3].map(() => cluster.worker()))
   const first = cluster.start(enrich)
   await charged(0.2)
   await workers[0]?.end('SIGKILL')

@@ -2,25 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** A process that is started again whenever it ends, until it is told to end. */
-export interface KeptRunning {
-  /** What all that ran so far printed, line by line, and what they said on stderr. */
-  readonly lines: string[]
-  readonly said: string[]
-  readonly starts: number
-  kill(): void
-  /** Suspends the one that runs for a while. */
-  standStill(ms: number): Promise<void>
-  end(): Promise<void>
-}
+export type KeptRunning = ReturnType<typeof keepRunning>
 
 const againMs = 300
 
 /** Starts a program of the tests and keeps it running. */
-export function keepRunning(
-  program: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = {},
-): KeptRunning {
+export function keepRunning(program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const lines: string[] = []
   const said: string[] = []
   let [starts, isEnding] = [0, false]
@@ -44,13 +31,15 @@ export function keepRunning(
     }
   })()
   return {
+    /** What all that ran so far printed, line by line, and what they said on stderr. */
     lines,
     said,
     get starts() {
       return starts
     },
     kill: () => void child?.kill('SIGKILL'),
-    standStill: async (ms) => {
+    /** Suspends the one that runs for a while. */
+    standStill: async (ms: number) => {
       const suspended = child
       suspended?.kill('SIGSTOP')
       await pause(ms)

@@ -3,43 +3,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { createAdmin } from '../../src/engine/admin/admin.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { type Delivery, listDeliveries } from '../../src/engine/tables/deliveries.js'
+import { listDeliveries } from '../../src/engine/tables/deliveries.js'
 import { type AsyncJob, listJobs } from '../../src/engine/tables/jobs.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { randomIds, TestSource } from './engine.js'
-import { receiveWebhooks, type WebhookReceiver } from './webhook-receiver.js'
+import { receiveWebhooks } from './webhook-receiver.js'
 
 const noon = Date.parse('2026-03-10T12:00:00Z')
 const pageSize = 500
 
 /** Accepted work in a store that other processes do, and the receiver of what they deliver. */
-export interface AcceptedWork {
-  readonly file: string
-  readonly store: Driver
-  readonly admin: Admin
-  readonly key: string
-  readonly workspaceId: string
-  readonly receiver: WebhookReceiver
-  /** Has an operation accepted, for the first workspace unless another key is given; answers the id of its work. */
-  accept(id: OperationId, input: Input, apiKey?: string): Promise<string>
-  /** Makes a second workspace that may do whatever it wants; answers its id and a key. */
-  addWorkspace(): Promise<{ readonly id: string; readonly key: string }>
-  /** Does all of it but the deliveries. */
-  finish(): Promise<void>
-  jobs(): Promise<AsyncJob[]>
-  deliveries(jobId: string): Promise<readonly Delivery[]>
-  close(): Promise<void>
-}
+export type AcceptedWork = Awaited<ReturnType<typeof openAcceptedWork>>
 
 /**
  * Opens a store with one workspace that may do whatever it wants, in the middle of a day of the engine; in a file of its
  * own unless a database is given.
  */
-export async function openAcceptedWork(location?: string): Promise<AcceptedWork> {
+export async function openAcceptedWork(location?: string) {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-work-'))
   const file = location ?? join(folder, 'engine.db')
   const store = await openEngineDatabase(file)
@@ -67,12 +51,14 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
     key,
     receiver,
     workspaceId: workspace.id,
-    accept: async (id, input, apiKey = key) => {
+    /** Has an operation accepted, for the first workspace unless another key is given; answers the id of its work. */
+    accept: async (id: OperationId, input: Input, apiKey = key) => {
       const { status, body } = await engine.call(id, input, { apiKey })
       if (status > 299) throw new Error(`${id}: ${status} ${JSON.stringify(body)}`)
       const { id: jobId, message, enrichment_id } = body as Record<string, unknown>
       return String(jobId ?? enrichment_id ?? (message as { id: unknown }).id)
     },
+    /** Makes a second workspace that may do whatever it wants; answers its id and a key. */
     addWorkspace: async () => {
       const { id } = await admin.createWorkspace('Second')
       await admin.useWorkspace('Second')
@@ -82,12 +68,13 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
       await admin.useWorkspace(workspace.name)
       return { id, key: second }
     },
+    /** Does all of it but the deliveries. */
     finish: async () => {
       const ports = { store, source, clock, ids: randomIds, targets: () => ({ allow: [], loopback: true }) }
       await createWorker(ports).drain()
     },
     jobs: () => jobsOf(store, workspace.id),
-    deliveries: (jobId) => store.read((tx) => listDeliveries(tx, workspace.id, { jobId }, 1_000_000)),
+    deliveries: (jobId: string) => store.read((tx) => listDeliveries(tx, workspace.id, { jobId }, 1_000_000)),
     close: async () => {
       await receiver.close()
       await store.close()

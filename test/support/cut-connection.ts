@@ -5,22 +5,10 @@ import { join } from 'node:path'
 export type Cut = 'before' | 'after'
 
 /** A way to a PostgreSQL server that can be cut. */
-export interface CutConnection {
-  readonly port: number
-  /** Cuts it at the next statement with these words, once. */
-  cutAt(words: string, cut: Cut): void
-  /** Cuts all that are open, and takes no others until `mend`. */
-  cutAll(): void
-  /** Leaves all that are open half-open: one side is told nothing, and hears nothing any more; the other side is gone. */
-  strandAll(side: 'client' | 'server'): void
-  /** Forwards nothing more on all that are open, in either direction; both sides are told nothing. */
-  freezeAll(): void
-  mend(): void
-  close(): Promise<void>
-}
+export type CutConnection = Awaited<ReturnType<typeof cutConnection>>
 
 /** Opens a way on loopback to the server whose socket is in a folder. */
-export async function cutConnection(folder: string): Promise<CutConnection> {
+export async function cutConnection(folder: string) {
   const open = new Set<Socket>()
   const pairs = new Set<{ readonly client: Socket; readonly server: Socket; isStranded: boolean }>()
   let awaited: { readonly words: string; readonly cut: Cut } | undefined
@@ -60,23 +48,27 @@ export async function cutConnection(folder: string): Promise<CutConnection> {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
+  /** Cuts all that are open, and takes no others until `mend`. */
   const cutAll = () => {
     isDown = true
     for (const socket of open) socket.destroy()
   }
   return {
     port: typeof address === 'object' && address ? address.port : 0,
-    cutAt: (words, cut) => {
+    /** Cuts it at the next statement with these words, once. */
+    cutAt: (words: string, cut: Cut) => {
       awaited = { words, cut }
     },
     cutAll,
-    strandAll: (side) => {
+    /** Leaves all that are open half-open: one side is told nothing, and hears nothing any more; the other side is gone. */
+    strandAll: (side: 'client' | 'server') => {
       for (const pair of pairs) {
         pair.isStranded = true
         pair[side === 'client' ? 'server' : 'client'].destroy()
       }
       pairs.clear()
     },
+    /** Forwards nothing more on all that are open, in either direction; both sides are told nothing. */
     freezeAll: () => {
       for (const pair of pairs) pair.isStranded = true
       pairs.clear()

@@ -15,54 +15,12 @@ interface Shared {
 }
 
 /** Processes that share a database, in one folder. */
-export interface Cluster {
-  readonly folder: string
-  readonly url: string
-  /** The environment of its commands. */
-  readonly env: Readonly<Record<string, string>>
-  /** Starts a command of the program. The caller waits for it or kills it. */
-  start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
-  /** Starts a worker; resolves when it works. */
-  worker(...more: readonly string[]): Promise<Working>
-  /** Starts a worker that nobody kills. */
-  workerHere(): Promise<void>
-  /** Runs a command to its end. */
-  run(...argv: string[]): Promise<Ended>
-  /** Runs a command with more environment. */
-  runWith(env: Readonly<Record<string, string>>, ...argv: string[]): Promise<Ended>
-  json<T>(...argv: string[]): Promise<T>
-  write(name: string, text: string): void
-  rows(name: string): OutputRow[]
-  /** Charges that are on record. */
-  charges(): Promise<number>
-  sql: Shared['sql']
-  remove(): Promise<void>
-}
-
-/** How a command ended. */
-interface Ended {
-  readonly exitCode?: number | undefined
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** A row of an output. */
-type OutputRow = Readonly<Record<string, string>>
-
-/** A worker that works. */
-export interface Working {
-  /** Ends it, and resolves when it has ended. */
-  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
-}
+export type Cluster = Awaited<ReturnType<typeof openCluster>>
 
 export type Started = ReturnType<typeof launch>
 
 /** Makes a workspace in a database, with a catalogue that knows some companies. */
-export async function openCluster(
-  program: string,
-  shared: Shared,
-  domains: readonly string[],
-): Promise<Cluster> {
+export async function openCluster(program: string, shared: Shared, domains: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-cluster-'))
   const home = join(folder, 'home')
   mkdirSync(home, { mode: 0o700 })
@@ -74,21 +32,25 @@ export async function openCluster(
   await close()
   const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: shared.url, PROSPECT_API_KEY: key }
   const living: Started[] = []
-  const start: Cluster['start'] = (argv, more = {}) => {
+  /** Starts a command of the program. The caller waits for it or kills it. */
+  const start = (argv: readonly string[], more: Readonly<Record<string, string>> = {}) => {
     const started = launch(program, argv, folder, { ...env, ...more })
     living.push(started)
     return started
   }
-  const runWith: Cluster['runWith'] = async (more, ...argv) => {
+  /** Runs a command to its end, with more environment. */
+  const runWith = async (more: Readonly<Record<string, string>>, ...argv: string[]) => {
     const { code, stdout, stderr } = await command(argv, { env: { ...env, ...more }, cwd: folder })
     return { exitCode: code, stdout, stderr }
   }
-  const run: Cluster['run'] = (...argv) => runWith({}, ...argv)
-  const worker: Cluster['worker'] = async (...more) => {
+  const run = (...argv: string[]) => runWith({}, ...argv)
+  /** Starts a worker; resolves when it works. */
+  const worker = async (...more: readonly string[]) => {
     const started = start(['worker', ...more])
     await new Promise<void>((resolve) => started.stderr.once('data', () => resolve()))
     return {
-      end: async (signal) => {
+      /** Ends it, and resolves when it has ended. */
+      end: async (signal: 'SIGKILL' | 'SIGTERM') => {
         started.kill(signal)
         await started
       },
@@ -105,13 +67,16 @@ export async function openCluster(
     worker,
     run,
     runWith,
+    /** Starts a worker that nobody kills. */
     workerHere: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         working.push(command(['worker'], { env, cwd: folder, signals, onErrorOutput: () => resolve() }))
       }),
     json: async <T>(...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout) as T,
-    write: (name, text) => writeFileSync(join(folder, name), text),
-    rows: (name) => parse(readFileSync(join(folder, name)), { columns: true }) as OutputRow[],
+    write: (name: string, text: string) => writeFileSync(join(folder, name), text),
+    rows: (name: string): Readonly<Record<string, string>>[] =>
+      parse(readFileSync(join(folder, name)), { columns: true }),
+    /** Charges that are on record. */
     charges: async () => {
       const [found] = await shared.sql("SELECT count(*) AS n FROM movements WHERE kind = 'charge'")
       return Number(found?.n)

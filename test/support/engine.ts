@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
+import type { CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import type {
   Account,
@@ -20,11 +20,10 @@ import type {
   TechnologyUse,
   UnknownCompanies,
 } from '../../src/api/ports/ports.js'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
 
 /** A clock that stands where a test puts it. */
 export class TestClock implements Clock {
@@ -321,25 +320,9 @@ export class TestSource implements Source {
 }
 
 /** An engine in memory with one workspace, member and key. */
-export interface Bench {
-  readonly caller: Caller
-  readonly database: Driver
-  readonly store: Driver
-  readonly admin: Admin
-  readonly clock: TestClock
-  readonly source: TestSource
-  readonly key: string
-  readonly workspaceId: string
-  readonly sleeps: number[]
-  call(id: OperationId, input: Input, options?: CallOptions): ReturnType<Caller['call']>
-  balance(): Promise<number>
-}
+export type Bench = Awaited<ReturnType<typeof openBench>>
 
-export async function openBench(
-  location = ':memory:',
-  ids: Ids = randomIds,
-  observedLimits?: boolean,
-): Promise<Bench> {
+export async function openBench(location = ':memory:', ids: Ids = randomIds, observedLimits?: boolean) {
   const clock = new TestClock()
   const database = await openEngineDatabase(location)
   const store = database
@@ -361,7 +344,8 @@ export async function openBench(
     key,
     workspaceId: workspace.id,
     sleeps,
-    call: (id, input, options) => caller.call(id, input, { apiKey: key, ...options }),
+    call: (id: OperationId, input: Input, options?: CallOptions) =>
+      caller.call(id, input, { apiKey: key, ...options }),
     balance: async () => (await store.read((tx) => readBalances(tx, workspace.id))).credits,
   }
 }

@@ -3,13 +3,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** A name server on this machine. */
-export interface NameServer {
-  /** Address and port. */
-  readonly address: string
-  /** The names that were asked for, once for each question. */
-  readonly asked: readonly string[]
-  close(): Promise<void>
-}
+export type NameServer = Awaited<ReturnType<typeof nameServer>>
 
 /** What is known of a name: addresses, after the names it is an alias of, or its mail servers; a failure; or no answer at all. */
 export type Known = readonly string[] | 'NXDOMAIN' | 'SERVFAIL' | 'silence'
@@ -24,7 +18,7 @@ const statuses = { NXDOMAIN: 3, SERVFAIL: 2 }
 export async function nameServer(
   known: (name: string, type: Asked) => Known,
   { host = '127.0.0.1', port = 0 } = {},
-): Promise<NameServer> {
+) {
   const socket = createSocket('udp4')
   const asked: string[] = []
   socket.on('message', (query, from) => {
@@ -45,8 +39,9 @@ export async function nameServer(
   await new Promise<void>((resolve) => socket.bind(port, host, resolve))
   return {
     address: `${host}:${socket.address().port}`,
+    /** The names that were asked for, once for each question. */
     asked,
-    close: () => new Promise((resolve) => void socket.close(() => resolve())),
+    close: () => new Promise<void>((resolve) => void socket.close(() => resolve())),
   }
 }
 

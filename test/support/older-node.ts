@@ -26,28 +26,14 @@ export interface Ended {
 }
 
 /** A clone on a machine whose Node is too old, with a supported Node downloaded into `.node/`. */
-export interface Clone {
-  readonly folder: string
-  /** Arguments that make a Node believe it is the older one; a child of it does not inherit them. */
-  readonly asOld: readonly string[]
-  /** The environment of a shell on that machine: its `node` is the older one, its `npm` fails. */
-  readonly env: Readonly<Record<string, string>>
-  path(...parts: string[]): string
-  write(name: string, text: string): void
-  /** Writes a program for `/bin/sh` and makes it executable. */
-  writeShell(name: string, text: string): void
-  /** Runs a program of the clone with the older Node. */
-  run(...argv: string[]): Promise<Ended>
-  /** Each start of the downloaded Node, as its arguments. */
-  starts(): string[]
-  remove(): void
-}
+export type Clone = ReturnType<typeof oldNodeClone>
 
 /** Makes a clone with `bin`, `scripts`, `package.json` and what else is asked for; packages and `dist` are linked. */
-export function oldNodeClone(...more: readonly string[]): Clone {
+export function oldNodeClone(...more: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-old-node-'))
   const path = (...parts: string[]) => join(folder, ...parts)
   const write = (name: string, text: string) => writeFileSync(path(name), text)
+  /** Writes a program for `/bin/sh` and makes it executable. */
   const writeShell = (name: string, text: string) => {
     write(name, `#!/bin/sh\n${text}\n`)
     chmodSync(path(name), 0o755)
@@ -59,12 +45,14 @@ export function oldNodeClone(...more: readonly string[]): Clone {
   for (const name of ['.node/bin', 'machine']) mkdirSync(path(name), { recursive: true })
   const versions = `{ value: { ...process.versions, node: '${oldVersion}' } }`
   write('machine/old.cjs', `Object.defineProperty(process, 'versions', ${versions})\n`)
+  /** Arguments that make a Node believe it is the older one; a child of it does not inherit them. */
   const asOld = ['--require', path('machine', 'old.cjs')]
   writeShell('machine/node', `exec '${process.execPath}' --require '${path('machine', 'old.cjs')}' "$@"`)
   writeShell('.node/bin/node', `echo "$*" >> '${path('starts')}'\nexec '${process.execPath}' "$@"`)
   write('.node/package.json', JSON.stringify({ version: pinnedVersion() }))
   // What links to the packages of the real project must never install into them.
   writeShell('machine/npm', 'echo "npm is not available" >&2; exit 1')
+  /** The environment of a shell on that machine: its `node` is the older one, its `npm` fails. */
   const env = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^INIT_CWD$/i.test(name))),
     PATH: `${path('machine')}:${process.env.PATH}`,
@@ -77,11 +65,13 @@ export function oldNodeClone(...more: readonly string[]): Clone {
     path,
     write,
     writeShell,
-    run: async (...argv) => {
+    /** Runs a program of the clone with the older Node. */
+    run: async (...argv: string[]): Promise<Ended> => {
       const options = { cwd: folder, env, extendEnv: false, reject: false, stdin: 'ignore' } as const
       const { exitCode, stdout, stderr } = await execa(process.execPath, [...asOld, ...argv], options)
       return { exitCode, stdout, stderr }
     },
+    /** Each start of the downloaded Node, as its arguments. */
     starts: () => readFileSync(path('starts'), 'utf8').trimEnd().split('\n'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }

@@ -98,20 +98,10 @@ async function answers(folder: string): Promise<boolean> {
 }
 
 /** A server of one test's own, which can crash. */
-export interface OwnServer {
-  readonly url: string
-  /** The folder of its socket. */
-  readonly folder: string
-  sql(text: string): Promise<readonly Record<string, unknown>[]>
-  /** Ends it as a crash would, and resolves when it answers again. */
-  crash(): Promise<void>
-  /** Makes it a hot standby, as another server's promotion would, until `SELECT pg_promote()`. */
-  demote(): Promise<void>
-  stop(): Promise<void>
-}
+export type OwnServer = Awaited<ReturnType<typeof ownServer>>
 
 /** Starts a server of one's own. */
-export async function ownServer(): Promise<OwnServer> {
+export async function ownServer() {
   const above = newFolder()
   mkdirSync(above)
   start(above, process.pid)
@@ -120,6 +110,7 @@ export async function ownServer(): Promise<OwnServer> {
   const sql = (text: string) => asOwner(folder, 'postgres', text)
   const began = async () =>
     String((await sql('SELECT CAST(pg_postmaster_start_time() AS TEXT) AS at'))[0]?.at)
+  /** Ends it as a crash would, and resolves when it answers again. */
   const crash = async () => {
     const before = await began()
     process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGUSR2')
@@ -130,6 +121,7 @@ export async function ownServer(): Promise<OwnServer> {
     sql,
     crash,
     url: addressOf(folder, 'postgres'),
+    /** Makes it a hot standby, as another server's promotion would, until `SELECT pg_promote()`. */
     demote: async () => {
       writeFileSync(join(folder, 'data', 'standby.signal'), '')
       await crash()
@@ -139,19 +131,10 @@ export async function ownServer(): Promise<OwnServer> {
 }
 
 /** A place in a real PostgreSQL that nobody else uses. */
-export interface TestDatabase {
-  /** Its address, as PROSPECT_DATABASE_URL takes it. */
-  readonly url: string
-  /** The folder of the server's socket. */
-  readonly folder: string
-  readonly name: string
-  /** Runs statements as the owner of the server. */
-  sql(text: string): Promise<readonly Record<string, unknown>[]>
-  drop(): Promise<void>
-}
+export type TestDatabase = Awaited<ReturnType<typeof freshSchema>>
 
 /** A fresh schema, as quick to make as it is to drop. */
-export async function freshSchema(): Promise<TestDatabase> {
+export async function freshSchema() {
   const folder = await socket()
   const name = `t_${randomBytes(8).toString('hex')}`
   const sql = (text: string) => inShared(folder, `SET search_path TO ${name}; ${text}`)
@@ -161,11 +144,9 @@ export async function freshSchema(): Promise<TestDatabase> {
     name,
     sql,
     url: addressOf(folder, 'postgres', `&options=${encodeURIComponent(`-c search_path=${name}`)}`),
-    drop: async () =>
-      void (await inShared(
-        folder,
-        `DROP SCHEMA IF EXISTS ${name}, ${name}_state, ${name}_catalogue CASCADE`,
-      )),
+    drop: async () => {
+      await inShared(folder, `DROP SCHEMA IF EXISTS ${name}, ${name}_state, ${name}_catalogue CASCADE`)
+    },
   }
 }
 
@@ -173,7 +154,7 @@ export async function freshSchema(): Promise<TestDatabase> {
 const emptied: TestDatabase[] = []
 
 /** A schema whose tables may be there already, empty, for tests that close what they open in it: to make them takes long. */
-export async function emptySchema(): Promise<TestDatabase> {
+export async function emptySchema() {
   const schema = emptied.pop() ?? (await freshSchema())
   const drop = async () => {
     await emptyEngine(schema)
@@ -220,16 +201,18 @@ const schemasOf = (name?: string) =>
     : `relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('${name}', '${name}_state', '${name}_catalogue'))`
 
 /** A fresh database, where a schema is not enough; a copy of another one, which nobody uses meanwhile. */
-export async function freshDatabase(copied = 'template1'): Promise<TestDatabase> {
+export async function freshDatabase(copied = 'template1') {
   const folder = await socket()
   const name = `t_${randomBytes(8).toString('hex')}`
   await inShared(folder, `CREATE DATABASE ${name} TEMPLATE ${copied}`)
   return {
     folder,
     name,
-    sql: (text) => asOwner(folder, name, text),
+    sql: (text: string) => asOwner(folder, name, text),
     url: addressOf(folder, name),
-    drop: async () => void (await inShared(folder, `DROP DATABASE ${name} WITH (FORCE)`)),
+    drop: async () => {
+      await inShared(folder, `DROP DATABASE ${name} WITH (FORCE)`)
+    },
   }
 }
 

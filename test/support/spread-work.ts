@@ -1,62 +1,40 @@
-import type { Reply } from '../../src/api/calls/caller.js'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createDistributedCaller, type DistributedCallerPorts } from '../../src/engine/distributed/caller.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import { createWorker, type Worker } from '../../src/engine/worker/worker.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
+import { createWorker } from '../../src/engine/worker/worker.js'
 import { randomIds, TestSource } from './engine.js'
 
 const clock = { now: () => Date.now() }
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /** An engine whose rows are spread, all in this process, each worker with a source of its own. */
-export interface SpreadWork {
-  readonly store: Driver
-  readonly admin: Admin
-  readonly key: string
-  readonly workspaceId: string
-  /** Starts a worker. */
-  work(options?: {
-    readonly leaseMs?: number
-    readonly source?: TestSource
-    /** Whether a call may be made again under its key. */
-    readonly mayRepeat?: () => Promise<boolean>
-    /** Calls under way at once. */
-    readonly atOnce?: number
-    readonly onTrouble?: (error: unknown) => void
-  }): Worker
-  /** A command that spreads a run. */
-  command(run: string, options?: Partial<DistributedCallerPorts>): Command
-  spent(): Promise<number>
-  close(): Promise<void>
-}
+export type SpreadWork = Awaited<ReturnType<typeof openSpreadWork>>
 
-export interface Command {
-  /** `again` where the row may have been sent before. */
-  call(ordinal: number, domain: string, again?: boolean): Promise<Reply>
-  /** Calls one row after the other, all at once. */
-  all(domains: readonly string[], from?: number): Promise<Reply[]>
-  discardReplies(before: number): Promise<void>
-  close(): Promise<void>
-}
+export type Command = ReturnType<SpreadWork['command']>
 
-export async function openSpreadWork(location: string): Promise<SpreadWork> {
+export async function openSpreadWork(location: string) {
   const store = await openEngineDatabase(location)
   const admin = createAdmin({ store, clock, ids: randomIds })
   const { key = '', workspace } = await admin.init()
   await admin.setCredits(1_000_000)
   const ports = { store, clock, ids: randomIds }
   const ends: (() => Promise<void>)[] = []
-  const workOn: SpreadWork['work'] = (options = {}) => {
-    const {
-      leaseMs,
-      source = new TestSource(),
-      mayRepeat = async () => true,
-      atOnce = 100,
-      onTrouble,
-    } = options
+  /** Starts a worker, with so many calls under way at once. `mayRepeat` says whether one may be made again under its key. */
+  const workOn = ({
+    leaseMs,
+    source = new TestSource(),
+    mayRepeat = async () => true,
+    atOnce = 100,
+    onTrouble,
+  }: {
+    readonly leaseMs?: number
+    readonly source?: TestSource
+    readonly mayRepeat?: () => Promise<boolean>
+    readonly atOnce?: number
+    readonly onTrouble?: (error: unknown) => void
+  } = {}) => {
     const engine = createEngine({ ...ports, source })
     const rowCaller = {
       source: '',
@@ -79,7 +57,8 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
     ends.push(() => worker.stop(0))
     return worker
   }
-  const commandOf: SpreadWork['command'] = (run, options = {}) => {
+  /** A command that spreads a run. */
+  const commandOf = (run: string, options: Partial<DistributedCallerPorts> = {}) => {
     const caller = createDistributedCaller({
       ...ports,
       sleep,
@@ -92,7 +71,8 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
       caller: createEngine({ ...ports, source: new TestSource() }),
       ...options,
     })
-    const call: Command['call'] = (ordinal, domain, again = false) => {
+    /** `again` where the row may have been sent before. */
+    const call = (ordinal: number, domain: string, again = false) => {
       const row = { run, ordinal, fresh: !again }
       return caller.call(
         'accounts.enrich',
@@ -103,8 +83,10 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
     ends.push(() => caller.close())
     return {
       call,
-      all: (domains, from = 0) => Promise.all(domains.map((domain, at) => call(from + at, domain))),
-      discardReplies: async (before) => caller.discardReplies?.(run, before, { apiKey: key }),
+      /** Calls one row after the other, all at once. */
+      all: (domains: readonly string[], from = 0) =>
+        Promise.all(domains.map((domain, at) => call(from + at, domain))),
+      discardReplies: async (before: number) => caller.discardReplies?.(run, before, { apiKey: key }),
       close: () => caller.close(),
     }
   }

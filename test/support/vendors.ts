@@ -34,18 +34,7 @@ kinds:
 `
 
 /** A data vendor on this machine, which counts what it is asked and charges. */
-export interface FakeVendor {
-  readonly origin: string
-  /** How often each row was asked about, by last name or profile. */
-  readonly asked: ReadonlyMap<string, number>
-  /** What it charged, in its credits. */
-  readonly charged: () => number
-  /** The same by row. */
-  readonly charges: ReadonlyMap<string, number>
-  /** Every header and address that arrived. */
-  readonly seen: readonly string[]
-  close(): Promise<void>
-}
+export type FakeVendor = Awaited<ReturnType<typeof fakeVendor>>
 
 /** Answers a request about a row; it may charge, or destroy the connection. */
 type Behave = (
@@ -133,10 +122,7 @@ interface Work {
  * it is not ready with status 200. It finds nothing for profiles with `none`, and forgets work with one that has `gone`.
  * Under `/token` it gives out tokens for client credentials.
  */
-export async function fakeVendor(
-  behave: Behave = byName,
-  onRequest: OnRequest = () => {},
-): Promise<FakeVendor> {
+export async function fakeVendor(behave: Behave = byName, onRequest: OnRequest = () => {}) {
   const asked = new Map<string, number>()
   const charges = new Map<string, number>()
   const seen: string[] = []
@@ -182,9 +168,13 @@ export async function fakeVendor(
   return {
     origin,
     close,
+    /** How often each row was asked about, by last name or profile. */
     asked,
+    /** What it charged for each row, in its credits. */
     charges,
+    /** Every header and address that arrived. */
     seen,
+    /** All that it charged. */
     charged: () => [...charges.values()].reduce((sum, credits) => sum + credits, 0),
   }
 }
