@@ -35,8 +35,8 @@ interface Sending {
   readonly owner?: string | undefined
   /** Maximum time from the name lookup to the end of the answer, without the wait for a connection. */
   readonly timeoutMs: number
-  /** Ends it earlier, also while it waits. */
-  readonly signal: AbortSignal
+  /** Aborted when the time is over; whoever aborts it before ends the request, also while it waits. */
+  readonly ending: AbortController
 }
 
 /** Creates what requests addresses of others. It follows no redirects, and limits answers in size and time. */
@@ -51,30 +51,33 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
     url: string,
     targets: Targets,
     request: OthersRequest,
-    { owner, timeoutMs, signal }: Sending,
+    { owner, timeoutMs, ending }: Sending,
   ): Promise<WireAnswer> => {
     const host = resultOr(url, () => new URL(url).host)
+    const { signal } = ending
     const began = performance.now()
-    let ending = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+    let late = setTimeout(() => ending.abort(), timeoutMs)
     try {
-      const destination = await find(url, targets, { owner, signal: ending })
+      const destination = await find(url, targets, { owner, signal })
+      clearTimeout(late)
       if ('refused' in destination) throw new Lost(destination.refused, false, 'refused')
-      const leftMs = Math.max(0, Math.ceil(timeoutMs - (performance.now() - began)))
+      const leftMs = timeoutMs - (performance.now() - began)
       const { origin, pathname, search } = destination.url
       const sent = { origin, path: pathname + search, ...request, headersTimeout: 0, bodyTimeout: 0 }
       const limits = { ...options, base: destination.url, proxy: undefined, answerMs: timeoutMs }
-      ending = signal
       const answer = await pools.use(destination, { owner, signal }, (pool) => {
-        ending = AbortSignal.any([signal, AbortSignal.timeout(leftMs)])
-        return exchange(pool, sent, { ...limits, isDeadline: true }, ending)
+        late = setTimeout(() => ending.abort(), leftMs)
+        return exchange(pool, sent, { ...limits, isDeadline: true }, signal)
       })
       if (answer) return answer
       throw new Lost(`No connection to ${hostOf(destination.url)} was free`, false, 'busy')
     } catch (error) {
       if (error instanceof Lost) throw error
-      if (ending.aborted)
+      if (signal.aborted)
         throw new Lost(`${host} did not answer within ${timeoutMs / 1_000} s`, false, 'late')
       throw new Lost(sentenceOf(error, host), false, codeOf(error))
+    } finally {
+      clearTimeout(late)
     }
   }
   return {
@@ -82,8 +85,11 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
     send,
     /** Returns the answer as text. Rejects with a `Lost` where no usable one came. */
     async exchange(url: string, targets: Targets, request: OthersRequest, timeoutMs: number) {
-      const signal = AbortSignal.timeout(timeoutMs)
-      const { status, headers, body, broken } = await send(url, targets, request, { timeoutMs, signal })
+      const ending = new AbortController()
+      // With the wait for a connection.
+      const late = setTimeout(() => ending.abort(), timeoutMs)
+      const sent = send(url, targets, request, { timeoutMs, ending }).finally(() => clearTimeout(late))
+      const { status, headers, body, broken } = await sent
       if (broken !== undefined) throw new Lost(`${new URL(url).host} answered ${broken}`, true, 'broken')
       return {
         status,

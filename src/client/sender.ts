@@ -50,9 +50,9 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
     async send(attempt) {
       const began = performance.now()
       const ending = new AbortController()
-      if (closed) ending.abort()
+      if (closed) ending.abort('closed')
       running.add(ending)
-      const outcome = await post(shapeBody(attempt, options), options, others, ending.signal)
+      const outcome = await post(shapeBody(attempt, options), options, others, ending)
       running.delete(ending)
       return { ...outcome, ms: Math.round(performance.now() - began) }
     },
@@ -64,7 +64,7 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
     },
     async close() {
       closed = true
-      for (const ending of running) ending.abort()
+      for (const ending of running) ending.abort('closed')
       await others.close()
     },
   }
@@ -93,7 +93,7 @@ async function post(
   attempt: DeliveryAttempt,
   { totalMs, clock, version }: Pick<SenderOptions, 'totalMs' | 'clock' | 'version'>,
   others: ReturnType<typeof createExchange>,
-  signal: AbortSignal,
+  ending: AbortController,
 ): Promise<SendOutcome> {
   const { url, id, timestamp, body, secrets, workspaceId: owner } = attempt
   if (secrets.length === 0 || !secrets.every(isSecret))
@@ -105,11 +105,12 @@ async function post(
   }
   const request = { method: 'POST', headers, body } as const
   try {
-    const answer = await others.send(url, attempt, request, { owner, timeoutMs: totalMs, signal })
+    const answer = await others.send(url, attempt, request, { owner, timeoutMs: totalMs, ending })
     return outcomeOf(answer, clock.now())
   } catch (error) {
     if (!(error instanceof Lost)) throw error
-    if (signal.aborted) return { status: null, error: 'Sending was stopped before an answer came' }
+    if (ending.signal.reason === 'closed')
+      return { status: null, error: 'Sending was stopped before an answer came' }
     const { message, code } = error
     return {
       status: null,
