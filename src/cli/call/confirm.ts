@@ -63,7 +63,6 @@ async function readBalance(context: Context): Promise<number | null> {
 }
 
 async function confirmImport(context: Context, operation: Operation, input: Input): Promise<void> {
-  const { record } = await import('../output/table.js')
   const left = await readRemaining(context, operation, input)
   // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return

@@ -6,6 +6,7 @@ import { crmNames } from '../../runs/output/crm-layout.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { formatSetting, profileOf } from '../context/home.js'
 import { styledStream } from '../context/io.js'
+import { wrapText as wrapWords } from '../output/text.js'
 import { notNegative, type OptionRows, positive, toOptions, word } from './values.js'
 
 export const groups = {
@@ -266,15 +267,7 @@ function wrapLine(line: string, width: number): string {
   if (line.startsWith('  $ ')) return line
   const label = hasLabel.exec(line)?.[0] ?? /^ */.exec(line)?.[0] ?? ''
   const indent = ' '.repeat(label.length)
-  let rest = line.slice(label.length)
-  const wrapped: string[] = []
-  while (label.length + rest.length > width) {
-    const at = rest.lastIndexOf(' ', width - label.length)
-    if (at <= 0) break
-    wrapped.push(rest.slice(0, at))
-    rest = rest.slice(at + 1)
-  }
-  return label + [...wrapped, rest].join(`\n${indent}`)
+  return label + wrapWords(line.slice(label.length), width - label.length).join(`\n${indent}`)
 }
 
 /** Prints text on stdout, through a pager where it has more lines than the terminal. */
