@@ -8,7 +8,6 @@ import type { StopReason } from './flow-control.js'
 import {
   type Accepted,
   type Bulk,
-  type BulkJournal,
   isUnknown,
   judge,
   lostAnswer,
@@ -16,6 +15,7 @@ import {
   type RowAnswer,
   unknownAnswer,
 } from './journal/journal.js'
+import type { Journal } from './journal/run-journal.js'
 import type { RowBatch, RowState } from './plan/lookup.js'
 import { type Polled, pollWork } from './poll.js'
 import type { Batch, BulkRequests, CallPorts } from './ports.js'
@@ -127,7 +127,7 @@ type SubmitResult = Accepted | SendResult | 'open'
 /** What sending requests for several rows depends on. */
 interface BulkPorts extends CallPorts {
   readonly bulkRequests: BulkRequests
-  readonly journal: BulkJournal
+  readonly journal: Journal['bulks']
 }
 
 /** Sends several rows as one request, and settles them with its results. */

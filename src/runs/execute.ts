@@ -408,7 +408,7 @@ class Launcher {
     private readonly calls: Calls,
   ) {
     const { bulkRequests, journal } = ports.batch
-    if (bulkRequests && journal.bulks)
+    if (bulkRequests)
       this.#bulks = new BulkLauncher({ ...ports, bulkRequests, journal: journal.bulks }, () =>
         journalWriter.kept(),
       )
@@ -422,7 +422,7 @@ class Launcher {
       const rows = this.#originalsOf(valid, new Set(sent.flatMap(([states]) => states)))
       if (this.#bulks) await this.#bulks.send(await this.#bulks.resume(sent))
       for (let left = rows; left.length > 0; ) {
-        const busy = await this.ports.batch.journal.takeTurns?.(left)
+        const busy = await this.ports.batch.journal.takeTurns(left)
         // Not earlier: another run may answer a row just before its turn is free.
         const open = await this.#recall(left)
         const mine = busy ? open.filter(({ ordinal }) => !busy.has(ordinal)) : open
@@ -455,7 +455,7 @@ class Launcher {
     for (const other of stated(input, body)) {
       const hash = hashOf(other)
       if (other !== identity && (repeats?.hasOnce(hash) ?? true))
-        journal.stated?.add(hashNumber(hash), ordinal)
+        journal.stated.add(hashNumber(hash), ordinal)
     }
   }
 
@@ -463,7 +463,7 @@ class Launcher {
   async #takeStated(rows: readonly RowState[]): Promise<readonly RowState[]> {
     const { stated, journal } = this.ports.batch
     const noted = journal.stated
-    if (!stated || !noted) return rows
+    if (!stated) return rows
     const about = rows.map(({ hash, ordinal }) =>
       hash === undefined || journal.isMaybeSent(ordinal) ? undefined : noted.find(hash),
     )

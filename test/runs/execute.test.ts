@@ -5,7 +5,7 @@ import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
 import { ApiError, failureOf, Refusal } from '../../src/api/calls/errors.js'
 import { hintOf } from '../../src/cli/context/errors.js'
 import { execute } from '../../src/runs/execute.js'
-import type { Journal } from '../../src/runs/journal/journal.js'
+import type { Journal } from '../../src/runs/journal/run-journal.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
 import { exitCodeOf, type RunProgress } from '../../src/runs/output/report.js'
 import type { Batch } from '../../src/runs/ports.js'
@@ -394,6 +394,9 @@ describe('the journal of a run', () => {
         return new Map()
       },
       isMaybeSent: () => false,
+      takeTurns: async () => undefined,
+      bulks: undefined as never,
+      stated: undefined as never,
       async recall(rows) {
         log.push(`recall ${ordinals(rows)}`)
         return rows.map(({ identity }) =>

@@ -22,8 +22,6 @@ import {
   type JournalRow,
   type RowAnswer,
   type RowStatus,
-  type StatedAnswer,
-  type StatedIdentities,
 } from './journal.js'
 
 export interface KeptAnswer {
@@ -386,8 +384,8 @@ export function openNumbers() {
   }
 }
 
-/** What the answers of a run state: the newest in memory, all others in a temporary file. */
-export class StatedInRun implements StatedIdentities {
+/** Hashes of identities that the answers of a run state, and the rows of these answers: the newest in memory, all others in a temporary file. */
+export class StatedInRun {
   #open: ReturnType<typeof openNumbers> | undefined
   readonly #recent = new Map<number, number>()
 
@@ -396,6 +394,7 @@ export class StatedInRun implements StatedIdentities {
     private readonly run: number,
   ) {}
 
+  /** Notes that the answer to a row states an identity. */
   add(hash: number, ordinal: number): void {
     this.#recent.set(hash, ordinal)
     if (this.#recent.size < recentStated) return
@@ -405,13 +404,15 @@ export class StatedInRun implements StatedIdentities {
     this.#recent.clear()
   }
 
+  /** Returns the first row whose answer states an identity. */
   find(hash: number): number | undefined {
     return this.#recent.get(hash) ?? this.#open?.get(hash)
   }
 
-  async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, StatedAnswer>> {
+  /** Returns recorded answers of the run, by ordinal. */
+  async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, KeptAnswer>> {
     const kept = await this.driver.read((connection) => answersAt(connection, this.run, ordinals))
-    return new Map(kept.map(({ ordinal, answer, answeredAt }) => [ordinal, { answer, answeredAt }]))
+    return new Map(kept.map((one) => [one.ordinal, one]))
   }
 
   close(): void {

@@ -107,45 +107,12 @@ export interface Accepted {
   readonly parts: readonly (string | null)[]
 }
 
-/** The journal of requests for several rows. */
-export interface BulkJournal {
-  /** Returns requests of earlier parts with rows of the range resumed last, of which one has no answer yet. */
-  open(): readonly Bulk[]
-  /** Records rows as one request before it is sent, as many as the budget permits; none below `least`. */
-  plan(
-    rows: readonly WantedRow[],
-    least: number,
-  ): Promise<{ bulk?: Bulk | undefined; shortage: BudgetShortage }>
-  /** Resumes a request of an earlier part. Returns the shortage where a lowered budget leaves too little for its rows. */
-  reopen(bulk: Bulk, rows: readonly WantedRow[]): Promise<BudgetShortage | undefined>
-  /** Records that the target accepted the request; from now on only its results are requested. */
-  accept(bulk: Bulk, accepted: Accepted): Promise<void>
-  /** Deletes a request that certainly had no effect. */
-  withdraw(bulk: Bulk): Promise<void>
-}
-
 export interface AnsweredRow extends JournalRow {
   readonly answer: RowAnswer
   readonly source: AnswerSource
   readonly origin?: number | undefined
   /** Real time at which the answer was given, where that is not now. */
   readonly answeredAt?: number | undefined
-}
-
-/** Hashes of identities that answers state, and the rows of these answers. */
-export interface StatedIdentities {
-  /** Notes that the answer to a row states an identity. */
-  add(hash: number, ordinal: number): void
-  /** Returns the first row whose answer states an identity. */
-  find(hash: number): number | undefined
-  /** Returns recorded answers of the run, by ordinal. */
-  answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, StatedAnswer>>
-}
-
-/** A recorded answer, with the real time at which it was given. */
-export interface StatedAnswer {
-  readonly answer: RowAnswer
-  readonly answeredAt: number
 }
 
 export interface RunEnd {
@@ -159,39 +126,6 @@ export interface RunEnd {
   readonly invalid: number
   /** Answers of this part that may be those to other requests. */
   readonly doubted?: number | undefined
-}
-
-/**
- * The record of a run, which survives however the run ends. A row passes it in this order: resumed, or recalled, or
- * else planned, then kept, then written.
- */
-export interface Journal {
-  /** Present where one request can take several rows. */
-  readonly bulks?: BulkJournal
-  /** What the answers of this run identify besides their own rows. Later parts note it again. */
-  readonly stated?: StatedIdentities
-  /** Ordinal behind the last row that an earlier part answered. */
-  readonly answeredUpTo: number
-  /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
-  resume(from: number, to: number): Promise<ReadonlyMap<number, RowOutcome>>
-  /** Whether an earlier part may have sent a row of the range resumed last: only its key shows whether it was paid for. */
-  isMaybeSent(ordinal: number): boolean
-  /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
-  recall(rows: readonly JournalRow[]): Promise<readonly (RowOutcome | undefined)[]>
-  /**
-   * Takes the turns of rows, so that equal rows of other runs wait for their answers. Returns the ordinals of those that
-   * another run has under way; `undefined` where there are none.
-   */
-  takeTurns?(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined>
-  /** Records rows before they are sent, as many as the budget permits. */
-  plan(rows: readonly WantedRow[]): Promise<PlannedRows>
-  /** Records answers, which equal rows then recall. */
-  keep(rows: readonly AnsweredRow[]): Promise<void>
-  /** Notes that every row before the ordinal `cleared` has a recorded answer, and that `rows` rows are in the output. */
-  written(cleared: number, rows: number): Promise<void>
-  /** Resolves when all recorded answers survive a power cut. */
-  flush(): Promise<void>
-  end(end: RunEnd): Promise<void>
 }
 
 export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known' | 'suppressed'
@@ -316,7 +250,7 @@ export class JournalWriter {
   #working: Promise<void> | undefined
   #error: unknown
 
-  constructor(private readonly journal: Journal) {}
+  constructor(private readonly journal: { keep(rows: readonly AnsweredRow[]): Promise<void> }) {}
 
   /** Whether the journal could not keep an answer. */
   get hasFailed(): boolean {
@@ -362,7 +296,7 @@ export class DurabilityCheckpoint {
   #error: unknown
 
   constructor(
-    private readonly journal: Journal,
+    private readonly journal: { flush(): Promise<void> },
     private readonly report: ((before: number) => Promise<void>) | undefined,
   ) {}
 

@@ -17,9 +17,7 @@ import {
   type AnsweredRow,
   type AskedRow,
   type Bulk,
-  type BulkJournal,
   isUnknown,
-  type Journal,
   type JournalRow,
   type PlannedRows,
   type RowAnswer,
@@ -64,6 +62,8 @@ export type JournalledRun = Pick<Run, 'id' | 'sentFrom' | 'sentTo' | 'loweredRow
   ConstructorParameters<typeof RunTurns>[1] &
   Spender
 
+export type Journal = Pick<RunJournal, keyof RunJournal>
+
 /** Returns the journal of a run in a state database. The caller holds the run's lock. */
 export const journalOf = (driver: Driver, run: JournalledRun, options: JournalOptions): Journal =>
   new RunJournal(driver, run, options)
@@ -82,14 +82,20 @@ const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, 
 
 const none: ReadonlyMap<number, RowOutcome> = new Map()
 
-class RunJournal implements Journal {
+/**
+ * The record of a run, which survives however the run ends. A row passes it in this order: resumed, or recalled, or
+ * else planned, then kept, then written.
+ */
+class RunJournal {
   readonly #driver: Driver
   readonly #run: JournalledRun
   readonly #options: JournalOptions
   readonly #own: OwnedRun
   readonly #scope: string
   readonly #holds: Holds
+  /** The requests that take several rows. */
   readonly bulks: BulkRequests
+  /** What the answers of this run identify besides their own rows. Later parts note it again. */
   readonly stated: StatedInRun
   readonly #duplicates: DuplicateAnswers
   readonly #turns: RunTurns | undefined
@@ -112,10 +118,12 @@ class RunJournal implements Journal {
     this.bulks = new BulkRequests(driver, run, options, this.#holds)
   }
 
+  /** Ordinal behind the last row that an earlier part answered. */
   get answeredUpTo(): number {
     return this.#options.answeredUpTo
   }
 
+  /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
   async resume(from: number, to: number): Promise<ReadonlyMap<number, RowOutcome>> {
     const { answeredUpTo } = this.#options
     const { sentFrom, sentTo, number } = this.#run
@@ -147,6 +155,7 @@ class RunJournal implements Journal {
     return answers
   }
 
+  /** Whether an earlier part may have sent a row of the range resumed last: only its key shows whether it was paid for. */
   isMaybeSent(ordinal: number): boolean {
     return this.#holds.isCovered(ordinal)
   }
@@ -158,6 +167,7 @@ class RunJournal implements Journal {
     return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
   }
 
+  /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
   async recall(rows: readonly JournalRow[]): Promise<readonly (RowOutcome | undefined)[]> {
     const { mayRepeat, retryUnknown, missing, others, store, samples } = this.#options
     const isAsked = store !== undefined || samples !== undefined || rows.some(({ repeats }) => repeats)
@@ -210,10 +220,15 @@ class RunJournal implements Journal {
     return this.#holds.isCovered(ordinal) ? sentMaxAgeMs : Number.POSITIVE_INFINITY
   }
 
+  /**
+   * Takes the turns of rows, so that equal rows of other runs wait for their answers. Returns the ordinals of those that
+   * another run has under way; `undefined` where there are none.
+   */
   async takeTurns(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined> {
     return this.#turns?.take(rows)
   }
 
+  /** Records rows before they are sent, as many as the budget permits. */
   async plan(wanted: readonly WantedRow[]): Promise<PlannedRows> {
     const { budget, quota, now } = this.#options
     const rows = quota ? quota.fitting(wanted) : wanted
@@ -263,6 +278,7 @@ class RunJournal implements Journal {
     this.#sent = before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
   }
 
+  /** Records answers, which equal rows then recall. */
   async keep(rows: readonly AnsweredRow[]): Promise<void> {
     const { now, missing } = this.#options
     if (missing) return
@@ -289,12 +305,14 @@ class RunJournal implements Journal {
     this.#options.quota?.settle(rows)
   }
 
+  /** Notes that every row before the ordinal `cleared` has a recorded answer, and that `rows` rows are in the output. */
   async written(cleared: number, rows: number): Promise<void> {
     this.#done = rows
     const { from, to } = this.#sent
     if (cleared > from) this.#sent = { from: Math.min(cleared, to), to }
   }
 
+  /** Resolves when all recorded answers survive a power cut. */
   flush(): Promise<void> {
     return this.#driver.flush()
   }
@@ -379,7 +397,7 @@ const isKnown = ({ answer }: AnsweredRow): boolean => !isUnknown(answer)
 const sumOf = (credits: readonly number[]): number => credits.reduce((sum, one) => sum + one, 0)
 
 /** The requests of a run for several rows, in a state database. */
-class BulkRequests implements BulkJournal {
+class BulkRequests {
   readonly #driver: Driver
   readonly #run: JournalledRun
   readonly #options: RequestOptions
@@ -402,6 +420,7 @@ class BulkRequests implements BulkJournal {
     this.#scope = scopeOf(run, options.budget)
   }
 
+  /** Returns requests of earlier parts with rows of the range resumed last, of which one has no answer yet. */
   open(): readonly Bulk[] {
     const { missing, mayRepeat, retryUnknown } = this.#options
     if (missing) return []
@@ -419,6 +438,7 @@ class BulkRequests implements BulkJournal {
     )
   }
 
+  /** Records rows as one request before it is sent, as many as the budget permits; none below `least`. */
   async plan(rows: readonly WantedRow[], least: number) {
     const { budget, now } = this.#options
     const { bulk, wanted, shortage } = await this.#driver.transaction(async (connection) => {
@@ -455,6 +475,7 @@ class BulkRequests implements BulkJournal {
     if (!this.#options.mayRepeat) await this.#driver.flush()
   }
 
+  /** Resumes a request of an earlier part. Returns the shortage where a lowered budget leaves too little for its rows. */
   async reopen({ accepted }: Bulk, rows: readonly WantedRow[]) {
     const { budget, now } = this.#options
     const covered = rows.filter(({ ordinal }) => this.#holds.isCovered(ordinal))
@@ -471,6 +492,7 @@ class BulkRequests implements BulkJournal {
     return undefined
   }
 
+  /** Records that the target accepted the request; from now on only its results are requested. */
   async accept({ number }: Bulk, accepted: Accepted): Promise<void> {
     await this.#driver.transaction(async (connection) => {
       await checkOwn(connection, this.#own)
@@ -479,6 +501,7 @@ class BulkRequests implements BulkJournal {
     await this.#flush()
   }
 
+  /** Deletes a request that certainly had no effect. */
   async withdraw({ number, ordinals }: Bulk): Promise<void> {
     const released = this.#holds.freshOf(ordinals)
     await this.#driver.transaction(async (connection) => {

@@ -1,7 +1,8 @@
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
-import type { Journal, RowOutcome } from '../journal/journal.js'
+import type { RowOutcome } from '../journal/journal.js'
+import type { Journal } from '../journal/run-journal.js'
 import { type ReasonCount, ReasonCounter } from '../output/report.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './lookup.js'
 
