@@ -7,17 +7,13 @@ import { isObject, resultOr } from '../api/values/objects.js'
 import { openInput } from '../runs/find-run.js'
 import { rowInput } from '../runs/input/mapping.js'
 import { isBlank } from '../runs/input/table.js'
-import { isRecords, mapList } from '../runs/lists.js'
-import type { RunHome, RunPorts } from '../runs/ports.js'
+import { isRecords, type ListPorts, mapList } from '../runs/lists.js'
 import type { InputChoices } from '../runs/request.js'
 import { type FlowRow, recordNameOf } from './fields.js'
 import type { Flow, FlowFiles, FlowInput } from './read.js'
 
-/** What opening the files of a flow takes. */
-export type FilePorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile'>
-
 /** Returns what opens the files of the flow at a path, whose paths are relative to it. */
-export const flowFiles = (ports: FilePorts, file: string): Omit<FlowFiles, 'sources'> => ({
+export const flowFiles = (ports: ListPorts, file: string): Omit<FlowFiles, 'sources'> => ({
   async openTable(input) {
     const path = await tableOf(input, dirname(file), ports)
     if (path === undefined) return undefined
@@ -37,7 +33,7 @@ export const flowFiles = (ports: FilePorts, file: string): Omit<FlowFiles, 'sour
 async function tableOf(
   input: FlowInput,
   folder: string,
-  { claimFile }: Pick<FilePorts, 'claimFile'>,
+  { claimFile }: Pick<ListPorts, 'claimFile'>,
 ): Promise<string | undefined> {
   if (input.kind === 'csv') return resolve(folder, input.csv)
   if (input.kind === 'xlsx') return resolve(folder, input.xlsx)

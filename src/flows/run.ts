@@ -6,7 +6,7 @@ import { isPriced } from '../api/operations/facts.js'
 import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/list-index.js'
-import { hashOfFile } from '../runs/find-run.js'
+import { hashOfFile, isForeign, isOutdated } from '../runs/find-run.js'
 import { identifiedOf, openNumbers } from '../runs/journal/answers.js'
 import { changeRun } from '../runs/journal/run-leases.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
@@ -242,9 +242,7 @@ async function findRecorded(
 ): Promise<Run | undefined> {
   await runs.adopt(identity)
   const known = fresh ? undefined : await runs.known(identity)
-  const isOutdated = known?.status === 'finished' && known.startedAt < notBefore
-  const isForeign = known && known.workspace !== '' && known.workspace !== identity.workspace
-  return isOutdated || isForeign ? undefined : known
+  return known && (isOutdated(known, notBefore) || isForeign(known, identity)) ? undefined : known
 }
 
 /** Records a flow that begins, or goes on. */

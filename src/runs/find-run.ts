@@ -148,11 +148,18 @@ export async function findKnown(
   notBefore: number,
 ): Promise<KnownRun | undefined> {
   const known = await findRun(request, identity, runs)
-  const isOutdated = known?.status === 'finished' && known.startedAt < notBefore
-  if (isOutdated && !request.run) return undefined
+  if (known && isOutdated(known, notBefore) && !request.run) return undefined
   if (known?.status !== 'finished' || !request.choices.retryUnknown) return known
   return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
 }
+
+/** Whether a run is not written again, since its answers are out of date. */
+export const isOutdated = ({ status, startedAt }: Run, notBefore: number): boolean =>
+  status === 'finished' && startedAt < notBefore
+
+/** Whether another workspace paid for a run; this one has to pay for its own answers. */
+export const isForeign = ({ workspace }: Run, identity: RunIdentity): boolean =>
+  workspace !== '' && workspace !== identity.workspace
 
 /** Whether only rows are written that another run did not have. */
 export const isComparing = ({ only = [] }: Pick<BatchRequest['choices'], 'only'>): boolean =>
@@ -170,9 +177,7 @@ export async function findRun(
   if (choices.fresh) return undefined
   const known = await runs.known(identity)
   if (known) {
-    // Another workspace has to pay for its own answers.
-    const isForeign = known.workspace !== '' && known.workspace !== identity.workspace
-    const isRepeated = choices.refresh || isForeign || isComparing(choices)
+    const isRepeated = choices.refresh || isForeign(known, identity) || isComparing(choices)
     return known.status === 'finished' && isRepeated ? undefined : known
   }
   const other = await runs.inTheWay(identity)

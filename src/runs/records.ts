@@ -143,7 +143,7 @@ export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, wha
   writeHolder(home, path)
 }
 
-function tryLock(path: string, timeout?: number): Lock | undefined {
+function tryLock(path: string, timeout?: number): HeldRun | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   return takeLock(path, timeout)
 }
@@ -285,11 +285,6 @@ async function removeIfOld(folder: string, now: number): Promise<void> {
   if (now - Math.max(...times) > leftoverMs) await rm(folder, { recursive: true, force: true })
 }
 
-/** A lock of the operating system, which frees it at once when the process ends or is killed. */
-interface Lock {
-  release(): void
-}
-
 /** Long enough for a process that only checks whether the lock is held. */
 const timeoutMs = 250
 
@@ -297,10 +292,10 @@ const timeoutMs = 250
 const held = new Set<Database.Database>()
 
 /**
- * Takes the lock of a file, which is created if missing; `undefined` when another process, or this one, holds it after
+ * Takes the lock of a file, which the system frees at once when the process ends or is killed. It is created if missing; `undefined` when another process, or this one, holds it after
  * `timeout` milliseconds.
  */
-export function takeLock(path: string, timeout = timeoutMs): Lock | undefined {
+export function takeLock(path: string, timeout = timeoutMs): HeldRun | undefined {
   // Only a missing file is opened: closing a file releases the locks that this process has on it.
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   const database = new Database(path, { timeout })

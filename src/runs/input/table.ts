@@ -29,7 +29,6 @@ export interface Table {
   /** The names of its columns: `column_1` and so on where the first row is data. */
   readonly header: readonly string[]
   readonly hasHeader: boolean
-  readonly headerLine: number
   /** What a person should know about how it was read. */
   readonly notes: readonly Note[]
   /** The first non-empty cells of each column. */
@@ -64,7 +63,6 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
     path,
     header: hasHeader ? first.cells : first.cells.map(toUnnamed),
     hasHeader,
-    headerLine: first.line,
     notes: [
       ...encodingNotes(encoding),
       ...(hasHeader || options.header === false
@@ -220,8 +218,6 @@ export interface TableCheck {
   readonly ragged: number
   /** Line of the first of them. */
   readonly firstRagged: number | undefined
-  /** Rows that are not looked up, because they have the result already. */
-  readonly skipped: number
   /** Which identities may repeat, where identities are known. */
   readonly repeats: RepeatFilter | undefined
 }
@@ -241,7 +237,6 @@ export async function checkTable(
   const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
   let rows = 0
   let ragged = 0
-  let skipped = 0
   let firstRagged: number | undefined
   const isRagged = (row: CsvRow) => row.cells.length !== table.header.length
   for await (const batch of table.rows()) {
@@ -250,11 +245,10 @@ export async function checkTable(
       if (isRagged(row)) {
         ragged++
         firstRagged ??= row.line
-      } else if (skip(row.cells)) skipped++
-      else if (identityOf && repeats) see(repeats, identityOf, row)
+      } else if (identityOf && repeats && !skip(row.cells)) see(repeats, identityOf, row)
     }
   }
-  return { rows, ragged, firstRagged, skipped, repeats }
+  return { rows, ragged, firstRagged, repeats }
 }
 
 function see(

@@ -326,19 +326,14 @@ export class DuplicateAnswers {
 
   /** Returns the answer to an equal row of the run; with `retryUnknown` none whose outcome is unknown. */
   async find(connection: Connection, row: JournalRow, retryUnknown: boolean): Promise<RowAnswer | undefined> {
-    const answer = await this.#find(connection, row)
-    return answer && retryUnknown && isUnknown(answer) ? undefined : answer
-  }
-
-  async #find(
-    connection: Connection,
-    { ordinal, hash, identity }: JournalRow,
-  ): Promise<RowAnswer | undefined> {
+    const { ordinal, hash, identity } = row
     if (hash === undefined || identity === undefined) return undefined
     const recent = this.#recent.get(identity)
-    if (!recent || recent.ordinal === ordinal) return equalIn(connection, this.#run, ordinal, hash, identity)
-    const [kept] = await answersOf(connection, this.#run, recent.ordinal, recent.ordinal + 1)
-    return kept?.answer
+    const answer =
+      !recent || recent.ordinal === ordinal
+        ? await equalIn(connection, this.#run, ordinal, hash, identity)
+        : (await answersOf(connection, this.#run, recent.ordinal, recent.ordinal + 1))[0]?.answer
+    return answer && retryUnknown && isUnknown(answer) ? undefined : answer
   }
 
   /** Whether the answer to an equal row waits to be indexed. */

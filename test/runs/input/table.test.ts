@@ -23,7 +23,6 @@ describe('a table', () => {
     const { table, rows } = await readAll('\ufeffsep=;\n\nname;site\n\nA;b\n')
     expect(table).toMatchObject({
       header: ['name', 'site'],
-      headerLine: 3,
       encoding: 'utf-8',
       delimiter: ';',
     })
