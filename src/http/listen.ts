@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, RequestError } from '@hono/node-server'
@@ -288,15 +288,9 @@ function parserError(code: string | undefined): ApiError {
   return name ? new ApiError(name) : new ApiError('bad_request', { reason: 'The request is not valid HTTP' })
 }
 
-const reasons: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  431: 'Request Header Fields Too Large',
-}
-
 function rawAnswer(error: ApiError): string {
   const body = JSON.stringify(errorBody(error))
   const headers = { ...safeHeaders, connection: 'close', 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${error.status} ${reasons[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`
+  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`
 }

@@ -1,6 +1,8 @@
+import type { infer as Infer } from 'zod'
 import type { InputOf, OutputOf } from '../areas/shapes.js'
 import type { VendorSpending } from '../calls/caller.js'
 import type { importFields } from '../schemas/enumerations.js'
+import type { similarity } from '../schemas/records.js'
 import type { Awaitable } from '../values/objects.js'
 
 /** Real time in milliseconds since 1970; the engine adds its own adjustable clock. */
@@ -129,14 +131,7 @@ export type LookalikeFilters = Omit<InputOf<'intents.lookalikes'>, Imported>
 export type EngagerFilters = Omit<InputOf<'intents.post_engagers'>, Imported>
 
 /** Why a company resembles the given ones: from 0 to 1, overall and by criterion. */
-export interface Similarity {
-  readonly score: number
-  readonly industry: number
-  readonly size: number
-  readonly country: number
-  readonly technologies: number
-  readonly growth: number
-}
+export type Similarity = Infer<ReturnType<typeof similarity>>
 
 /** Kinds of searches: their filters, and the records they find, most relevant first. */
 export interface Searches {

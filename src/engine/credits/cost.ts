@@ -83,17 +83,13 @@ const needs: Readonly<Record<Needs, (operation: Operation, fields: Fields) => nu
 }
 
 /** What a request sends, and what it can cost. */
-export interface DryRun {
-  readonly method: Operation['method']
-  /** Relative to the base address, with the query. */
-  readonly path: string
-  readonly body: Input | null
-  /** Credits; `max` is null where it depends on what matches. */
-  readonly price: { readonly min: number; readonly max: number | null }
-}
+export type DryRun = ReturnType<typeof dryRun>
 
-/** Returns what a request would send and cost, without sending it. */
-export function dryRun(operation: Operation, shape: RequestShape, input: Input): DryRun {
+/**
+ * Returns what a request would send and cost, without sending it: the path is relative to the base address and has the
+ * query; the maximum is null where it depends on what matches.
+ */
+export function dryRun(operation: Operation, shape: RequestShape, input: Input) {
   const { path, rest } = splitPath(operation, input, (value) => encodeURIComponent(String(value)))
   const price = { min: 0, max: maxCreditsOf(operation, shape, input) }
   const { method } = operation

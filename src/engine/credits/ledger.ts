@@ -8,6 +8,7 @@ import {
   type Connection,
   type Driver,
   joinGiven,
+  mapResult,
   readNumber,
   type StoredRow,
 } from '../../storage/driver/connection.js'
@@ -108,7 +109,7 @@ export function checkSpendable(
 /** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */
 export async function charge(tx: Connection, bill: Bill, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
-  const [balance, limit] = await both(lockPosition(tx, workspace.id), readWeeklyLimit(tx, member.id))
+  const [balance, limit] = await Promise.all([lockPosition(tx, workspace.id), readWeeklyLimit(tx, member.id)])
   const allowance = limit === null ? unlimited : await readAllowance(tx, member, limit, now)
   checkSpendable(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)
@@ -125,10 +126,6 @@ export async function charge(tx: Connection, bill: Bill, now: number): Promise<v
   }
   await appendMovement(tx, toMovement(step, balance))
 }
-
-/** Returns two results that need not wait for each other; at once when both are there, since every paid request reads them. */
-const both = <A, B>(one: Awaitable<A>, other: Awaitable<B>): Awaitable<readonly [A, B]> =>
-  one instanceof Promise || other instanceof Promise ? Promise.all([one, other]) : [one, other]
 
 /** Holds the highest cost of accepted work. Throws when balance or allowance would go below zero. */
 export async function holdCredits(tx: Connection, bill: Bill, jobId: string, now: number): Promise<void> {
@@ -286,10 +283,8 @@ const groupingSql = {
 const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 /** Returns the balances of a workspace after its last movement. */
-export function readBalances(tx: Connection, workspaceId: string): Awaitable<Balances> {
-  const found = tx.get<Balances>(positionSql, workspaceId)
-  return found instanceof Promise ? found.then((row) => row ?? start) : (found ?? start)
-}
+export const readBalances = (tx: Connection, workspaceId: string): Awaitable<Balances> =>
+  mapResult(tx.get<Balances>(positionSql, workspaceId), (row) => row ?? start)
 
 /** The same in a transaction that has locked the workspace, or the whole database: nothing else can add a movement. */
 export const lockPosition = (tx: Connection, workspaceId: string): Awaitable<Balances> =>

@@ -28,13 +28,8 @@ const rules: Readonly<Record<QuotaName, Rule>> = {
   monthly_company_import: { quota: 'companies', period: 'month', ceiling: 'monthlyCompanies' },
 }
 
-export interface QuotaState {
-  readonly limit: number
-  readonly used: number
-  readonly remaining: number
-  /** Engine time. */
-  readonly resetsAt: number
-}
+/** How a quota stands, and when it resets (engine time). */
+export type QuotaState = ReturnType<typeof toQuotaState>
 
 export type QuotaReport = Readonly<Record<QuotaName, QuotaState>>
 
@@ -45,12 +40,7 @@ const ownerOf = (workspace: Workspace) => `workspace:${workspace.id}`
 const limitOf = (workspace: Workspace, { ceiling }: Rule): number =>
   workspace[ceiling] ?? planOf(workspace.plan)[ceiling]
 
-function toQuotaState(
-  workspace: Workspace,
-  rule: Rule,
-  counter: Counter | undefined,
-  now: number,
-): QuotaState {
+function toQuotaState(workspace: Workspace, rule: Rule, counter: Counter | undefined, now: number) {
   const limit = limitOf(workspace, rule)
   const { count: used, resetsAt } = countedAt(counter, rule, now)
   return { limit, used, remaining: Math.max(0, limit - used), resetsAt }

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Ids } from '../../api/ports/ports.js'
@@ -27,15 +28,6 @@ interface RowSource<T> {
   readonly position: (row: T) => ListPosition
 }
 
-/** Where a page stands, as the API returns it. */
-export interface Pagination {
-  page?: number
-  per_page: number
-  total_count: number
-  has_more: boolean
-  next_cursor?: string
-}
-
 const secretBytes = 32
 
 /**
@@ -59,7 +51,7 @@ export async function readPage<T>(
   })
   const rows = found.rows.slice(0, per_page)
   const has_more = found.rows.length > per_page
-  const pagination: Pagination = { per_page, total_count: found.total, has_more }
+  const pagination: OutputOf<'lists.list'>['pagination'] = { per_page, total_count: found.total, has_more }
   if (query.cursor === undefined) pagination.page = query.page ?? 1
   const last = rows.at(-1)
   if (has_more && last) {

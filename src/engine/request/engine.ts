@@ -337,13 +337,10 @@ async function checkLimits(store: Driver, request: Request): Promise<number> {
 /** A window after a request was counted in it, or refused by it. */
 type CountedWindow = Window & CounterState
 
-/** The result of counting a request: the windows it was counted in, or those that refuse it. */
-interface Admission {
-  readonly refused: boolean
-  readonly windows: readonly CountedWindow[]
-}
-
-/** Counts a request in all its windows in one small transaction, or in none. An exempt operation has no windows. */
+/**
+ * Counts a request in all its windows in one small transaction, or in none. Returns the windows it was counted in, or those
+ * that refuse it. An exempt operation has no windows.
+ */
 async function countRequest(
   store: Driver,
   operation: Operation,
@@ -351,7 +348,7 @@ async function countRequest(
   live: unknown,
   now: number,
   observed?: boolean,
-): Promise<Admission> {
+) {
   const windows = windowsOf(operation, principal.workspace.plan, live, observed)
   if (windows.length === 0) return { refused: false, windows: [] }
   const owner = `user:${principal.member.id}`
@@ -379,7 +376,10 @@ const isFull = (window: CountedWindow) => window.count >= window.limit
  * `retry-after` seconds a refused request is admitted. `x-ratelimit-reset-after` has milliseconds, because a client
  * in a one-second window has to know when it ends.
  */
-function rateHeaders({ refused, windows }: Admission, now: number): Readonly<Record<string, string>> {
+function rateHeaders(
+  { refused, windows }: Awaited<ReturnType<typeof countRequest>>,
+  now: number,
+): Readonly<Record<string, string>> {
   const remaining = (window: CountedWindow) => Math.max(0, window.limit - window.count)
   const [tightest] = [...windows].sort((a, b) => remaining(a) - remaining(b) || b.resetsAt - a.resetsAt)
   if (!tightest) return {}
