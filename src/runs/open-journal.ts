@@ -104,7 +104,7 @@ export async function openCalls(
     operation: operation.id,
     journal,
     time: {
-      now: () => ports.clock.now(),
+      now: ports.clock.now.bind(ports.clock),
       sleep: (ms: number, aborted: AbortSignal) => ports.sleep(ms, aborted).catch(() => {}),
     },
     notify: ports.notify,
