@@ -39,6 +39,8 @@ export interface Loaded {
 }
 
 export interface CopiedTable {
+  readonly name: string
+  readonly key: readonly string[]
   readonly columns: readonly string[]
   readonly textsOf?: ((record: string) => readonly string[]) | undefined
 }
@@ -47,7 +49,7 @@ export interface CopiedTable {
 export interface CopyTarget {
   /** Puts aside what would only cost time until the copy is complete. */
   begin(): Promise<void>
-  add(table: string, rows: readonly StoredRow[]): Promise<void>
+  add(table: CopiedTable, rows: readonly StoredRow[]): Promise<void>
   end(): Promise<void>
 }
 
@@ -72,10 +74,8 @@ export interface CatalogueDialect {
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
   }
   readonly load: {
-    /** Whether a statement is answered by another machine, so that it pays to ask for many records at once. */
+    /** Whether other machines share the database: many records are asked for at once, and no index is ever missing. */
     readonly isRemote: boolean
-    /** Whether the indexes of a table may be built after it is filled; other connections search without them meanwhile. */
-    readonly defersIndexes: boolean
     /** Returns whether indexes are missing: a first import is under way, or was killed. */
     hasDeferredIndexes(connection: Connection): boolean
     /**
@@ -96,10 +96,8 @@ export interface CatalogueDialect {
     endBulkWrites(driver: Driver): Promise<void>
   }
   readonly copy: {
-    /** Returns the columns of a table, without those that the database makes of others. */
-    listColumns(connection: Connection, table: string): Promise<string[]>
     /** Keeps the server from ending a transaction that waits for the other side of the copy. */
     waitLonger(connection: Connection): Promise<void>
-    createTarget(connection: Connection, tables: Readonly<Record<string, CopiedTable>>): CopyTarget
+    createTarget(connection: Connection, tables: readonly CopiedTable[]): CopyTarget
   }
 }

@@ -142,8 +142,6 @@ const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
 /** Bulk loads in PostgreSQL: indexes stay while a table is filled, and the server's settings suit bulk writes. */
 export const postgresLoad: CatalogueDialect['load'] = {
   isRemote: true,
-  // Others use the indexes to search.
-  defersIndexes: false,
   hasDeferredIndexes: () => false,
   deferIndexes: () => {},
   buildIndexesOn: () => {},
@@ -185,7 +183,7 @@ const listFinalStatements = (tables: readonly string[]): string[] => [
 ]
 
 /** Returns a function that adds many rows by one statement. */
-function createAdder(connection: Connection, table: string, { columns, textsOf }: CopiedTable) {
+function createAdder(connection: Connection, { name: table, columns, textsOf }: CopiedTable) {
   const names = (textsOf ? [...columns, 'words'] : columns).join(', ')
   const sql = `INSERT INTO ${table} (${names})
     SELECT ${names} FROM json_populate_recordset(CAST(NULL AS ${table}), CAST(? AS JSON))`
@@ -200,12 +198,10 @@ function createAdder(connection: Connection, table: string, { columns, textsOf }
  * Creates the target of a copy. Constraints and indexes are dropped and made again at the end, which takes a fraction of
  * the time. The copy is one transaction, so the catalogue is never visible without them.
  */
-function createTarget(connection: Connection, copied: Readonly<Record<string, CopiedTable>>): CopyTarget {
-  const names = Object.keys(copied)
+function createTarget(connection: Connection, copied: readonly CopiedTable[]): CopyTarget {
+  const names = copied.map(({ name }) => name)
   const tables = JSON.stringify(names)
-  const adders = new Map(
-    Object.entries(copied).map(([name, table]) => [name, createAdder(connection, name, table)]),
-  )
+  const adders = new Map(copied.map((table) => [table.name, createAdder(connection, table)]))
   let built: readonly { make: string; drop: string }[] = []
   let underWay: Promise<unknown> = Promise.resolve()
   return {
@@ -214,10 +210,10 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
       const dropping = [...built].reverse().map(({ drop }) => drop)
       await connection.exec([roomy, ...dropping].join(';\n'))
     },
-    async add(table: string, rows: readonly StoredRow[]) {
+    async add({ name }, rows) {
       // The next rows are read while these are written.
       const before = underWay
-      underWay = Promise.resolve(adders.get(table)?.(rows))
+      underWay = Promise.resolve(adders.get(name)?.(rows))
       // The next call, or the end, awaits it and fails with it; until then a failure is not unhandled.
       underWay.catch(() => {})
       await before
@@ -230,11 +226,6 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
 }
 
 export const postgresCopy: CatalogueDialect['copy'] = {
-  async listColumns(connection, table) {
-    const sql = `SELECT CAST(attname AS TEXT) AS name FROM pg_attribute
-      WHERE attrelid = CAST(? AS REGCLASS) AND attnum > 0 AND NOT attisdropped AND attname <> 'words'`
-    return (await connection.all<{ name: string }>(sql, table)).map(({ name }) => name)
-  },
   waitLonger: async (connection) => {
     await connection.exec(
       'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',

@@ -244,7 +244,6 @@ async function setAll(driver: Driver, settings: readonly string[]): Promise<void
 
 export const sqliteLoad: CatalogueDialect['load'] = {
   isRemote: false,
-  defersIndexes: true,
   hasDeferredIndexes,
   deferIndexes,
   buildIndexesOn,
@@ -259,16 +258,15 @@ export const sqliteLoad: CatalogueDialect['load'] = {
 
 /** Copies into SQLite. Indexes are built, and words merged, when the load that `begin` starts is ended. */
 export const sqliteCopy: CatalogueDialect['copy'] = {
-  async listColumns(connection, table) {
-    const columns = await connection.all<{ name: string }>('SELECT name FROM pragma_table_info(?)', table)
-    return columns.map(({ name }) => name)
-  },
   // No transaction is ended for waiting.
   waitLonger: async () => {},
   createTarget: (connection, tables) => ({
-    begin: async () => deferIndexes(connection, Object.keys(tables)),
-    async add(name, rows) {
-      const { columns = [], textsOf } = tables[name] ?? {}
+    begin: async () =>
+      deferIndexes(
+        connection,
+        tables.map(({ name }) => name),
+      ),
+    async add({ name, columns, textsOf }, rows) {
       const { sql } = insertInto(name, columns)
       for (const row of rows) {
         connection.run(sql, ...columns.map((column) => row[column] ?? null))

@@ -16,7 +16,7 @@ import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type FoundPerson, type StoredPerson, selectPeople, toFullName } from '../records/person.js'
 import type { StoredPost } from '../records/posts.js'
 import { isGeneratedId } from '../records/write-person.js'
-import { primaryKeys, type TableName } from '../schema/schema.js'
+import { primaryKeyOf } from '../schema/schema.js'
 
 /** What is erased of the catalogue where nothing is found. */
 export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
@@ -63,7 +63,7 @@ function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: Subj
 
 /** A table whose rows are deleted where a column has one of some values: texts (`value`) or integers (`atom`). */
 const ownTable = (
-  table: TableName,
+  table: string,
   counted: string,
   column: string,
   type: 'value' | 'atom',
@@ -71,7 +71,7 @@ const ownTable = (
 ): PersonalTable => ({
   table,
   counted,
-  key: primaryKeys[table],
+  key: primaryKeyOf(table),
   columns: [],
   where: () => [`${column} IN (SELECT ${type} FROM json_each(?))`, JSON.stringify(values)],
   erase: () => ({ change: 'delete' }),

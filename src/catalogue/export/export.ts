@@ -13,7 +13,7 @@ import type { RecordKind, StoredRecord } from '../kinds/kind.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type StoredPerson, toPersonTexts } from '../records/person.js'
-import { primaryKeys, type TableName } from '../schema/schema.js'
+import { catalogueTables } from '../schema/schema.js'
 import { endBulkLoad } from '../write/bulk-load.js'
 
 /** Rows read at once. */
@@ -136,10 +136,10 @@ export async function copyCatalogue(
 }
 
 async function copyAll(source: Connection, connection: Connection, onProgress: (rows: number) => void) {
-  for (const table of Object.keys(primaryKeys))
-    if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
+  const tables = copiedTables()
+  for (const { name } of tables)
+    if (await connection.get(`SELECT 1 AS one FROM ${name} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
-  const tables = await readCopiedTables(connection)
   const target = dialectOf(connection).copy.createTarget(connection, tables)
   await target.begin()
   let rows = 0
@@ -158,20 +158,16 @@ async function copyAll(source: Connection, connection: Connection, onProgress: (
 /** Reads all rows; returns their hash. */
 async function digest(
   connection: Connection,
-  tables: Readonly<Record<string, CopiedTable>>,
-  each: (table: string, rows: readonly StoredRow[]) => Promise<void>,
+  tables: readonly CopiedTable[],
+  each: (table: CopiedTable, rows: readonly StoredRow[]) => Promise<void>,
 ): Promise<string> {
   const hash = createHash('sha256')
-  for (const [name, { columns }] of Object.entries(tables)) {
-    const all = {
-      table: name,
-      key: primaryKeys[name as TableName],
-      columns: columns.join(', '),
-      limit: copyPortion,
-    }
+  for (const table of tables) {
+    const { name, key, columns } = table
+    const all = { table: name, key, columns: columns.join(', '), limit: copyPortion }
     for await (const rows of readPortions(connection, all)) {
       for (const row of rows) hash.update(`${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`)
-      if (rows.length > 0) await each(name, rows)
+      if (rows.length > 0) await each(table, rows)
     }
     hash.update(`${name}\n`)
   }
@@ -185,12 +181,10 @@ const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
 }
 
 /** Returns the tables of a catalogue as a copy takes them. */
-export async function readCopiedTables(connection: Connection) {
-  const tables: Record<string, CopiedTable> = {}
-  for (const name of Object.keys(primaryKeys))
-    tables[name] = {
-      columns: await dialectOf(connection).copy.listColumns(connection, name),
-      textsOf: textsOf[name],
-    }
-  return tables
-}
+export const copiedTables = (): CopiedTable[] =>
+  catalogueTables().map(({ name, columns, key }) => ({
+    name,
+    key,
+    columns: Object.keys(columns),
+    textsOf: textsOf[name],
+  }))

@@ -291,10 +291,6 @@ function open() {
     `SELECT ${columns} FROM names JOIN places ON places.key = names.place
       WHERE names.folded = ${boundText} AND later = 0 ORDER BY names.place`,
   )
-  const firstNamed = database.prepare<[string], GazetteerEntry>(
-    `SELECT ${columns} FROM names JOIN places ON places.key = names.place
-      WHERE names.folded = ${boundText} AND later = 0 ORDER BY names.place LIMIT 1`,
-  )
   const citiesNamed = database.prepare<[string, string], GazetteerEntry>(
     `SELECT ${columns} FROM names JOIN places ON places.key = names.place
       WHERE names.folded = ${boundText} AND later = 0 AND country = ${boundText} AND typeof(code) = 'integer' ORDER BY names.place`,
@@ -310,7 +306,7 @@ function open() {
     /** Returns the places with this name, the most important first. */
     named: (name: string): readonly GazetteerEntry[] => named.all(name),
     /** Returns the most important place with this name. */
-    firstNamed: (name: string): GazetteerEntry | undefined => firstNamed.get(name),
+    firstNamed: (name: string): GazetteerEntry | undefined => named.get(name),
     /** Returns the cities of a country with this name, the largest first. */
     citiesNamed: (country: string, name: string) => citiesNamed.all(name, country),
     /** Returns places whose name begins so, then those with a later word that does, the most important first. */

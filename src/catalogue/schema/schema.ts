@@ -1,5 +1,5 @@
 import type { Schema } from '../../storage/database/migrate.js'
-import { fillSql } from '../../storage/driver/connection.js'
+import { type DeclaredTable, fillSql, tablesIn } from '../../storage/driver/connection.js'
 import { recognizeOrigins } from '../records/origins.js'
 import origins from './origins.sql'
 import postgresSql from './postgres.sql'
@@ -56,19 +56,9 @@ export const catalogueSchema: Schema = {
   privateTables: ['jobs'],
 }
 
-/** The tables of a catalogue with the columns of their primary keys, each after those it refers to. */
-export const primaryKeys = {
-  companies: ['key'],
-  technologies: ['key'],
-  company_technologies: ['technology', 'company'],
-  headcount_history: ['company', 'department', 'date'],
-  headcount_growth: ['company', 'department'],
-  people: ['key'],
-  phones: ['number', 'person'],
-  jobs: ['key'],
-  posts: ['key'],
-  engagers: ['post', 'profile', 'engagement'],
-  origins: ['origin'],
-} as const
+/** Returns the tables of a catalogue, each after those it refers to, with the columns that both databases have. */
+export const catalogueTables = (): DeclaredTable[] => tablesIn(fillSql(tables + origins, sqliteWords))
 
-export type TableName = keyof typeof primaryKeys
+/** Returns the columns of the primary key of a table. */
+export const primaryKeyOf = (table: string): readonly string[] =>
+  catalogueTables().find(({ name }) => name === table)?.key ?? []

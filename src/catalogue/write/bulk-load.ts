@@ -71,9 +71,9 @@ export async function startBulkWrite(
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
 ) {
   const { load: dialect } = dialectOf(driver)
-  const load = dialect.defersIndexes
-    ? await driver.transaction((connection) => startLoad(kind, connection, bulkWrites))
-    : undefined
+  const load = dialect.isRemote
+    ? undefined
+    : await driver.transaction((connection) => startLoad(kind, connection, bulkWrites))
   await dialect.beginBulkWrites(driver)
   return {
     /** `undefined` when the table was not empty, or indexes are never missing. */

@@ -144,7 +144,7 @@ export function joinGiven(conditions: readonly (readonly [sql: string, value: Va
 }
 
 /** A table as a text of SQL declares it. */
-interface DeclaredTable {
+export interface DeclaredTable {
   readonly name: string
   /** The type of each column, without the braces of a word to fill in. */
   readonly columns: Readonly<Record<string, string>>

@@ -89,7 +89,11 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
       }
     },
     /** Returns the targets with waiting deliveries whose names begin with `prefix`. */
-    waitingTargets: (prefix: string) => driver.read((connection) => waitingTargets(connection, prefix)),
+    waitingTargets: async (prefix: string): Promise<string[]> => {
+      const sql = `SELECT DISTINCT target FROM forwards WHERE state = 'waiting' AND substr(target, 1, length(?)) = ?`
+      const rows = await driver.read((connection) => connection.all<{ target: string }>(sql, prefix, prefix))
+      return rows.map(({ target }) => target)
+    },
     noteForward: (event: Pick<KeptEvent, 'seq' | 'search'>, target: string, passed: Passed, now: number) =>
       driver.transaction((connection) =>
         recordForward(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
@@ -272,7 +276,7 @@ function outboxOver(driver: Driver, target: string): Outbox {
 }
 
 /** Queues a delivery for forwarding, behind the untried ones of its search. */
-export async function enqueue(
+async function enqueue(
   connection: Connection,
   target: string,
   seq: number,
@@ -317,16 +321,6 @@ async function recordForward(
     now,
   )
   await promote(connection, target, lane, now)
-}
-
-/** Returns the targets with waiting deliveries whose names begin with `prefix`. */
-export async function waitingTargets(connection: Connection, prefix: string): Promise<string[]> {
-  const rows = await connection.all<{ target: string }>(
-    `SELECT DISTINCT target FROM forwards WHERE state = 'waiting' AND substr(target, 1, length(?)) = ?`,
-    prefix,
-    prefix,
-  )
-  return rows.map(({ target }) => target)
 }
 
 /** Returns the forwardings of a delivery, one for each address. */
