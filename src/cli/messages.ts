@@ -450,7 +450,7 @@ const meantFields = ({ meant, names }: Details): string => {
 const count = (value: unknown): string => Number(value).toLocaleString('en-US')
 
 /** Returns a size in KiB or MiB, rounded up. */
-const formatSize = (bytes: unknown): string =>
+export const formatSize = (bytes: unknown): string =>
   Number(bytes) < 2 ** 20
     ? `${Math.ceil(Number(bytes) / 2 ** 10)} KiB`
     : `${count(Math.ceil(Number(bytes) / 2 ** 20))} MiB`

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { Refusal } from '../../api/calls/errors.js'
-import { dayOf } from '../../api/values/dates.js'
+import { dayMs, dayOf } from '../../api/values/dates.js'
 import { nearest } from '../../api/values/nearest.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { type Period, periodEnd, periodStart } from '../../engine/clock.js'
@@ -80,7 +80,6 @@ export const repeated = (text: string, before: readonly string[] | undefined): s
 ]
 
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-const dayMs = unitMs.d
 
 /** Reads a duration such as `90s`, `15m`, `2h`, `1d` or `1d12h`; returns milliseconds. */
 export function durationMs(text: string): number {

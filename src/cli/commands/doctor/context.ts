@@ -93,14 +93,6 @@ export function reasonOf(error: unknown): string {
   return withoutStop(line.trim())
 }
 
-const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
-
-export function formatSize(bytes: number): string {
-  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
-  const size = bytes / 1_024 ** power
-  return `${size < 10 && power > 0 ? size.toFixed(1) : Math.floor(size)} ${units[power]}`
-}
-
 export type Name = 'engine' | 'catalogue' | 'state'
 
 /** A database that can be read; only one of this program's version can be asked more than its schema. */

@@ -17,6 +17,7 @@ import { findSharedCatalogue, isShared } from '../../../storage/database/open.js
 import { type Connection, type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { givenKey, localOrigin, storedKey } from '../../context/credentials.js'
+import { formatSize } from '../../messages.js'
 import { isoTime } from '../../options/values.js'
 import { countOf } from '../../output/text.js'
 import { describeCatalogue } from '../../target/local-target.js'
@@ -25,7 +26,6 @@ import {
   type Doctor,
   type Findings,
   type Found,
-  formatSize,
   type Name,
   ok,
   orElse,
