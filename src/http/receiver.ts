@@ -173,8 +173,8 @@ interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token'> {
 interface WebhookTarget {
   /** The address its deliveries are forwarded to. */
   readonly target: string
-  /** The operation whose result they are; addresses of older versions do not contain it. */
-  readonly operation: string | undefined
+  /** The operation whose result they are. */
+  readonly operation: string
 }
 
 const sealBytes = 16
@@ -197,7 +197,7 @@ export function retargetDeliveries(options: RetargetingOptions) {
     const expected = sealed('address ', proof.subarray(0, sealBytes), text)
     if (!timingSafeEqual(proof.subarray(sealBytes), expected)) return undefined
     // No address contains a space.
-    const [target = '', operation] = text.split(' ').reverse()
+    const [operation = '', target = ''] = text.split(' ')
     return { target, operation }
   }
   const start = receiverPath('')

@@ -168,9 +168,7 @@ interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {
   readonly targets: (members: number) => Targets
   readonly secrets: SecretChoice
   /** Called with each delivery, and the operation that it is a result of, before it is kept. */
-  readonly onDelivery:
-    | ((operation: string | undefined, delivery: ReceivedDelivery) => Promise<void>)
-    | undefined
+  readonly onDelivery: ((operation: string, delivery: ReceivedDelivery) => Promise<void>) | undefined
 }
 
 /** Opens what takes deliveries at a public address, keeps them and forwards them, signed by this machine's workspace. */
