@@ -136,16 +136,6 @@ export class Wire {
 const isSurplus = (error: Error | null): boolean =>
   error?.message === 'bad response' && (error as { readonly code?: unknown }).code === 'UND_ERR_SOCKET'
 
-/** What is sent over a client is told which connection it goes over. */
-interface WireListener {
-  wireOf: (() => Wire | undefined) | undefined
-}
-
-/** Has the property from the start, so that nothing is added to each reading. */
-class WireReading extends Reading implements WireListener {
-  wireOf: (() => Wire | undefined) | undefined = undefined
-}
-
 /** Returns what makes the clients of a pool, each of which is one connection at a time. */
 const watchedClients =
   (Client: typeof import('undici').Client, now: () => number) =>
@@ -165,7 +155,7 @@ const watchedClients =
     const dispatch = client.dispatch.bind(client)
     const wireOf = () => wire
     client.dispatch = (request, handler) => {
-      ;(handler as WireListener).wireOf = wireOf
+      ;(handler as Reading).wireOf = wireOf
       return dispatch(request, handler)
     }
     return client
@@ -261,10 +251,10 @@ export function exchange(
   onWire?: (wire: Wire) => void,
 ): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
-    const reading: WireReading = new WireReading(settings, { resolve, reject })
+    const reading: Reading = new Reading(settings, { resolve, reject })
     reading.started = () => {
       const wire = reading.wireOf?.()
-      if (wire) onWire?.(wire)
+      if (wire) onWire?.(wire as Wire)
     }
     const giveUp = () => reading.end(settings.isDeadline ? 'late' : 'aborted')
     if (signal?.aborted) return giveUp()

@@ -47,6 +47,8 @@ export class Reading implements Dispatcher.DispatchHandler {
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
   #timer: NodeJS.Timeout | undefined
   #over = false
+  /** Returns the connection it comes over; set by clients that are watched, and there from the start for those. */
+  wireOf: (() => object | undefined) | undefined = undefined
   started: () => void = () => {}
   ended: () => void = () => {}
 

@@ -216,7 +216,6 @@ const seenMs = 15_000
 const showEveryMs = 4_000
 /** A command that was silent for this long has lost its run. */
 const deadMs = 7 * 86_400_000
-const tidyEveryMs = 60_000
 
 /** Creates the heartbeat of one worker. It writes only while a command waits. */
 function createWorkerHeartbeat(
@@ -224,27 +223,24 @@ function createWorkerHeartbeat(
   source: string,
 ) {
   const id = ids.uuid()
-  const isDue = createThrottle()
-  const isTidyDue = createThrottle()
-  let shown = false
+  let shownAt = Number.NEGATIVE_INFINITY
   const keep = (until: number | null) =>
     store.transaction((tx) => keepChunkWorker(tx, id, source, until), dueWork)
   return {
     /** Announces the worker for a while. */
     show: async () => {
-      if (!isDue(showEveryMs)) return
-      shown = true
+      if (performance.now() - shownAt < showEveryMs) return
+      shownAt = performance.now()
       await keep(clock.now() + seenMs)
     },
-    /** Deletes, from time to time, what dead commands and workers left behind. */
-    tidy: async () => {
-      // Without a scope, so with the store to itself: it locks chunks of many runs in another order.
-      if (isTidyDue(tidyEveryMs))
-        await store.transaction((tx) => dropDeadChunks(tx, staleBefore(clock.now())))
-    },
+    /**
+     * Deletes what dead commands and workers left behind. Without a scope, so with the store to itself: it locks chunks of
+     * many runs in another order.
+     */
+    tidy: () => store.transaction((tx) => dropDeadChunks(tx, staleBefore(clock.now()))),
     /** Withdraws the announcement. */
     end: async () => {
-      if (shown) await keep(null)
+      if (shownAt > Number.NEGATIVE_INFINITY) await keep(null)
     },
   }
 }
@@ -254,14 +250,3 @@ type WorkerHeartbeat = ReturnType<typeof createWorkerHeartbeat>
 
 /** Returns the limits of what is deleted, at a moment of real time. */
 const staleBefore = (now: number): StaleBefore => ({ runs: now - deadMs, workers: now })
-
-/** Returns a function that is true at most once in a period of monotonic time. */
-function createThrottle(): (ms: number) => boolean {
-  let last = Number.NEGATIVE_INFINITY
-  return (ms) => {
-    const now = performance.now()
-    if (now - last < ms) return false
-    last = now
-    return true
-  }
-}
