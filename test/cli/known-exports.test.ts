@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'csv-parse/sync'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ends, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
@@ -36,13 +35,17 @@ beforeAll(async () => {
     ['companies', 'apollo-accounts.csv'],
     ['people', 'phantombuster-profile-scraper.csv'],
   ] as const)
-    expect((await here.run(['data', 'import', kind, join(folder, file)])).code).toBe(11)
+    await ends(here.run(['data', 'import', kind, join(folder, file)]), 11)
 })
 
 const aliases: Readonly<Record<string, string>> = { firstname: 'first_name', lastname: 'last_name' }
 
 /** Checks the column of each field, as the JSON of the export names it. */
-function checkMapping(pairs: (readonly [string, string])[], command: string, expected: Expected): void {
+function checkMapping(
+  pairs: readonly (readonly [string, string])[],
+  command: string,
+  expected: Expected,
+): void {
   const wanted = expected.commands[command] ?? {}
   const optional = expected.may_fill?.[command] ?? {}
   const mapped = pairs.map(([field, column]) => [aliases[field] ?? field, column] as const)
@@ -56,27 +59,21 @@ describe('exports of other tools, without --map', () => {
   it.each(sample(batches, 4, 1))(
     '$command maps, quotes and looks up the rows of $file',
     async ({ file, command, expected }) => {
-      const types = command === 'contacts waterfall' ? ['--enrichment-type', 'email'] : []
-      const argv = [...command.split(' '), '--csv', join(folder, file), ...types]
+      const types = command === 'contacts waterfall' ? '--enrichment-type email' : ''
+      const line = `${command} --csv "${join(folder, file)}" ${types}`
       const rows = expected.rows + expected.footer_lines
 
-      const mapping = await here.run([...argv, '--map-only', '--json'])
-      const { columns } = mapping.json as { columns: { field: string; column: string }[] }
-      checkMapping(
-        columns.map(({ field, column }) => [field, column]),
-        command,
-        expected,
+      const { columns } = await here.json<{ columns: { field: string; column: string }[] }>(
+        `${line} --map-only`,
       )
+      const pairs = columns.map(({ field, column }) => [field, column] as const)
+      checkMapping(pairs, command, expected)
 
-      const quoted = await here.run([...argv, '--dry-run', '--json'])
-      const quote = quoted.json as { rows: number; invalid: number; lookups: number }
-      expect([quoted.code, quote.rows]).toEqual([0, rows])
+      const quote = await here.json<{ rows: number; invalid: number; lookups: number }>(`${line} --dry-run`)
+      expect(quote.rows).toBe(rows)
 
-      const output = `${command} ${file}`
-      await ends(here.run([...argv, '-o', output]), 11, `${rows} rows in`)
-      const answers: Record<string, string>[] = parse(readFileSync(here.path(output)), {
-        columns: true,
-      })
+      await ends(here.run(`${line} -o out.csv --fresh`), 11, `${rows} rows in`)
+      const answers = here.rows('out.csv')
       const withStatus = (status: string) =>
         answers.flatMap(({ _status }, at) => (_status === status ? [at + 1] : []))
       expect(answers).toHaveLength(rows)
@@ -90,7 +87,7 @@ describe('exports of other tools, without --map', () => {
   )
 
   it.each(imports)('$command maps and reads the rows of $file', async ({ file, command, expected }) => {
-    const tried = await here.run([...command.split(' '), join(folder, file), '--dry-run', '--json'])
+    const tried = await here.run(`${command} "${join(folder, file)}" --dry-run --json`)
     const { mapping, invalid } = tried.json as { mapping: Record<string, string>; invalid: number }
     checkMapping(Object.entries(mapping), command, expected)
     expect([tried.code, invalid - expected.footer_lines <= 2]).toEqual([11, true])

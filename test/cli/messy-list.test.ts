@@ -1,7 +1,6 @@
-import { writeFileSync } from 'node:fs'
-import { parse } from 'csv-parse/sync'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ends, type Machine, machine } from '../support/command.js'
+import { beforeAll, expect, it } from 'vitest'
+import { ends, machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { rowsOf } from '../support/fixtures.js'
 
 const brands = rowsOf('brands/brands.tsv') as [name: string, domain: string][]
@@ -55,16 +54,13 @@ function createRandom(seed: number): <T>(list: readonly T[]) => T {
   }
 }
 
-let here: Machine
+const here = perFile(machine)
 beforeAll(async () => {
-  here = machine()
-  const file = here.path('brands.tsv')
-  writeFileSync(file, ['name\tdomain', ...brands.map((row) => row.join('\t'))].join('\n'))
+  here.write('brands.tsv', ['name\tdomain', ...brands.map((row) => row.join('\t'))].join('\n'))
   // A domain of mailboxes is refused, because its row names another company than its owner.
-  expect((await here.run(`data import companies ${file}`)).code).toBe(11)
+  expect((await here.run('data import companies brands.tsv')).code).toBe(11)
   await here.run('engine credits add 10000')
 }, 120_000)
-afterAll(() => here.remove())
 
 it('finds 99 of 100 companies in 2,000 rows as people write them, and none wrongly', async () => {
   const pick = createRandom(20_261_125)
@@ -80,14 +76,13 @@ it('finds 99 of 100 companies in 2,000 rows as people write them, and none wrong
     ])
     return { domain, cells }
   })
-  const list = here.path('list.csv')
   const quote = (cell: string) => `"${cell.replaceAll('"', '""')}"`
-  writeFileSync(list, ['Company,Website', ...rows.map(({ cells }) => cells.map(quote).join(','))].join('\n'))
-  const ended = await ends(
-    here.run([...'accounts enrich --csv'.split(' '), list, ...'--fields domain --fail-on none'.split(' ')]),
-    0,
+  here.write(
+    'list.csv',
+    ['Company,Website', ...rows.map(({ cells }) => cells.map(quote).join(','))].join('\n'),
   )
-  const found: { domain: string; _status: string }[] = parse(ended.stdout, { columns: true })
+  await ends(here.run('accounts enrich --csv list.csv --fields domain --fail-on none -o out.csv'), 0)
+  const found = here.rows('out.csv')
   const wrong = found.flatMap((row, at) =>
     row._status === 'found' && row.domain !== rows[at]?.domain ? [[rows[at], row.domain]] : [],
   )

@@ -29,8 +29,8 @@ beforeEach(async () => {
 const at = (name: string): string => here.path(name)
 
 /** Runs a command, and returns its exit code and the sentence about the file. */
-async function refusal(...argv: string[]): Promise<string> {
-  const { code, stderr } = await here.run([...argv, '--format', 'csv'])
+async function refusal(line: string): Promise<string> {
+  const { code, stderr } = await here.run(`${line} --format csv`)
   const told =
     /\S+ (?:\(by default \S+\) )?(?:names one of prospect's own data files|would overwrite the input file)|\S+ and \S+(?= (?:\(.*\) )?name the same file)/
   const sentence = code === 2 ? (told.exec(stderr)?.[0] ?? stderr) : stderr
@@ -39,21 +39,12 @@ async function refusal(...argv: string[]): Promise<string> {
 
 const ownFile = (option: string): string => `2 ${option} names one of prospect's own data files`
 
-const enrich = (...more: string[]) => refusal('accounts', 'enrich', '--csv', 'in.csv', ...more)
+const enrich = (more: string) => refusal(`accounts enrich --csv in.csv ${more}`)
 
-const own = [
-  'config.json',
-  'credentials.json',
-  'maps.json',
-  'engine.db',
-  'engine.db-wal',
-  'engine.db-shm',
-  'catalogue.db',
-  'state.db',
-  'state.db-journal',
-  'runs/one/stdin.csv',
-  'locks/name-nightly',
-]
+const own =
+  'config.json credentials.json maps.json engine.db engine.db-wal engine.db-shm catalogue.db state.db state.db-journal runs/one/stdin.csv locks/name-nightly'.split(
+    ' ',
+  )
 
 describe('files that prospect keeps its own data in', () => {
   it('are refused as the output of every command that writes a file', async () => {
@@ -61,19 +52,17 @@ describe('files that prospect keeps its own data in', () => {
     mkdirSync(at('locks'), { recursive: true })
     const content = readFileSync(at('engine.db'))
     for (const name of own) {
-      expect(await refusal('credits', '-o', name)).toBe(ownFile('-o'))
-      expect(await enrich('-o', name)).toBe(ownFile('-o'))
-      expect(await enrich('--rejects', name)).toBe(ownFile('--rejects'))
-      expect(await enrich('-o', 'out.csv', '--summary-json', name)).toBe(ownFile('--summary-json'))
-      expect(await refusal('engine', 'backup', name)).toBe(ownFile('FILE'))
-      expect(await refusal('engine', 'backup', 'copy.db', '--catalogue', name)).toBe(ownFile('--catalogue'))
-      expect(await refusal('engine', 'export', name)).toBe(ownFile('FILE'))
+      expect(await refusal(`credits -o ${name}`)).toBe(ownFile('-o'))
+      expect(await enrich(`-o ${name}`)).toBe(ownFile('-o'))
+      expect(await enrich(`--rejects ${name}`)).toBe(ownFile('--rejects'))
+      expect(await enrich(`-o out.csv --summary-json ${name}`)).toBe(ownFile('--summary-json'))
+      expect(await refusal(`engine backup ${name}`)).toBe(ownFile('FILE'))
+      expect(await refusal(`engine backup copy.db --catalogue ${name}`)).toBe(ownFile('--catalogue'))
+      expect(await refusal(`engine export ${name}`)).toBe(ownFile('FILE'))
     }
-    expect(await refusal('data', 'export', 'companies', '-o', 'catalogue.db')).toBe(ownFile('-o'))
-    expect(await refusal('openapi', '-o', 'catalogue.db')).toBe(ownFile('-o'))
-    expect(await refusal('lists', 'create', '--csv', 'in.csv', '--rejects', 'state.db')).toBe(
-      ownFile('--rejects'),
-    )
+    expect(await refusal('data export companies -o catalogue.db')).toBe(ownFile('-o'))
+    expect(await refusal('openapi -o catalogue.db')).toBe(ownFile('-o'))
+    expect(await refusal('lists create --csv in.csv --rejects state.db')).toBe(ownFile('--rejects'))
     expect(readFileSync(at('engine.db')).equals(content)).toBe(true)
     expect(await here.balance()).toBe(1_000)
     expect(existsSync(at('copy.db'))).toBe(false)
@@ -104,8 +93,8 @@ describe('files that prospect keeps its own data in', () => {
     ]
     try {
       for (const name of names) {
-        expect([name, await refusal('credits', '-o', name)]).toEqual([name, ownFile('-o')])
-        expect([name, await enrich('-o', name)]).toEqual([name, ownFile('-o')])
+        expect([name, await refusal(`credits -o ${name}`)]).toEqual([name, ownFile('-o')])
+        expect([name, await enrich(`-o ${name}`)]).toEqual([name, ownFile('-o')])
       }
     } finally {
       closeSync(descriptor)
@@ -117,7 +106,7 @@ describe('files that prospect keeps its own data in', () => {
     const env = { PROSPECT_DATABASE_URL: at('elsewhere/books.partial') }
     await here.run('init --yes', { env })
     for (const name of ['elsewhere/books.partial', 'elsewhere/books', 'elsewhere/books.partial-wal']) {
-      const { code, stderr } = await here.run(['credits', '-o', name], { env })
+      const { code, stderr } = await here.run(`credits -o ${name}`, { env })
       expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining("prospect's own data")])
     }
     expect((await here.run('engine ledger verify', { env })).code).toBe(0)
@@ -134,12 +123,10 @@ describe('files that prospect keeps its own data in', () => {
   })
 
   it('may have other files beside them, and copies', async () => {
-    expect(await refusal('credits', '-o', 'engine.db.csv')).toMatch(/^0 /)
-    expect(await refusal('engine', 'backup', 'engine.db.bak')).toMatch(/^0 /)
-    expect(await refusal('engine', 'export', 'engine.ndjson')).toMatch(/^0 /)
-    expect(await enrich('-o', 'out.csv', '--summary-json', '/dev/null', '--rejects', '/dev/null')).toMatch(
-      /^0 /,
-    )
+    expect(await refusal('credits -o engine.db.csv')).toMatch(/^0 /)
+    expect(await refusal('engine backup engine.db.bak')).toMatch(/^0 /)
+    expect(await refusal('engine export engine.ndjson')).toMatch(/^0 /)
+    expect(await enrich('-o out.csv --summary-json /dev/null --rejects /dev/null')).toMatch(/^0 /)
   })
 })
 
@@ -152,7 +139,7 @@ describe('the output of a batch', () => {
     ['out.xls', 'prospect does not write .xls files'],
   ])('is refused before the mapping, the quote and the question: -o %s', async (output, text) => {
     mkdirSync(at('folder'))
-    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', output]
+    const argv = `accounts enrich --csv in.csv -o ${output}`
     const { stderr } = await ends(here.run(argv, { typed: [['Start?', 'y\n']] }), 2, text)
     expect(stderr).not.toMatch(/<-|Lookups|Start\?/)
     expect(await here.json('runs list')).toEqual([])
@@ -171,12 +158,7 @@ describe('the output of a batch', () => {
       }
       const argv = [
         resolve('bin/prospect.js'),
-        'accounts',
-        'enrich',
-        '--csv',
-        'in.csv',
-        '-o',
-        'locked/out.csv',
+        ...'accounts enrich --csv in.csv -o locked/out.csv'.split(' '),
       ]
       const env = { PATH: process.env.PATH, PROSPECT_HOME: home }
       const ended = spawnSync(process.execPath, argv, { cwd: here.home, env, encoding: 'utf8', ...user })
@@ -203,7 +185,7 @@ describe('the file of another command', () => {
       typeof hold
     >[0]
     hold(ports, fileLock({ home }, join(realpathSync(at('x')), 'a.csv')), { of: 'file', name: 'a.csv' })
-    expect(await enrich('-o', 'y/a.csv')).toMatch(/^15 .*y\/a\.csv is in use by another command/s)
+    expect(await enrich('-o y/a.csv')).toMatch(/^15 .*y\/a\.csv is in use by another command/s)
   })
 })
 
@@ -212,24 +194,18 @@ describe('the files of one command', () => {
     mkdirSync(at('x'))
     symlinkSync(at('x'), at('y'))
     linkSync(at('in.csv'), at('same.csv'))
-    expect(await enrich('-o', 'x/a.csv', '--rejects', 'y/a.csv')).toBe('2 -o and --rejects')
-    expect(await enrich('-o', 'a.csv', '--rejects', 'a.csv.partial')).toBe('2 -o and --rejects')
-    expect(await enrich('-o', 'a.csv', '--summary-json', './a.csv')).toBe('2 -o and --summary-json')
-    expect(await enrich('-o', 'a.csv', '--summary-json', 'a.rejects.csv')).toMatch(
-      '2 --summary-json and --rejects',
-    )
+    expect(await enrich('-o x/a.csv --rejects y/a.csv')).toBe('2 -o and --rejects')
+    expect(await enrich('-o a.csv --rejects a.csv.partial')).toBe('2 -o and --rejects')
+    expect(await enrich('-o a.csv --summary-json ./a.csv')).toBe('2 -o and --summary-json')
+    expect(await enrich('-o a.csv --summary-json a.rejects.csv')).toMatch('2 --summary-json and --rejects')
     expect(existsSync(at('a.csv.partial'))).toBe(false)
-    expect(await enrich('-o', 'in.csv')).toBe('2 -o would overwrite the input file')
-    expect(await enrich('-o', 'a.csv', '--rejects', 'same.csv')).toBe(
-      '2 --rejects would overwrite the input file',
-    )
-    expect(await enrich('--summary-json', 'x/../in.csv')).toBe(
-      '2 --summary-json would overwrite the input file',
-    )
-    expect(await refusal('data', 'import', 'companies', 'in.csv', '-o', 'in.csv')).toBe(
+    expect(await enrich('-o in.csv')).toBe('2 -o would overwrite the input file')
+    expect(await enrich('-o a.csv --rejects same.csv')).toBe('2 --rejects would overwrite the input file')
+    expect(await enrich('--summary-json x/../in.csv')).toBe('2 --summary-json would overwrite the input file')
+    expect(await refusal('data import companies in.csv -o in.csv')).toBe(
       '2 -o would overwrite the input file',
     )
-    expect(await refusal('engine', 'backup', 'a.db', '--catalogue', './a.db')).toBe('2 FILE and --catalogue')
+    expect(await refusal('engine backup a.db --catalogue ./a.db')).toBe('2 FILE and --catalogue')
     expect(await here.balance()).toBe(1_000)
     expect(readFileSync(at('in.csv'), 'utf8')).toBe('domain\nacme-robotics.example\n')
   })

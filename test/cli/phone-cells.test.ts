@@ -8,8 +8,7 @@ describe('phone numbers in a file', () => {
   it('sends phone numbers in E.164, whatever separates their digits', async () => {
     const caller = answering({ body: { results: [] } })
     const stdin = 'Phone\n+33 6 39 98 00 01\n+44 (0)7700 900-321\n0049 171 3920012\n+33639980009\n'
-    const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
-    await here.run(argv, { caller, stdin })
+    await here.run('messenger validate --csv - --quiet', { caller, stdin })
     expect(caller.asked.map(({ input }) => input)).toEqual(
       ['+33639980001', '+447700900321', '+491713920012', '+33639980009'].map((number) => ({
         phone_numbers: [number],
@@ -27,12 +26,9 @@ describe('phone numbers in a file', () => {
 
   it('reports a number without a country as invalid, unchanged', async () => {
     const caller = answering({ body: { results: [] } })
-    const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
-    const ended = await here.run(argv, { caller, stdin: 'Phone\n06 39 98 00 01\n' })
-    expect(caller.asked).toEqual([])
-    expect(ended.stdout).toContain('06 39 98 00 01')
-    expect(ended.stdout).toContain('E.164')
-    expect(ended.code).toBe(11)
+    const stdin = 'Phone\n06 39 98 00 01\n'
+    const { code, stdout } = await here.run('messenger validate --csv - --quiet', { caller, stdin })
+    expect([code, stdout, caller.asked]).toEqual([11, expect.stringMatching(/06 39 98 00 01.*E\.164/), []])
   })
 })
 
@@ -41,8 +37,7 @@ describe('values of a file that are not understood', () => {
     const caller = answering({ body: { name: 'Acme' } })
     const stdin =
       'Name,Domain,Country\nAcme,Bob <bob@acme.example>,Narnia\nTikTok,tiktok.com,\nBirch,ada@gmail.com,FR\n'
-    const argv = ['accounts', 'enrich', '--csv', '-']
-    const ended = await here.run(argv, { caller, stdin })
+    const ended = await here.run('accounts enrich --csv -', { caller, stdin })
     expect(caller.asked.map(({ input }) => input)).toEqual([
       { name: 'Acme', domain: 'acme.example' },
       { name: 'TikTok', domain: 'tiktok.com' },
@@ -56,8 +51,7 @@ describe('values of a file that are not understood', () => {
   it('are blank where they only say that nothing is known, but for a family name', async () => {
     const caller = answering({ body: { name: 'Acme' } })
     const stdin = 'Name,Domain,Country\nn/a,N/A,FR\nnone,acme.example,-\nNull,null,#N/A\n'
-    const argv = ['accounts', 'enrich', '--csv', '-', '--country', 'DE']
-    const ended = await here.run(argv, { caller, stdin })
+    const ended = await here.run('accounts enrich --csv - --country DE', { caller, stdin })
     expect(caller.asked.map(({ input }) => input)).toEqual([
       { domain: 'acme.example', country: 'DE' },
       { name: 'Null', country: 'DE' },

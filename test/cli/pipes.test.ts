@@ -25,8 +25,8 @@ afterEach(() => {
 const at = (name: string): string => here.path(name)
 
 /** Starts the built program. */
-function start(...argv: string[]) {
-  const child = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home })
+function start(line: string) {
+  const child = launch(prospect, line.split(' '), here.home, { PROSPECT_HOME: here.home })
   children.push(child)
   return child
 }
@@ -69,18 +69,19 @@ function linkOf(path: string): string | undefined {
 /** Resolves when a batch has read its file. It opens its outputs next. */
 const planned = (child: ReturnType<typeof launch>): Promise<unknown> => once(child.stderr, 'data')
 
-const enrich = (...more: string[]) => start('accounts', 'enrich', '--csv', 'in.csv', ...more)
+const batch = 'accounts enrich --csv in.csv -o'
+const enrich = (outputs: string) => start(`${batch} ${outputs}`)
 
 describe('a named pipe without a reader', () => {
   it.each([
-    ['SIGTERM', 143, ['-o', 'pipe']],
-    ['SIGINT', 130, ['-o', 'pipe']],
-    ['SIGTERM', 143, ['-o', 'out.csv', '--rejects', 'pipe']],
+    ['SIGTERM', 143, 'pipe'],
+    ['SIGINT', 130, 'pipe'],
+    ['SIGTERM', 143, 'out.csv --rejects pipe'],
   ] as const)(
-    'lets %s end a batch with exit code %d before anything is paid (%j)',
+    'lets %s end a batch with exit code %d before anything is paid (-o %s)',
     async (signal, code, files) => {
       await companies(3)
-      const child = enrich(...files)
+      const child = enrich(files)
       await planned(child)
       expect(await end(child, signal)).toBe(code)
       expect(await charged()).toBe(0)
@@ -91,7 +92,7 @@ describe('a named pipe without a reader', () => {
   it('gets the whole output when the reader comes late', async () => {
     const rows = tries(150, 5_000)
     await companies(rows)
-    const child = enrich('-o', 'pipe', '--summary-json', 'summary.json')
+    const child = enrich('pipe --summary-json summary.json')
     await planned(child)
     const { stdout } = await execa('cat', [at('pipe')])
     expect([(await child).exitCode, stdout.split('\n').length, await charged()]).toEqual([0, rows + 1, rows])
@@ -100,21 +101,20 @@ describe('a named pipe without a reader', () => {
   it('lets a signal end a run whose reader reads no more; resuming it loses and repays nothing', async () => {
     const rows = tries(300, 5_000)
     await companies(rows)
-    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o']
-    const stopped = here.run([...argv, 'pipe'])
+    const stopped = here.run(`${batch} pipe`)
     const reader = await open(at('pipe'), 'r')
     await until(async () => (await charged()) > 0)
     here.signals.emit('SIGTERM')
     expect((await stopped).code).toBe(143)
     await reader.close()
-    expect((await here.run([...argv, 'out.csv'])).code).toBe(0)
+    expect((await here.run(`${batch} out.csv`)).code).toBe(0)
     expect(readFileSync(at('out.csv'), 'utf8').split('\n')).toHaveLength(rows + 2)
     expect(await charged()).toBe(rows)
   })
 
   it('lets a signal end a batch that has only its summary left to write', async () => {
     await companies(3)
-    const child = enrich('-o', 'out.csv', '--summary-json', 'pipe')
+    const child = enrich('out.csv --summary-json pipe')
     await until(() => existsSync(at('out.csv')))
     expect(await end(child, 'SIGTERM')).toBe(143)
     expect(await charged()).toBe(3)
@@ -122,7 +122,7 @@ describe('a named pipe without a reader', () => {
 
   it('lets a signal end a single call before it is sent, and takes its reply when the reader comes late', async () => {
     await companies(1)
-    const call = ['accounts', 'enrich', '--domain', 'company-0.example', '-o', 'pipe']
+    const call = 'accounts enrich --domain company-0.example -o pipe'
     const stopped = here.run(call)
     await until(() => here.signals.listenerCount('SIGTERM') > 0)
     here.signals.emit('SIGTERM')
@@ -134,7 +134,7 @@ describe('a named pipe without a reader', () => {
 
   it('takes the records of a job that is waited for', async () => {
     await companies(3)
-    const call = 'accounts search --keyword Company --no-live --limit 2 --wait -o pipe'.split(' ')
+    const call = 'accounts search --keyword Company --no-live --limit 2 --wait -o pipe'
     const [{ code }, { stdout }] = await Promise.all([here.run(call), execa('cat', [at('pipe')])])
     expect([code, JSON.parse(stdout)]).toEqual([0, expect.any(Array)])
   })
@@ -177,32 +177,32 @@ describe('stdout that is closed early', () => {
 
 describe('a named pipe without a writer', () => {
   const commands = [
-    ['listen', '--port', '0', '--secret-file', 'pipe'],
-    ['serve', '--port', '0', '--upstream', 'http://localhost:9/api/v2', '--api-key-file', 'pipe'],
-    ['accounts', 'search', '--input', 'pipe'],
+    'listen --port 0 --secret-file pipe',
+    'serve --port 0 --upstream http://localhost:9/api/v2 --api-key-file pipe',
+    'accounts search --input pipe',
   ]
 
   const itOnLinux = it.runIf(process.platform === 'linux')
 
   // A thread that waited in the system would keep the process alive.
   itOnLinux('lets SIGTERM end the process of an import', async () => {
-    const child = start('data', 'import', 'companies', 'pipe')
+    const child = start('data import companies pipe')
     await opened(child.pid)
     expect(await end(child, 'SIGTERM')).toBe(143)
   })
 
-  itOnLinux.each(commands)('lets SIGTERM end %s %s %s %s', async (...argv) => {
-    const stopped = here.run(argv)
+  itOnLinux.each(commands)('lets SIGTERM end %s', async (line) => {
+    const stopped = here.run(line)
     await opened()
     here.signals.emit('SIGTERM')
     expect((await stopped).code).toBe(143)
   })
 
   it.each([
-    [[], 'What was imported is kept.'],
-    [['--dry-run'], 'Nothing was imported.'],
-  ])('lets SIGTERM end an import whose writer is idle, with the options %j', async (options, hint) => {
-    const stopped = here.run(['data', 'import', 'companies', 'pipe', ...options])
+    ['', 'What was imported is kept.'],
+    ['--dry-run', 'Nothing was imported.'],
+  ])('lets SIGTERM end an import whose writer is idle, with the options "%s"', async (options, hint) => {
+    const stopped = here.run(`data import companies pipe ${options}`)
     const writer = await open(at('pipe'), 'w')
     await writer.write('name,domain\nA,a.example\n')
     await opened()

@@ -1,8 +1,7 @@
-import { writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { openState } from '../../src/storage/state/open.js'
-import { command, keyed, machine } from '../support/command.js'
+import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
@@ -30,10 +29,10 @@ function losing() {
 
 const rows = ['a.example', 'lost.example', 'failing.example', 'lost.example', 'b.example']
 
-async function enrich(caller: Caller, ...argv: string[]) {
-  await writeFile(here.path('in.csv'), `domain\n${rows.join('\n')}\n`)
-  const words = ['accounts', 'enrich', '--csv', 'in.csv', '--fields', 'name', '--format', 'csv', ...argv]
-  const ended = await here.run(words, { caller })
+async function enrich(caller: Caller, options = '') {
+  here.write('in.csv', `domain\n${rows.join('\n')}\n`)
+  const line = `accounts enrich --csv in.csv --fields name --format csv ${options}`
+  const ended = await here.run(line, { caller })
   const [, ...lines] = ended.stdout.trimEnd().split('\n')
   return { ...ended, lines: lines.map((line) => line.split(',').slice(2, 4).join(' ')) }
 }
@@ -66,10 +65,10 @@ describe('rows with an unknown outcome', () => {
     await enrich(caller)
     target.loses = false
     const before = asked.length
-    expect((await enrich(caller, '--retry-unknown', '--max-credits', '2')).code).toBe(12)
+    expect((await enrich(caller, '--retry-unknown --max-credits 2')).code).toBe(12)
     expect(asked).toHaveLength(before)
     expect((await enrich(caller)).stderr).toContain('nothing is spent')
-    expect((await enrich(caller, '--retry-unknown', '--max-credits', '3')).code).toBe(11)
+    expect((await enrich(caller, '--retry-unknown --max-credits 3')).code).toBe(11)
     expect(asked.slice(before)).toEqual(['lost.example'])
   })
 })
@@ -79,21 +78,16 @@ describe('a run whose process was killed', () => {
     const { caller, asked, target } = losing()
     target.loses = false
     await enrich(caller)
-    const state = await openState(here.path('state.db')).catch(() => undefined)
-    expect(state).toBeDefined()
-    await state?.transaction((connection) =>
-      connection.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`),
-    )
-    await state?.transaction((connection) => connection.run('UPDATE answers SET answered_at = 2'))
-    await state?.close()
+    const state = await openState(here.path('state.db'))
+    await state.transaction(async (tx) => {
+      await tx.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`)
+      await tx.run('UPDATE answers SET answered_at = 2')
+    })
+    await state.close()
     const before = asked.length
-    const next = await enrich(caller, '--fresh', '--max-credits-per-day', '100')
+    const next = await enrich(caller, '--fresh --max-credits-per-day 100')
     expect([next.code, asked.length > before]).toEqual([11, true])
-    const listed = await command('runs list --json', { env: keyed(here.home), cwd: here.home })
-    expect(JSON.parse(listed.stdout).map(({ status }: { status: string }) => status)).toEqual([
-      'finished',
-      'stopped',
-    ])
+    expect(await here.json('runs list')).toMatchObject([{ status: 'finished' }, { status: 'stopped' }])
     const after = await openState(here.path('state.db'))
     const record = await after.read((tx) =>
       tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),

@@ -1,24 +1,11 @@
 import { EventEmitter } from 'node:events'
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readdirSync, renameSync, statSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
 import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
-import {
-  type CommandResult,
-  command,
-  ends,
-  errorOf,
-  folder,
-  type Given,
-  keyed,
-  removed,
-} from '../support/command.js'
+import { ends, errorOf, type Given, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
+const here = perTest(machine)
 
 /** A target that knows every domain for a credit each, until `credits` are spent. */
 function companies(credits = Number.POSITIVE_INFINITY) {
@@ -46,17 +33,17 @@ const nothing = { headers: {}, credits: 0, body: {} }
 const domains = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `d${from + at}.example`)
 const csv = (rows: readonly string[]) => `domain\n${rows.join('\n')}\n`
 
-const prospect = (argv: readonly string[], given: Given = {}): Promise<CommandResult> =>
-  command(argv, { env: keyed(home), cwd: home, ...given })
-
-async function enrich(text: string, argv: readonly string[], given: Given): Promise<CommandResult> {
-  await writeFile(join(home, 'in.csv'), text)
-  const words = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--fields', 'name', ...argv]
-  return prospect(words, given)
+const enrich = (text: string, options: string, given: Given) => {
+  here.write('in.csv', text)
+  return here.run(`accounts enrich --csv in.csv -o out.csv --fields name ${options}`, given)
 }
 
-const read = (name: string) => readFile(join(home, name), 'utf8')
-const list = async () => JSON.parse((await prospect(['runs', 'list', '--json'])).stdout)
+interface Listed {
+  readonly id: string
+  readonly file: string
+  readonly status: string
+}
+const list = () => here.json<[Listed, ...Listed[]]>('runs list')
 const statusOf = (text: string) =>
   text
     .split('\n')
@@ -65,9 +52,9 @@ const statusOf = (text: string) =>
 
 /** A run of 20 rows that stopped after 8 paid ones. */
 async function stopped(target = companies(8), text = csv(domains(20))) {
-  const ended = await ends(enrich(text, [], target), 4)
+  const ended = await ends(enrich(text, '', target), 4)
   const [run] = await list()
-  return { target, ended, id: run.id as string }
+  return { target, ended, id: run.id }
 }
 
 describe('a batch that is started again', () => {
@@ -76,11 +63,11 @@ describe('a batch that is started again', () => {
     expect(ended.stderr).toContain(`Resume with the same command, or: prospect runs resume ${id}`)
     target.topUp(100)
     const before = target.asked.length
-    const again = await enrich(csv(domains(20)), [], target)
+    const again = await enrich(csv(domains(20)), '', target)
     expect([again.code, target.domains().slice(before)]).toEqual([0, domains(20).slice(8)])
     expect(again.stderr).toContain(`Resuming run ${id}: 8 of 20 rows are answered, 8 credits paid.`)
     expect(again.stderr).toContain('20 found · 20 credits, 8 of them paid before')
-    expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'lookup']))
+    expect(statusOf(here.read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'lookup']))
   })
 
   it('keeps every answered row in the output when it is resumed and refused at an earlier one', async () => {
@@ -93,13 +80,13 @@ describe('a batch that is started again', () => {
       return target.caller.call(id, given, options)
     }
     const caller = { ...target.caller, call }
-    const first = await enrich(csv(domains(30)), [], { caller })
+    const first = await enrich(csv(domains(30)), '', { caller })
     expect(first.stderr).toContain('2 found · 15 not found')
-    const before = await read('out.csv.partial')
+    const before = here.read('out.csv.partial')
     for (const atOnce of ['1', '3']) {
-      const again = await enrich(csv(domains(30)), ['--concurrency', atOnce], { caller })
+      const again = await enrich(csv(domains(30)), `--concurrency ${atOnce}`, { caller })
       expect(again.stderr).toContain('2 found · 15 not found')
-      expect(await read('out.csv.partial')).toEqual(before)
+      expect(here.read('out.csv.partial')).toEqual(before)
       expect(await list()).toMatchObject([{ status: 'stopped', done: 17 }])
     }
   })
@@ -107,18 +94,17 @@ describe('a batch that is started again', () => {
   it('resumes the same run with another file path, output, format and budget', async () => {
     const { target } = await stopped()
     target.topUp(100)
-    await rename(join(home, 'in.csv'), join(home, 'moved.csv'))
-    const words = ['accounts', 'enrich', '--csv', 'moved.csv', '-o', 'other.ndjson', '--max-credits', '50']
-    expect((await prospect(words, target)).code).toBe(0)
+    renameSync(here.path('in.csv'), here.path('moved.csv'))
+    await ends(here.run('accounts enrich --csv moved.csv -o other.ndjson --max-credits 50', target), 0)
     expect(target.asked.length).toBeLessThanOrEqual(20 + 12)
     const runs = await list()
     expect(runs).toHaveLength(1)
-    expect(runs[0]).toMatchObject({ output: join(home, 'other.ndjson'), file: join(home, 'moved.csv') })
+    expect(runs[0]).toMatchObject({ output: here.path('other.ndjson'), file: here.path('moved.csv') })
   })
 
   it.each([
-    ['option of the request', ['--no-live']],
-    ['mapping', ['--map', 'name=domain']],
+    ['option of the request', '--no-live'],
+    ['mapping', '--map name=domain'],
   ])('starts another run when a %s changes', async (_, more) => {
     const { target } = await stopped()
     target.topUp(100)
@@ -129,12 +115,14 @@ describe('a batch that is started again', () => {
   it('ends a finished run with 0, and shows how many of its rows are invalid', async () => {
     const target = companies()
     const text = 'domain,name\na.example,A\nx.example,1,2\nb.example,\n'
-    const first = await enrich(text, [], target)
-    const again = await enrich(text, [], target)
+    const first = await enrich(text, '', target)
+    const again = await enrich(text, '', target)
     expect([first.code, again.code, target.asked.length]).toEqual([11, 0, 2])
-    const shown = await prospect(['runs', 'show', '--last', '--json'])
-    expect(shown.json).toMatchObject({ rows: 3, lookups: { total: 2, found: 2, invalid: 1 } })
-    const { stdout } = await prospect(['runs', 'show', '--last'], { terminal: true })
+    expect(await here.json('runs show --last')).toMatchObject({
+      rows: 3,
+      lookups: { total: 2, found: 2, invalid: 1 },
+    })
+    const { stdout } = await here.run('runs show --last', { terminal: true })
     expect(stdout).toMatch(/\nAnswered +3 +100 % .*\nInvalid +1 +33 % .*\nLooked up +2 +67 % /)
   })
 
@@ -147,46 +135,39 @@ describe('a batch that is started again', () => {
       },
       close: async () => {},
     }
-    expect((await enrich(csv(['a.example']), [], { caller })).code).toBe(11)
-    const again = await enrich(csv(['a.example']), [], { caller })
+    expect((await enrich(csv(['a.example']), '', { caller })).code).toBe(11)
+    const again = await enrich(csv(['a.example']), '', { caller })
     expect([again.code, calls]).toEqual([0, 1])
-    expect(await read('out.csv')).toContain(',failed,Internal server error,0,lookup')
+    expect(here.read('out.csv')).toContain(',failed,Internal server error,0,lookup')
   })
 })
 
 describe('prospect runs', () => {
   it('lists runs newest first with their documented fields', async () => {
     const target = companies()
-    await enrich(csv(['a.example']), [], target)
+    await enrich(csv(['a.example']), '', target)
     await stopped(companies(3))
     const runs = await list()
-    expect(
-      runs.map(({ status, rows, done, credits }: Record<string, unknown>) => [status, rows, done, credits]),
-    ).toEqual([
-      ['stopped', 20, 3, 3],
-      ['finished', 1, 1, 1],
+    expect(runs).toMatchObject([
+      { status: 'stopped', rows: 20, done: 3, credits: 3 },
+      {
+        status: 'finished',
+        rows: 1,
+        done: 1,
+        credits: 1,
+        finished_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      },
     ])
-    expect(Object.keys(runs[0])).toEqual([
-      'id',
-      'operation',
-      'file',
-      'output',
-      'target',
-      'status',
-      'rows',
-      'done',
-      'credits',
-      'started_at',
-      'finished_at',
-    ])
+    expect(Object.keys(runs[0])).toEqual(
+      'id operation file output target status rows done credits started_at finished_at'.split(' '),
+    )
     expect(runs[0]).toMatchObject({
       operation: 'accounts.enrich',
-      file: join(home, 'in.csv'),
-      output: join(home, 'out.csv'),
+      file: here.path('in.csv'),
+      output: here.path('out.csv'),
       target: 'local',
       finished_at: null,
     })
-    expect(runs[1].finished_at).toMatch(/^\d{4}-\d\d-\d\dT/)
   })
 
   it('lists a run as running only while its process holds the lock', async () => {
@@ -199,7 +180,7 @@ describe('prospect runs', () => {
         return target.caller.call(...request)
       },
     }
-    await enrich(csv(['a.example']), [], { caller: looking })
+    await enrich(csv(['a.example']), '', { caller: looking })
     expect([seen, (await list())[0].status]).toEqual(['running', 'finished'])
   })
 
@@ -207,25 +188,25 @@ describe('prospect runs', () => {
     const { target, id } = await stopped()
     target.topUp(100)
     const before = target.asked.length
-    const ended = await prospect(['runs', 'resume', id], { ...target, cwd: '/' })
+    const ended = await here.run(`runs resume ${id}`, { ...target, cwd: '/' })
     expect([ended.code, target.asked.length - before]).toEqual([0, 12])
-    expect((await read('out.csv')).split('\n')[0]).toBe('domain,name,_status,_error,_credits,_source')
+    expect(here.read('out.csv').split('\n')[0]).toBe('domain,name,_status,_error,_credits,_source')
     expect((await list())[0]).toMatchObject({ status: 'finished', credits: 20, done: 20 })
   })
 
   it('refuses to resume a run whose file has changed', async () => {
     const { target, id } = await stopped()
-    await writeFile(join(home, 'in.csv'), csv(domains(21)))
+    here.write('in.csv', csv(domains(21)))
     const before = target.asked.length
-    const ended = await prospect(['runs', 'resume', id, '--json'], target)
+    const ended = await here.run(`runs resume ${id} --json`, target)
     expect([ended.code, target.asked.length]).toEqual([2, before])
     expect(errorOf(ended).error).toContain('it has changed')
   })
 
   it('exports the rows of a stopped run so far', async () => {
     const { id } = await stopped(companies(2), csv(domains(3)))
-    const ended = await prospect(['runs', 'export', id, '-o', 'again.csv'])
-    expect([ended.code, statusOf(await read('again.csv'))]).toEqual([
+    const ended = await here.run(`runs export ${id} -o again.csv`)
+    expect([ended.code, statusOf(here.read('again.csv'))]).toEqual([
       0,
       [
         ['found', '', '1', 'lookup'],
@@ -233,38 +214,37 @@ describe('prospect runs', () => {
         ['skipped', 'Not looked up yet', '0', ''],
       ],
     ])
-    expect((await list())[0]).toMatchObject({ status: 'stopped', output: join(home, 'out.csv') })
+    expect((await list())[0]).toMatchObject({ status: 'stopped', output: here.path('out.csv') })
   })
 })
 
 describe('rows from a pipe', () => {
-  const argv = ['accounts', 'enrich', '--csv', '-', '-o', 'out.csv', '--fields', 'name']
+  const argv = 'accounts enrich --csv - -o out.csv --fields name'
 
   it('stores piped rows privately with the run, and resumes without the pipe', async () => {
     const target = companies(2)
-    expect((await prospect(argv, { ...target, stdin: csv(domains(5)) })).code).toBe(4)
+    await ends(here.run(argv, { ...target, stdin: csv(domains(5)) }), 4)
     const [run] = await list()
     expect(run.file).toBe('-')
-    const spooled = join(home, 'runs', run.id, 'stdin.csv')
-    expect((await stat(spooled)).mode & 0o777).toBe(0o600)
+    expect(statSync(here.path(`runs/${run.id}/stdin.csv`)).mode & 0o777).toBe(0o600)
     target.topUp(100)
-    expect((await prospect(['runs', 'resume', run.id], target)).code).toBe(0)
-    expect(await read('out.csv')).toContain('d4.example,Name of d4.example,found')
+    expect((await here.run(`runs resume ${run.id}`, target)).code).toBe(0)
+    expect(here.read('out.csv')).toContain('d4.example,Name of d4.example,found')
   })
 
   it('resumes when the same rows are piped again, and stores them once', async () => {
     const target = companies(2)
-    await prospect(argv, { ...target, stdin: csv(domains(5)) })
+    await here.run(argv, { ...target, stdin: csv(domains(5)) })
     target.topUp(100)
-    await prospect(argv, { ...target, stdin: csv(domains(5)) })
-    expect([(await list()).length, (await readdir(join(home, 'runs'))).length]).toEqual([1, 1])
+    await here.run(argv, { ...target, stdin: csv(domains(5)) })
+    expect([(await list()).length, readdirSync(here.path('runs')).length]).toEqual([1, 1])
   })
 
   it('removes the stored rows with the runs, several at once', async () => {
-    for (const from of [0, 9]) await prospect(argv, { ...companies(2), stdin: csv(domains(5, from)) })
-    const runs: readonly { readonly id: string }[] = await list()
-    expect((await prospect(['runs', 'forget', ...runs.map(({ id }) => id)])).code).toBe(0)
-    expect([runs.length, await list(), await readdir(join(home, 'runs'))]).toEqual([2, [], []])
+    for (const from of [0, 9]) await here.run(argv, { ...companies(2), stdin: csv(domains(5, from)) })
+    const runs = await list()
+    expect((await here.run(['runs', 'forget', ...runs.map(({ id }) => id)])).code).toBe(0)
+    expect([runs.length, await list(), readdirSync(here.path('runs'))]).toEqual([2, [], []])
   })
 })
 
@@ -286,13 +266,13 @@ describe('an interrupted run', () => {
         },
       }
       const rows = domains(200)
-      const ended = await enrich(csv(rows), ['--concurrency', '2'], { caller, signals })
+      const ended = await enrich(csv(rows), '--concurrency 2', { caller, signals })
       const [run] = await list()
       expect([ended.code, run.status]).toEqual([exit, 'stopped'])
       expect(ended.stderr).toContain(`prospect runs resume ${run.id}`)
       expect(ended.stderr).toContain('The rows answered so far are in')
       expect(signals.listenerCount(name)).toBe(0)
-      expect((await enrich(csv(rows), [], target)).code).toBe(0)
+      expect((await enrich(csv(rows), '', target)).code).toBe(0)
       expect(new Set(target.domains()).size).toBe(target.asked.length)
     },
   )

@@ -189,10 +189,15 @@ export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-')))
     /** Imports records into the catalogue. */
     fill: (kind: string, records: string | Uint8Array) => run(`data import ${kind} -`, { stdin: records }),
     /** The credits that the workspace has left. */
-    balance: async () => (await json<{ credits: { enrichment: number } }>('credits')).credits.enrichment,
+    balance: async (given: Given = {}) => {
+      const { json: shown } = await run('credits --json', given)
+      return (shown as { credits: { enrichment: number } }).credits.enrichment
+    },
     /** Creates an API key of a member. */
-    newKey: async (member = 'me@localhost') =>
-      (await json<{ key: string }>(`engine keys create --member ${member}`)).key,
+    newKey: async (member = 'me@localhost', given: Given = {}) => {
+      const { json: made } = await run(`engine keys create --member ${member} --json`, given)
+      return (made as { key: string }).key
+    },
     remove: () => rmSync(home, { recursive: true, force: true }),
   }
 }

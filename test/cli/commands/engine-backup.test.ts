@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { readClock } from '../../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
@@ -8,12 +8,9 @@ import { perTest } from '../../support/each.js'
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
 
-const file = (name: string) => here.path(name)
-const balance = async () => await here.balance()
-
 /** Runs `work` while another connection has the engine open. */
 async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
-  const store = await openEngineDatabase(file('engine.db'))
+  const store = await openEngineDatabase(here.path('engine.db'))
   await store.read((tx) => readClock(tx))
   try {
     return await work()
@@ -28,13 +25,13 @@ describe('engine backup', () => {
     const [copy] = await whileOpen(() => here.json<{ bytes: number }[]>('engine backup copy.db'))
     expect(copy).toMatchObject({
       database: 'engine',
-      file: file('copy.db'),
-      bytes: statSync(file('copy.db')).size,
+      file: here.path('copy.db'),
+      bytes: statSync(here.path('copy.db')).size,
     })
-    expect(statSync(file('copy.db')).mode & 0o777).toBe(0o600)
+    expect(statSync(here.path('copy.db')).mode & 0o777).toBe(0o600)
     await here.json('engine credits set 1')
     await here.json('engine restore copy.db --yes')
-    expect(await balance()).toBe(42)
+    expect(await here.balance()).toBe(42)
     expect(await here.json('engine ledger verify')).toMatchObject({ ok: true })
   })
 
@@ -48,11 +45,10 @@ describe('engine backup', () => {
   })
 
   it('refuses to overwrite a file, and creates no other', async () => {
-    writeFileSync(file('copy.db'), 'mine')
-    expect((await here.run('engine backup copy.db')).code).toBe(2)
-    expect((await here.run('engine backup e.db --catalogue copy.db')).code).toBe(2)
-    expect(readFileSync(file('copy.db'), 'utf8')).toBe('mine')
-    expect(existsSync(file('e.db'))).toBe(false)
+    here.write('copy.db', 'mine')
+    for (const files of ['copy.db', 'e.db --catalogue copy.db'])
+      await ends(here.run(`engine backup ${files}`), 2)
+    expect([here.read('copy.db'), here.exists('e.db')]).toEqual(['mine', false])
   })
 
   it('refuses when there is no engine to back up', async () => {
@@ -66,11 +62,11 @@ describe('engine restore', () => {
 
   it('creates a new key for this machine when the backup does not know the old one', async () => {
     const [own] = await here.json<{ id: string }[]>('engine keys list')
-    await here.json('engine', 'keys', 'revoke', own?.id ?? '')
-    expect(await balance()).toBe(1_000)
+    await here.json(`engine keys revoke ${own?.id}`)
+    expect(await here.balance()).toBe(1_000)
     const { stderr } = await here.run('engine restore copy.db --yes')
     expect(stderr).toContain('key of this machine')
-    expect(await balance()).toBe(1_000)
+    expect(await here.balance()).toBe(1_000)
   })
 
   it('restore requires --yes without a terminal', async () => {
@@ -84,37 +80,37 @@ describe('engine restore', () => {
       2,
       'open',
     )
-    expect(await balance()).toBe(7)
+    expect(await here.balance()).toBe(7)
   })
 })
 
 describe('engine reset', () => {
   it('deletes a database that is damaged', async () => {
-    for (const name of ['engine.db-wal', 'engine.db-shm']) rmSync(file(name), { force: true })
-    writeFileSync(file('engine.db'), 'x'.repeat(5_000))
-    expect(await here.json('engine reset --yes')).toEqual({ deleted: [file('engine.db')] })
-    expect(existsSync(file('engine.db'))).toBe(false)
+    for (const name of ['engine.db-wal', 'engine.db-shm']) rmSync(here.path(name), { force: true })
+    here.write('engine.db', 'x'.repeat(5_000))
+    expect(await here.json('engine reset --yes')).toEqual({ deleted: [here.path('engine.db')] })
+    expect(here.exists('engine.db')).toBe(false)
   })
 
   it('deletes the engine and the key of this machine, and keeps the catalogue', async () => {
     await here.fill('companies', 'name,domain\nAcme,acme.example\n')
-    expect(await here.json('engine reset --yes')).toEqual({ deleted: [file('engine.db')] })
-    expect(readFileSync(file('credentials.json'), 'utf8')).not.toContain('pk_')
+    expect(await here.json('engine reset --yes')).toEqual({ deleted: [here.path('engine.db')] })
+    expect(here.read('credentials.json')).not.toContain('pk_')
     expect(await here.json('data stats')).toMatchObject({ companies: 1 })
     await here.json('init')
-    expect(await balance()).toBe(1_000)
+    expect(await here.balance()).toBe(1_000)
   })
 
   it('reset requires --yes without a terminal', async () => {
     expect((await here.run('engine reset')).code).toBe(2)
-    expect(existsSync(file('engine.db'))).toBe(true)
+    expect(here.exists('engine.db')).toBe(true)
   })
 
   it('asks for confirmation at a terminal, where Enter alone keeps the engine', async () => {
     const enter = await here.run('engine reset', { typed: [['Continue? [y/N]', '\r']] })
-    expect([enter.code, existsSync(file('engine.db'))]).toEqual([16, true])
+    expect([enter.code, here.exists('engine.db')]).toEqual([16, true])
     const yes = await here.run('engine reset', { typed: [['Continue? [y/N]', 'Yes\r']] })
-    expect([yes.code, existsSync(file('engine.db'))]).toEqual([0, false])
+    expect([yes.code, here.exists('engine.db')]).toEqual([0, false])
   })
 
   it('says that there is no engine the second time', async () => {

@@ -1,19 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ends, type Machine, machine } from '../../support/command.js'
-import { emptySchema, type TestDatabase } from '../../support/postgres.js'
+import { describe, expect, it } from 'vitest'
+import { ends, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+import { emptySchema } from '../../support/postgres.js'
 
-let here: Machine
-let schema: TestDatabase
-
-beforeEach(async () => {
-  here = machine()
-  schema = await emptySchema()
-})
-
-afterEach(async () => {
-  here.remove()
-  await schema.drop()
-})
+const here = perTest(machine)
+const schema = perTest(emptySchema)
 
 const on = (url: string) => ({ env: { PROSPECT_DATABASE_URL: url } })
 
@@ -22,10 +13,9 @@ describe('commands on PostgreSQL', () => {
     const companies = 'name,domain\nAcme,acme.example\n'
     await here.run('data import companies -', { stdin: companies, ...on(schema.url) })
     const found = await here.run('accounts enrich --domain acme.example --json', on(schema.url))
-    expect([found.code, JSON.parse(found.stdout)]).toMatchObject([0, { domain: 'acme.example' }])
-    const credits = await here.run('credits --json', on(schema.url))
-    expect(JSON.parse(credits.stdout)).toMatchObject({ credits: { enrichment: 999 } })
-    expect((await here.run('engine ledger verify', on(schema.url))).code).toBe(0)
+    expect([found.code, found.json]).toMatchObject([0, { domain: 'acme.example' }])
+    expect(await here.balance(on(schema.url))).toBe(999)
+    await ends(here.run('engine ledger verify', on(schema.url)), 0)
     expect(await schema.sql('SELECT credits, spent FROM movements ORDER BY seq DESC LIMIT 1')).toEqual([
       { credits: '999', spent: '1' },
     ])
@@ -34,8 +24,7 @@ describe('commands on PostgreSQL', () => {
 
   it('serves the engine from PostgreSQL, and reports ready', async () => {
     await ends(here.run('init --yes --json', on(schema.url)), 0)
-    const keys = 'engine keys create --member me@localhost --json'
-    const { key } = JSON.parse((await here.run(keys, on(schema.url))).stdout) as { key: string }
+    const key = await here.newKey('me@localhost', on(schema.url))
     const serve = `serve --port 0 --database ${schema.url}`
     const { line: baseUrl, stop } = await here.start(serve)
     const answer = await fetch(`${baseUrl}/credits`, { headers: { 'x-api-key': key } })
@@ -50,13 +39,12 @@ describe('commands on PostgreSQL', () => {
     await here.json('engine credits set 77')
     const { rows } = await here.json<{ rows: number }>('engine export moved')
     const brought = await here.run('engine import moved --json', on(schema.url))
-    expect([brought.code, JSON.parse(brought.stdout)]).toMatchObject([0, { rows }])
+    expect([brought.code, brought.json]).toMatchObject([0, { rows }])
     const credits = await here.run('credits --json', on(schema.url))
-    expect(JSON.parse(credits.stdout)).toMatchObject({ credits: { enrichment: 77 } })
+    expect(credits.json).toMatchObject({ credits: { enrichment: 77 } })
     expect(credits.stderr).toBe('')
-    const again = await here.run('engine import moved', on(schema.url))
-    expect([again.code, again.stderr.includes('has workspaces already')]).toEqual([2, true])
-    expect((await here.run('engine import nowhere', on(schema.url))).code).toBe(2)
+    await ends(here.run('engine import moved', on(schema.url)), 2, 'has workspaces already')
+    await ends(here.run('engine import nowhere', on(schema.url)), 2)
   })
 
   it.each([
@@ -64,8 +52,8 @@ describe('commands on PostgreSQL', () => {
     ['postgres://ann:hunter2@nowhere.invalid/db', 'host name'],
     ['postgres://ann:hunter2@[/db', 'address'],
   ])('exits 10 and says why the database cannot be reached: %s', async (url, words) => {
-    for (const command of [['credits'], ['serve', '--port', '0'], ['worker'], ['engine', 'status']]) {
-      const { code, stdout, stderr } = await here.run([...command, '--json'], on(url))
+    for (const line of ['credits', 'serve --port 0', 'worker', 'engine status']) {
+      const { code, stdout, stderr } = await here.run(`${line} --json`, on(url))
       expect([code, stdout]).toEqual([10, ''])
       expect(JSON.parse(stderr)).toMatchObject({ code: 'database_unreachable', exit_code: 10 })
       expect(stderr).toContain(words)
@@ -74,13 +62,7 @@ describe('commands on PostgreSQL', () => {
   })
 
   it('suggests pg_dump instead of backup, restore and reset', async () => {
-    for (const command of [
-      ['backup', 'copy.db'],
-      ['restore', 'copy.db'],
-      ['reset', '--yes'],
-    ]) {
-      const { code, stderr } = await here.run(['engine', ...command], on(schema.url))
-      expect([code, stderr.includes('pg_dump')]).toEqual([2, true])
-    }
+    for (const line of ['backup copy.db', 'restore copy.db', 'reset --yes'])
+      await ends(here.run(`engine ${line}`, on(schema.url)), 2, 'pg_dump')
   })
 })

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import templates from '../../../src/providers/templates.json' with { type: 'json' }
+import { closeAfterTest } from '../../client/listeners.js'
 import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { acmemail, fakeFile, fakeVendor } from '../../support/vendors.js'
@@ -71,7 +72,7 @@ describe('providers', () => {
     ['add nothing.yaml --key-file acme.key', 2, ''],
   ])('refuses %s', async (line, code, hint) => {
     await add()
-    const result = await here.run(['providers', ...line.split(' ')])
+    const result = await here.run(`providers ${line}`)
     expect(errorOf(result)).toMatchObject({ exit_code: code, hint: expect.stringContaining(hint) })
   })
 
@@ -91,59 +92,45 @@ describe('providers', () => {
 
 describe('providers with a vendor', () => {
   it('are tested with one real request whose key is hidden, and say their balance and how often they found something', async () => {
-    const vendor = await fakeVendor()
-    try {
-      here.write('acme.yaml', fakeFile(vendor.origin))
-      await add('--allow-target 127.0.0.0/8')
-      const tested = await here.run(
-        'providers test acmemail --first-name Ada --last-name King --domain acme.example --json',
+    const vendor = closeAfterTest(await fakeVendor())
+    here.write('acme.yaml', fakeFile(vendor.origin))
+    await add('--allow-target 127.0.0.0/8')
+    const tested = await here.run(
+      'providers test acmemail --first-name Ada --last-name King --domain acme.example --json',
+    )
+    expect(tested.json).toMatchObject({
+      request: { method: 'GET', key: 'hidden' },
+      answer: { status: 200 },
+      outcome: 'found',
+      read: { email: 'king@acme.example', email_status: 'valid' },
+      cost: 1,
+    })
+    expect(tested.stdout + tested.stderr).not.toContain(key)
+    expect(await here.json('providers balance')).toEqual([{ name: 'acmemail', credits: 90, note: null }])
+    for (const name of ['King', 'Nobody', 'Lost'])
+      await here.run(
+        `contacts waterfall --sync --first-name Ada --last-name ${name} --domain acme.example --enrichment-type email`,
       )
-      expect(tested.json).toMatchObject({
-        request: { method: 'GET', key: 'hidden' },
-        answer: { status: 200 },
-        outcome: 'found',
-        read: { email: 'king@acme.example', email_status: 'valid' },
-        cost: 1,
-      })
-      expect(tested.stdout + tested.stderr).not.toContain(key)
-      expect(await here.json('providers balance')).toEqual([{ name: 'acmemail', credits: 90, note: null }])
-      for (const name of ['King', 'Nobody', 'Lost'])
-        await here.run([
-          'contacts',
-          'waterfall',
-          '--sync',
-          '--first-name',
-          'Ada',
-          '--last-name',
-          name,
-          '--domain',
-          'acme.example',
-          '--enrichment-type',
-          'email',
-        ])
-      const [stats] = await here.json<object[]>('providers stats')
-      expect(stats).toMatchObject({
-        provider: 'acmemail',
-        kind: 'email',
-        asked: 3,
-        found: 1,
-        not_found: 1,
-        unknown: 1,
-        hit_rate: 50,
-        cost: 1,
-        at_risk: 1,
-      })
-      expect(await here.json('ledger --by provider,member')).toMatchObject([
-        { provider: 'acmemail', member: 'me@localhost', calls: 3, credits: 0, cost: 1 },
-      ])
-      expect(await here.json('ledger --provider acmemail')).toMatchObject([
-        { provider: 'acmemail', operation: 'email', run: null, calls: 3, cost: 1 },
-      ])
-      expect(await here.json('ledger --provider other')).toEqual([])
-      expect(await here.json('ledger --by day')).toEqual([])
-    } finally {
-      await vendor.close()
-    }
+    const [stats] = await here.json<object[]>('providers stats')
+    expect(stats).toMatchObject({
+      provider: 'acmemail',
+      kind: 'email',
+      asked: 3,
+      found: 1,
+      not_found: 1,
+      unknown: 1,
+      hit_rate: 50,
+      cost: 1,
+      at_risk: 1,
+    })
+    expect(await here.json('ledger --by provider,member')).toMatchObject([
+      { provider: 'acmemail', member: 'me@localhost', calls: 3, credits: 0, cost: 1 },
+    ])
+    expect(await here.json('ledger --provider acmemail')).toMatchObject([
+      { provider: 'acmemail', operation: 'email', run: null, calls: 3, cost: 1 },
+    ])
+    expect(await here.json('ledger --provider other')).toEqual([])
+    expect(await here.json('ledger --by day')).toEqual([])
   })
 
   it.each([
@@ -151,22 +138,18 @@ describe('providers with a vendor', () => {
     ['none', { outcome: 'not_found', read: null, cost: 0 }],
     ['gone', { outcome: 'unknown', read: null, cost: null, answer: { status: 404 } }],
   ])('are tested until the result, where they take time (%s)', async (handle, expected) => {
-    const vendor = await fakeVendor()
-    try {
-      here.write('acme.yaml', fakeFile(vendor.origin))
-      await add('--allow-target 127.0.0.0/8')
-      const url = `https://www.linkedin.com/in/${handle}`
-      const argv = `providers test acmemail --kind phone --network-url ${url} --json`
-      expect((await here.run(argv)).json).toMatchObject({ accepted: true, ...expected })
-      expect([...vendor.asked.values()]).toEqual([1])
-    } finally {
-      await vendor.close()
-    }
+    const vendor = closeAfterTest(await fakeVendor())
+    here.write('acme.yaml', fakeFile(vendor.origin))
+    await add('--allow-target 127.0.0.0/8')
+    const url = `https://www.linkedin.com/in/${handle}`
+    const argv = `providers test acmemail --kind phone --network-url ${url} --json`
+    expect((await here.run(argv)).json).toMatchObject({ accepted: true, ...expected })
+    expect([...vendor.asked.values()]).toEqual([1])
   })
 
   it.each(Object.keys(templates))('has a template for %s that can be added', async (name) => {
     await ends(
-      here.run(['providers', 'add', name, '--key-file', 'acme.key']),
+      here.run(`providers add ${name} --key-file acme.key`),
       0,
       /^This template was not tried against the live service. Not confirmed: \w/,
     )

@@ -1,34 +1,28 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
-import { type OwnServer, ownServer } from '../../support/postgres.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ends, errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+import { ownServer } from '../../support/postgres.js'
 import { until } from '../../support/until.js'
 
-let here: Machine
-let server: OwnServer
+const here = perTest(machine)
+const server = perTest(ownServer)
 let notices: Record<'serve' | 'worker', string>
 
 const hear = (command: 'serve' | 'worker') => (text: string) => {
   notices[command] = text
 }
+const serve = () => `serve --port 0 --database ${server.url}`
 const waiting = 'Waiting until it can be written'
 
-beforeEach(async () => {
-  here = machine()
-  server = await ownServer()
+beforeEach(() => {
   notices = { serve: '', worker: '' }
-})
-
-afterEach(async () => {
-  here.remove()
-  await server.stop()
 })
 
 describe('a hot standby', () => {
   it('is named by commands, and lets serve and worker wait until it is promoted', async () => {
     const given = { env: { PROSPECT_DATABASE_URL: server.url } }
-    expect((await here.run('init --yes', given)).code).toBe(0)
-    const created = await here.run('engine keys create --member me@localhost --json', given)
-    const { key } = created.json as { key: string }
+    await ends(here.run('init --yes', given), 0)
+    const key = await here.newKey('me@localhost', given)
     await server.demote()
     const refused = await here.run('engine credits add 5 --json', given)
     expect([refused.code, errorOf(refused)]).toMatchObject([10, { code: 'database_read_only' }])
@@ -50,10 +44,8 @@ describe('a hot standby', () => {
     ])
     // Another machine has no key yet, and cannot create one.
     const other = machine()
-    const { line: baseUrl, stop } = await other.start(['serve', '--port', '0', '--database', server.url], {
-      onErrorOutput: hear('serve'),
-    })
-    const working = other.run(['worker', '--database', server.url], { onErrorOutput: hear('worker') })
+    const { line: baseUrl, stop } = await other.start(serve(), { onErrorOutput: hear('serve') })
+    const working = other.run(`worker --database ${server.url}`, { onErrorOutput: hear('worker') })
     const ready = async () => {
       const response = await fetch(new URL('/ready', baseUrl))
       return [response.status, await response.json()]
@@ -78,10 +70,8 @@ describe('a hot standby', () => {
 
   it('gets its tables from serve and worker once it is promoted', async () => {
     await server.demote()
-    const serving = here.start(['serve', '--port', '0', '--database', server.url], {
-      onErrorOutput: hear('serve'),
-    })
-    const working = here.run(['worker', '--database', server.url], { onErrorOutput: hear('worker') })
+    const serving = here.start(serve(), { onErrorOutput: hear('serve') })
+    const working = here.run(`worker --database ${server.url}`, { onErrorOutput: hear('worker') })
     await until(() => Object.values(notices).every((text) => text.includes(waiting)))
     await server.sql('SELECT pg_promote()')
     const { line: baseUrl, stop } = await serving

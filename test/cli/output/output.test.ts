@@ -1,16 +1,6 @@
-import { readFile, stat, writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { notifyBug } from '../../../src/cli/output/print.js'
-import {
-  answering,
-  type CommandResult,
-  command,
-  ends,
-  errorOf,
-  type Given,
-  keyed,
-  machine,
-} from '../../support/command.js'
+import { answering, ends, errorOf, type Given, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 
@@ -33,8 +23,8 @@ const account = {
   technologies: ['react', 'node'],
 }
 
-const asked = (argv: string, body: unknown, given: Given = {}): Promise<CommandResult> =>
-  command(argv, { env: keyed(here.home), cwd: here.home, caller: answering({ body }), ...given })
+const asked = (line: string, body: unknown, given: Given = {}) =>
+  here.run(line, { caller: answering({ body }), ...given })
 
 const shown = async (argv: string, body: unknown, given?: Given) => (await asked(argv, body, given)).stdout
 
@@ -87,7 +77,7 @@ describe('a failure that no command expects', () => {
 
 describe('a damaged state', () => {
   it('keeps no paid answer from being printed', async () => {
-    await writeFile(here.path('state.db'), 'not a database', { mode: 0o600 })
+    here.write('state.db', 'not a database', 0o600)
     const caller = answering({ body: account, credits: 1 })
     const ended = await asked('accounts enrich acme.example --json', {}, { caller })
     expect([ended.code, ended.json]).toEqual([0, account])
@@ -150,12 +140,12 @@ describe('output formats', () => {
   it('chooses the format by the extension of -o, and prints nothing on stdout', async () => {
     const ended = await asked('lists list -o out.csv --fields id', lists)
     expect([ended.code, ended.stdout]).toEqual([0, ''])
-    expect(await readFile(here.path('out.csv'), 'utf8')).toBe('id\na1\nb2\n')
+    expect(here.read('out.csv')).toBe('id\na1\nb2\n')
   })
 
   it('prefers --format to the extension of -o', async () => {
     await asked('lists list -o out.csv --json', lists)
-    expect(JSON.parse(await readFile(here.path('out.csv'), 'utf8'))).toEqual(lists)
+    expect(JSON.parse(here.read('out.csv'))).toEqual(lists)
   })
 
   it.each(['-o out.data --format csv', '-o out', '-o .out', '-o /dev/null'])(
@@ -177,8 +167,7 @@ describe('output formats', () => {
   it('leaves no output file behind when the call is refused', async () => {
     const caller = answering({ status: 404, body: { error: 'No company found' } })
     await ends(asked('accounts enrich --domain x -o out.json', {}, { caller }), 9)
-    await expect(stat(here.path('out.json'))).rejects.toThrow()
-    await expect(stat(here.path('out.json.partial'))).rejects.toThrow()
+    expect([here.exists('out.json'), here.exists('out.json.partial')]).toEqual([false, false])
   })
 
   it('exits 9 when a lookup finds nothing although the server answers 200', async () => {

@@ -1,26 +1,24 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
-import { type Served, served } from '../../client/serving.js'
-import { answering, command, folder, keyed, type Machine, machine, removed } from '../../support/command.js'
+import { served } from '../../client/serving.js'
+import { answering, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+
+const here = perTest(machine)
 
 const domains = (count: number) =>
   `domain\n${Array.from({ length: count }, (_, at) => `known-${at}.example`).join('\n')}\n`
 
 describe('confirmation at a terminal', () => {
-  let here: Machine
   beforeEach(async () => {
-    here = machine()
     await here.fill('companies', domains(8))
     here.write('in.csv', domains(5))
   })
-  afterEach(() => here.remove())
 
   const question = 'Start?'
   const plain = { env: { NO_COLOR: '1' } }
-  const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
+  const batch = 'accounts enrich --csv in.csv -o out.csv'
   const charges = async () =>
     (await here.json<{ operation: string | null }[]>('engine ledger')).filter(({ operation }) => operation)
       .length
@@ -36,7 +34,7 @@ describe('confirmation at a terminal', () => {
 
   it('writes to the summary that the question was cancelled at Ctrl-C', async () => {
     const typed = [[question, '\u0003']] as const
-    const { code } = await here.run([...batch, '--summary-json', 'summary.json'], { typed })
+    const { code } = await here.run(`${batch} --summary-json summary.json`, { typed })
     const summary = JSON.parse(here.read('summary.json')) as object
     expect([code, summary]).toMatchObject([
       130,
@@ -50,23 +48,16 @@ describe('confirmation at a terminal', () => {
   })
 
   it.each([
+    ['starts the run after Enter while the price is small', 50, 'Start? [Y/n]', '\r', 0, 5],
     [
-      'starts the run after Enter while the price is a small part of the balance',
-      50,
-      'Start? [Y/n]',
-      '\r',
-      0,
-      5,
-    ],
-    [
-      'does nothing after Enter where the price is more than a tenth of the balance',
+      'does nothing after Enter where it is more than a tenth of the balance',
       49,
       'Start? [y/N]',
       '\r',
       16,
       0,
     ],
-    ['starts the run after YES where the price is more than a tenth', 49, 'Start? [y/N]', 'YES\r', 0, 5],
+    ['starts the run after YES, too', 49, 'Start? [y/N]', 'YES\r', 0, 5],
   ] as const)('%s', async (_, balance, asked, keys, code, charged) => {
     await here.json(`engine credits set ${balance}`)
     expect((await here.run(batch, { ...plain, typed: [[asked, keys]] })).code).toBe(code)
@@ -105,15 +96,15 @@ describe('confirmation at a terminal', () => {
     expect(stderr).toMatch(/^Affordable +your balance covers at least the first 3 of 5 rows$/m)
   })
 
-  it.each([['--yes'], ['--no-input']])('does not ask with %s', async (option) => {
-    const { code, stderr } = await here.run([...batch, option], { typed: [] })
+  it.each(['--yes', '--no-input'])('does not ask with %s', async (option) => {
+    const { code, stderr } = await here.run(`${batch} ${option}`, { typed: [] })
     expect([code, stderr.includes(question)]).toEqual([0, false])
   })
 
   it('does not ask when nothing is left to look up', async () => {
     await here.run(batch)
-    for (const more of [[], ['--fresh', '--max-age', '1d']])
-      expect((await here.run([...batch, ...more], { typed: [] })).stderr).not.toContain(question)
+    for (const more of ['', '--fresh --max-age 1d'])
+      expect((await here.run(`${batch} ${more}`, { typed: [] })).stderr).not.toContain(question)
   })
 
   it('asks before a free batch too', async () => {
@@ -124,21 +115,10 @@ describe('confirmation at a terminal', () => {
 })
 
 describe('--dry-run against a server', () => {
-  let home = ''
-  beforeEach(async () => {
-    home = await folder()
-  })
-  afterEach(() => removed(home))
-
-  const quoted = (caller: Caller, argv: string, terminal = false) => {
-    writeFileSync(join(home, 'in.csv'), domains(30))
-    const env = { ...keyed(home), PROSPECT_BASE_URL: 'https://api.example/api/v2' }
-    return command([...argv.split(' '), '--csv', 'in.csv', '--dry-run'], {
-      env,
-      cwd: home,
-      caller,
-      terminal,
-    })
+  const quoted = (caller: Caller, line: string, terminal = false) => {
+    here.write('in.csv', domains(30))
+    const env = { PROSPECT_BASE_URL: 'https://api.example/api/v2' }
+    return here.run(`${line} --csv in.csv --dry-run`, { env, caller, terminal })
   }
   const enrich = 'accounts enrich --map domain=domain'
   const headcount = 'accounts headcount --map company_domain=domain'
@@ -160,17 +140,17 @@ describe('--dry-run against a server', () => {
 
   it("computes the time from the rates of the server's plan", async () => {
     const known = answering(credits, says({ workspace: { plan: 'basic' } }))
-    expect(JSON.parse((await quoted(known, headcount)).stdout)).toMatchObject({ seconds: 14 * 60 })
+    expect((await quoted(known, headcount)).json).toMatchObject({ seconds: 14 * 60 })
     const silent = answering(credits, says({}))
-    expect(JSON.parse((await quoted(silent, headcount)).stdout)).toMatchObject({
+    expect((await quoted(silent, headcount)).json).toMatchObject({
       seconds: null,
       unknown: ['weekly_allowance', 'seconds'],
     })
   })
 
   it('reports what the server does not say as unknown', async () => {
-    const { code, stdout } = await quoted(answering({ status: 404, body: { error: 'Not found' } }), enrich)
-    expect([code, JSON.parse(stdout)]).toMatchObject([
+    const { code, json } = await quoted(answering({ status: 404, body: { error: 'Not found' } }), enrich)
+    expect([code, json]).toMatchObject([
       0,
       { balance: null, quotas: {}, unknown: ['balance', 'weekly_allowance'], rows_affordable: 30 },
     ])
@@ -178,32 +158,25 @@ describe('--dry-run against a server', () => {
 })
 
 describe('a quote from a running server', () => {
-  let here: Machine
-  let there: Served
+  const there = perTest(served)
   beforeEach(async () => {
-    here = machine()
-    there = await served()
     there.bench.clock.set(new Date().toISOString())
     await there.bench.call('credits.show', {})
     await there.bench.admin.setCredits(20)
   })
-  afterEach(async () => {
-    here.remove()
-    await there.close()
-  })
 
-  it.each([['governed'], ['direct']])(
+  it.each(['governed', 'direct'])(
     'quotes against the balance and the stored answers of the server, %s',
     async (how) => {
       here.write('in.csv', domains(6))
       const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }
-      const batch = ['accounts', 'enrich', '--csv', 'in.csv', ...(how === 'direct' ? ['--direct'] : [])]
-      const quote = async (...more: string[]) =>
-        (await here.run([...batch, '--dry-run', ...more], far)).json as BatchQuote
+      const batch = `accounts enrich --csv in.csv ${how === 'direct' ? '--direct' : ''}`
+      const quote = async (more = '') =>
+        (await here.run(`${batch} --dry-run ${more}`, far)).json as BatchQuote
       expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
-      await here.run([...batch, '-o', 'out.csv'], far)
+      await here.run(`${batch} -o out.csv`, far)
       // Six lookups are little history: half of the maximum is still expected.
-      expect(await quote('--fresh', '--refresh')).toMatchObject({
+      expect(await quote('--fresh --refresh')).toMatchObject({
         balance: 14,
         credits: { expected: 3, max: 6 },
       })

@@ -1,17 +1,28 @@
 import { describe, expect, it } from 'vitest'
+import { closeAfterTest } from '../../../client/listeners.js'
 import { served } from '../../../client/serving.js'
-import { answering, command, keyed, machine } from '../../../support/command.js'
+import { answering, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 
 const here = perTest(machine)
 
 const now = Date.parse('2026-03-10T12:00:00Z')
+/** A rate window in which nothing else is said. */
+const windowOf = (window: object) => ({
+  operation: null,
+  group: null,
+  live: null,
+  resets_at: null,
+  ...window,
+})
+const technologies = (limit: number, used: number) =>
+  windowOf({ group: 'accounts.technologies', per: 'minute', limit, used, remaining: limit - used })
 const run = (argv: string) => here.run(argv, { clock: { now: () => now }, terminal: true, columns: 100 })
 
 describe('limits of the local engine', () => {
   it('prints all limits as one object', async () => {
     await run('accounts technologies rea')
-    const limits = JSON.parse((await run('limits --json')).stdout)
+    const limits = (await run('limits --json')).json as { windows: object[] }
     expect(limits).toMatchObject({
       plan: 'growth',
       credits: {
@@ -29,26 +40,9 @@ describe('limits of the local engine', () => {
         },
       },
     })
-    expect(limits.windows).toContainEqual({
-      operation: null,
-      group: 'accounts.technologies',
-      live: null,
-      per: 'minute',
-      limit: 100,
-      used: 1,
-      remaining: 99,
-      resets_at: '2026-03-10T12:01:00.000Z',
-    })
-    expect(limits.windows).toContainEqual({
-      operation: 'leads.extract',
-      group: null,
-      live: null,
-      per: 'second',
-      limit: 1,
-      used: 0,
-      remaining: 1,
-      resets_at: null,
-    })
+    expect(limits.windows).toContainEqual({ ...technologies(100, 1), resets_at: '2026-03-10T12:01:00.000Z' })
+    const extract = { operation: 'leads.extract', per: 'second', limit: 1, used: 0, remaining: 1 }
+    expect(limits.windows).toContainEqual(windowOf(extract))
   })
 
   it('groups the limits on a terminal', async () => {
@@ -100,6 +94,7 @@ describe('limits of the local engine', () => {
   })
 })
 
+const far = { env: { PROSPECT_BASE_URL: 'https://api.example/api/v2' } }
 const credits = {
   credits: {
     enrichment: 70,
@@ -113,35 +108,23 @@ const credits = {
 describe('limits of a server', () => {
   it('prints what the server reports, and says what only the server knows', async () => {
     const caller = answering({ body: credits }, { body: { workspace: { plan: 'Basic' } } })
-    const ended = await command('limits', {
-      env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
-      caller,
-    })
+    const ended = await here.run('limits', { ...far, caller })
     expect(caller.asked.map(({ id }) => id)).toEqual(['credits.show', 'account.show'])
-    expect(JSON.parse(ended.stdout)).toMatchObject({
+    expect(ended.json).toMatchObject({
       plan: 'Basic',
       credits: { enrichment: 70, held: null, next_allocation: null },
       weekly: null,
       quotas: { daily_profile_scraping: { limit: 50, used: 10, remaining: 40, resets_at: null } },
     })
-    expect(JSON.parse(ended.stdout).windows).toContainEqual({
-      operation: null,
-      group: 'accounts.technologies',
-      live: null,
-      per: 'minute',
-      limit: 2,
-      used: 0,
-      remaining: 2,
-      resets_at: null,
-    })
+    expect((ended.json as { windows: object[] }).windows).toContainEqual(technologies(2, 0))
     expect(ended.stderr).toContain('Only the server knows its weekly limit')
   })
 
   it("counts the requests that this machine sent, corrected by the server's headers", async () => {
-    const { bench, server, close } = await served()
+    const { bench, server } = closeAfterTest(await served())
     await bench.admin.setPlan('Basic')
     const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key }
-    const windowOf = async (more = '') => {
+    const seen = async (more = '') => {
       const { json } = await here.run(`limits --json ${more}`, { env })
       const { windows } = json as {
         windows: { group: string | null; used: number; resets_at: string | null }[]
@@ -149,20 +132,15 @@ describe('limits of a server', () => {
       return windows.find(({ group }) => group === 'accounts.technologies')
     }
     await here.run('accounts technologies --query r', { env })
-    expect(await windowOf()).toMatchObject({ limit: 2, used: 1, remaining: 1 })
-    const { resets_at } = (await windowOf()) ?? {}
+    expect(await seen()).toMatchObject({ limit: 2, used: 1, remaining: 1 })
+    const { resets_at } = (await seen()) ?? {}
     expect(Date.parse(resets_at ?? '')).toBeGreaterThan(Date.now())
-    expect(await windowOf('--direct')).toBeUndefined()
-    await close()
+    expect(await seen('--direct')).toBeUndefined()
   })
 
   it('prints a readable table for a server', async () => {
     const caller = answering({ body: credits }, { status: 403, body: { error: 'no' } })
-    const { stdout } = await command('limits --all', {
-      env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
-      caller,
-      terminal: true,
-    })
+    const { stdout } = await here.run('limits --all', { ...far, caller, terminal: true })
     expect(stdout).toMatch(/^Answers from +api\.example\nCredits +70\n/)
     expect(stdout).toMatch(/Profiles per day +10 +40 +50/)
     expect(stdout).not.toContain('requests per minute')
@@ -172,6 +150,6 @@ describe('limits of a server', () => {
   it('omits a quota without its limit', async () => {
     const caller = answering({ body: { credits: { enrichment: 70, daily_company_import: 3 } } })
     const ended = await here.run('limits', { caller })
-    expect(JSON.parse(ended.stdout)).toMatchObject({ plan: null, quotas: {} })
+    expect(ended.json).toMatchObject({ plan: null, quotas: {} })
   })
 })
