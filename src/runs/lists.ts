@@ -164,54 +164,40 @@ const recordList = (name: string, records: () => AsyncIterable<Fields>): KnownLi
   },
 })
 
-/** Looks rows up in lists. */
-interface Matcher {
-  readonly kind: ListKind
-  /** Equal for the same lists, in any order of their rows. */
-  readonly fingerprint: string
-  readonly counts: readonly { readonly name: string; readonly rows: number }[]
-  /** Returns the match of fields that may have the names of any operation. */
-  find(fields: Fields): Match
-  close(): void
-}
-
-/** Reads lists to their ends. Columns to take that no file has are refused. */
+/** Reads lists to their ends, to look rows up in them until the command ends. Columns to take that no file has are refused. */
 export async function openMatcher(
+  { onClose }: Pick<RunHome, 'onClose'>,
   kind: ListKind,
   lists: readonly KnownList[],
   take: readonly string[] = [],
   onRow: (rows: number) => void = () => {},
-): Promise<Matcher> {
+) {
   checkTaken(lists, take)
   const index = new ListIndex(kind)
+  onClose(() => index.close())
   const toKeys = keyReader(kind)
-  const counts: { name: string; rows: number }[] = []
+  const counts: { readonly name: string; rows: number }[] = []
   let all = 0
-  try {
-    for (const { name, rows } of lists) {
-      index.begin(name)
-      const count = { name, rows: 0 }
-      counts.push(count)
-      for await (const batch of rows()) {
-        for (const { line, fields, cell } of batch) {
-          const sets = toKeys(fields)
-          if (sets.some(isFilled)) index.add(line, sets, take.length > 0 ? take.map(cell) : undefined)
-        }
-        count.rows += batch.length
-        all += batch.length
-        onRow(all)
+  for (const { name, rows } of lists) {
+    index.begin(name)
+    const count = { name, rows: 0 }
+    counts.push(count)
+    for await (const batch of rows()) {
+      for (const { line, fields, cell } of batch) {
+        const sets = toKeys(fields)
+        if (sets.some(isFilled)) index.add(line, sets, take.length > 0 ? take.map(cell) : undefined)
       }
+      count.rows += batch.length
+      all += batch.length
+      onRow(all)
     }
-    return {
-      kind,
-      counts,
-      fingerprint: index.finish(),
-      find: (fields) => index.find(toKeys(fields)),
-      close: () => index.close(),
-    }
-  } catch (error) {
-    index.close()
-    throw error
+  }
+  return {
+    counts,
+    /** Equal for the same lists, in any order of their rows. */
+    fingerprint: index.finish(),
+    /** Returns the match of fields that may have the names of any operation. */
+    find: (fields: Fields): Match => index.find(toKeys(fields)),
   }
 }
 
@@ -282,13 +268,6 @@ function mapAs(
   throw new Refusal('list.of_companies', { option, source })
 }
 
-/** Opens what finds rows in lists; closed with the command. */
-export async function openKnown(ports: ListPorts, ...lists: Parameters<typeof openMatcher>) {
-  const matcher = await openMatcher(...lists)
-  ports.onClose(() => matcher.close())
-  return matcher
-}
-
 /** The rows of `--skip-known`. */
 export interface KnownRows {
   /** Equal for the same lists. */
@@ -317,7 +296,7 @@ export async function openKnownRows(
   const kind = typeof of === 'string' ? of : kinds[of.batch?.identity ?? 'company']
   if (kind === undefined) throw new Refusal('list.of_numbers', { option })
   const opened = await openLists(ports, sources, kind, option)
-  const matcher = await openKnown(ports, kind, opened, [], onRow)
+  const matcher = await openMatcher(ports, kind, opened, [], onRow)
   for (const [at, { name, rows }] of matcher.counts.entries()) {
     const columns = opened[at]?.mapping?.columns ?? []
     const named = columns.map(({ field, column }) => `${field} "${column}"`).join(', ')

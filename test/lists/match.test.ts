@@ -1,8 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { ListKind, Match } from '../../src/lists/list-index.js'
 import { rowInput } from '../../src/runs/input/mapping.js'
 import { mapList, openMatcher, tableList } from '../../src/runs/lists.js'
 import { casesOf } from '../support/fixtures.js'
+
+const opened: (() => void)[] = []
+const home = { onClose: (work: () => void) => void opened.push(work) }
+afterEach(() => opened.splice(0).forEach((close) => void close()))
 
 /** Random whole numbers below a limit, the same every time. */
 function createRandom(seed: number) {
@@ -210,7 +214,7 @@ describe('a match of lists', () => {
         const known = lists.map(({ table }, at) =>
           tableList(`list ${at}`, table, mapList(table, 'list', kind)),
         )
-        const matcher = await openMatcher(kind, known)
+        const matcher = await openMatcher(home, kind, known)
         const { mapping } = mapList(file.table, 'file', kind)
         const toFields = rowInput(mapping)
         for await (const rows of file.table.rows())
@@ -220,7 +224,6 @@ describe('a match of lists', () => {
             expect([seed, cells, { verdict, by, list, line }]).toEqual([seed, cells, expected])
             seen.add(`${verdict} ${by}`)
           }
-        matcher.close()
       }
       expect(seen.size).toBeGreaterThanOrEqual(kind === 'companies' ? 8 : 6)
     },
@@ -247,11 +250,10 @@ describe('a match of lists', () => {
     for (const before of [[], ['Ann', 'Lee']]) {
       const kind = before.length === 0 ? 'companies' : 'people'
       const [table, other] = [written, known].map((name) => tableOf(...before, name, 'DE')) as [never, never]
-      const matcher = await openMatcher(kind, [tableList('list', other, mapList(other, 'list', kind))])
+      const matcher = await openMatcher(home, kind, [tableList('list', other, mapList(other, 'list', kind))])
       const { mapping } = mapList(table, 'file', kind)
       const cells = [...before, written, 'DE']
       expect([kind, matcher.find(rowInput(mapping)(cells)).verdict]).toEqual([kind, verdict])
-      matcher.close()
     }
   })
 
@@ -266,11 +268,10 @@ describe('a match of lists', () => {
     }
     const prints = []
     for (const one of [table, reversed, other]) {
-      const matcher = await openMatcher('companies', [
+      const matcher = await openMatcher(home, 'companies', [
         tableList('list', one, mapList(one, 'list', 'companies')),
       ])
       prints.push(matcher.fingerprint)
-      matcher.close()
     }
     expect([prints[0] === prints[1], prints[0] === prints[2]]).toEqual([true, false])
   })

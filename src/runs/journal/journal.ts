@@ -236,14 +236,6 @@ export function lostCall(error: unknown): ConnectionLost {
   throw error
 }
 
-/** An answer that is to be kept, and where it came from. */
-interface KnownAnswer {
-  readonly answer: RowAnswer
-  readonly source: AnswerSource
-  readonly origin?: number
-  readonly answeredAt?: number | undefined
-}
-
 /** Passes answers to the journal as they come, in as few portions as its speed allows. */
 export class JournalWriter {
   #waiting: AnsweredRow[] = []
@@ -257,7 +249,7 @@ export class JournalWriter {
     return this.#error !== undefined
   }
 
-  add(row: JournalRow, { answer, source, origin, answeredAt }: KnownAnswer): void {
+  add(row: JournalRow, { answer, source, origin, answeredAt }: Omit<AnsweredRow, keyof JournalRow>): void {
     const { ordinal, identity, hash, repeats, most } = row
     this.#waiting.push({ ordinal, identity, hash, repeats, most, answer, source, origin, answeredAt })
     this.#working ??= this.#work()

@@ -9,9 +9,9 @@ import {
   checkPairs,
   type KnownList,
   mapList,
-  openKnown,
   openListFile,
   openLists,
+  openMatcher,
   pairsFor,
 } from '../../../runs/lists.js'
 import { type Layout, rowFormats } from '../../../runs/output/columns.js'
@@ -83,7 +83,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
           withoutSuppressedCells(one, suppressor, (line) => isSuppressed.add(placeOf(one.name, line))),
         )
       : opened
-    const known = await openKnown(ports, kind, lists, take, (rows) => {
+    const known = await openMatcher(ports, kind, lists, take, (rows) => {
       checkSignal()
       onRows(rows)
     })
