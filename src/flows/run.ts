@@ -157,8 +157,7 @@ export async function runFlow(
     sleep: ports.sleep,
     signal: stop.signal,
   }
-  const earlier = since && (await openPastLookups(records, flow.name, record))
-  ports.onClose(() => earlier?.close())
+  const isPast = since && (await openPastLookups(ports, records, flow.name, record))
   const stages: Stage[] = []
   for (const step of steps) {
     if (step.kind === 'keep') continue
@@ -166,9 +165,9 @@ export async function runFlow(
     // A new run of a step makes those behind it new, too: their rows may be others.
     const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
-    const isFirst = earlier && step !== source && stages.every((stage) => stage.step === source)
+    const isFirst = isPast && step !== source && stages.every((stage) => stage.step === source)
     const identityFor = identityOf(request.operation)
-    const left = isFirst ? (input: Input) => earlier.has(identityFor(input)) : undefined
+    const left = isFirst ? (input: Input) => isPast(identityFor(input)) : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
     const stepPorts = ports.forStep(step, request)
     stages.push(await openStage(stepPorts, context, step, request, own, left, custom))
@@ -261,15 +260,15 @@ async function beginRecord(
   return run
 }
 
-/** The rows that earlier runs of a flow have looked up. */
-interface PastLookups {
-  has(identity: string | undefined): boolean
-  close(): void
-}
-
-/** Reads what finished runs of a flow before this one have looked up first. */
-async function openPastLookups({ runs, database }: RunRecords, flow: string, own: Run): Promise<PastLookups> {
+/** Returns whether a finished run of a flow before this one has looked up an identity first. */
+async function openPastLookups(
+  { onClose }: FlowPorts,
+  { runs, database }: RunRecords,
+  flow: string,
+  own: Run,
+): Promise<(identity: string | undefined) => boolean> {
   const seen = openNumbers()
+  onClose(seen.close)
   for (const { operation, file, number, request } of await runs.list({ status: 'finished' })) {
     const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
     if (operation !== flowOperation || file !== own.file || name !== flow || number >= own.number) continue
@@ -279,10 +278,7 @@ async function openPastLookups({ runs, database }: RunRecords, flow: string, own
     for await (const { identity } of identifiedOf(database, run.number))
       seen.add(hashNumber(hashOf(identity)))
   }
-  return {
-    has: (identity) => identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined,
-    close: seen.close,
-  }
+  return (identity) => identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined
 }
 
 /** Returns the request of the run of a step. */

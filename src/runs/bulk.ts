@@ -547,12 +547,9 @@ class CreditBalance {
   async #ask(): Promise<number> {
     const { caller, callOptions = {} } = this.batch
     const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)
-    const body = 'status' in reply && isOk(reply) ? (reply.body as { credits?: Balance } | null) : null
+    const body =
+      'status' in reply && isOk(reply) ? (reply.body as { credits?: { enrichment?: unknown } } | null) : null
     const credits = body?.credits?.enrichment
     return typeof credits === 'number' ? credits : Number.POSITIVE_INFINITY
   }
-}
-
-interface Balance {
-  readonly enrichment?: unknown
 }

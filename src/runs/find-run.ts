@@ -10,6 +10,7 @@ import type { Mapping } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
 import { resultsOfRuns } from './journal/spending.js'
+import type { Results } from './plan/quote.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
@@ -277,7 +278,7 @@ export async function readResults(
   { operation, constants }: Pick<BatchRequest, 'operation' | 'constants'>,
   database: Driver,
   target: string,
-): Promise<{ readonly credits: number; readonly answers: number }> {
+): Promise<Results> {
   const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
   const same = runs.filter(({ request }) => {
     const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }

@@ -220,13 +220,8 @@ export const runFolder = (home: HomeOnly, id: string): string => join(runsFolder
 export const runFolders = async (home: HomeOnly): Promise<string[]> =>
   (await readdir(runsFolder(home)).catch(() => [])).map((id) => runFolder(home, id))
 
-/** A folder for the copy of a pipe. It is removed when the command ends, unless it is kept. */
-interface RunFolder {
-  readonly path: string
-  keep(): void
-}
-
-export async function openRunFolder(home: RunHome, id = home.ids.uuid()): Promise<RunFolder> {
+/** Opens a folder for the copy of a pipe. It is removed when the command ends, unless it is kept. */
+export async function openRunFolder(home: RunHome, id = home.ids.uuid()) {
   home.prepareHome()
   const path = runFolder(home, id)
   await mkdir(path, { recursive: true, mode: 0o700 })

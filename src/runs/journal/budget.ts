@@ -1,5 +1,6 @@
 import type { AnsweredRow, BudgetShortage, WantedRow } from './journal.js'
 import { isUnknown } from './journal.js'
+import type { Run } from './runs.js'
 
 /** Maximum credits to spend. */
 export interface Budget {
@@ -108,16 +109,6 @@ export class QuotaBudget {
   }
 }
 
-/** What answers change in the counters of a run. */
-interface CounterChange {
-  readonly credits: number
-  readonly calls: number
-  /** Credits that are no longer set aside. */
-  readonly released: number
-  /** Credits that stay set aside because the outcome of their rows is unknown. */
-  readonly unknown: number
-}
-
 const none: ReadonlySet<number> = new Set()
 
 /** The credits set aside for the rows of a run that are under way, by this part of the run and by earlier parts. */
@@ -131,7 +122,8 @@ export class Holds {
   #sent = none
   #covered = none
 
-  constructor(private readonly lowered: LoweredRow) {}
+  /** The row that an earlier part sent with a lower `limit`, and that limit. */
+  constructor(private readonly lowered: Pick<Run, 'loweredRow' | 'loweredLimit'>) {}
 
   /** Notes the rows of a range that may have been sent: those that `failed`, and those for which credits are set aside. */
   resume(covered: ReadonlySet<number>, failed: ReadonlySet<number>): void {
@@ -220,7 +212,11 @@ export class Holds {
     for (const ordinal of ordinals) if (!this.#inherited.has(ordinal)) this.#held.delete(ordinal)
   }
 
-  changeBy(rows: readonly AnsweredRow[]): CounterChange {
+  /**
+   * Returns what answers change in the counters of the run: `released` credits are no longer set aside, `unknown` ones stay
+   * so because the outcome of their rows is unknown.
+   */
+  changeBy(rows: readonly AnsweredRow[]) {
     const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
     for (const { ordinal, answer, source, most } of rows) {
       const wasUnknown = this.#retried.has(ordinal)
@@ -245,10 +241,4 @@ export class Holds {
       this.#retried.delete(ordinal)
     }
   }
-}
-
-/** The row that an earlier part sent with a lower `limit`, and that limit. */
-interface LoweredRow {
-  readonly loweredRow: number | null
-  readonly loweredLimit: number | null
 }

@@ -313,7 +313,7 @@ export function spendingOver(driver: Driver) {
 }
 
 /** The cost of a run's lookups so far. */
-interface RunResults {
+export interface RunResults {
   /** The request of the run, as JSON; `{}` when it was forgotten. */
   readonly request: string
   readonly credits: number
@@ -330,12 +330,6 @@ export const resultsOfRuns = async (connection: Connection, operation: string, t
 
 /** How a row compares with the run that it is compared with. */
 export type Novelty = 'new' | 'changed' | 'same'
-
-/** The answers of an earlier run. */
-interface Baseline {
-  compare(identity: string | undefined, answer: Pick<RowAnswer, 'status' | 'body'>): Novelty
-  close(): void
-}
 
 /** What is compared of the requests of two runs. */
 interface Compared {
@@ -376,8 +370,8 @@ export async function findBaseline(
   return finished.find((run) => run.file === file && run.startedAt <= before && isAlike(run) && isWhole(run))
 }
 
-/** Reads the answers of a run into a temporary file; without a run, every row is new. */
-export async function openBaseline(database: Driver, run: Run | undefined): Promise<Baseline> {
+/** Reads the answers of a run into a temporary file, to compare rows with; without a run, every row is new. */
+export async function openBaseline(database: Driver, run: Run | undefined) {
   const known = openNumbers()
   const hash = (text: string) => hashNumber(hashOf(text))
   const digest = (status: string, body: unknown) =>
@@ -386,7 +380,7 @@ export async function openBaseline(database: Driver, run: Run | undefined): Prom
     for await (const { identity, status, body } of identifiedOf(database, run.number))
       known.add(hash(identity), digest(status, body === null ? undefined : parseExact(body)))
   return {
-    compare(identity, { status, body }) {
+    compare(identity: string | undefined, { status, body }: Pick<RowAnswer, 'status' | 'body'>): Novelty {
       const found = identity === undefined ? undefined : known.get(hash(identity))
       if (found === undefined) return 'new'
       return found === digest(status, body) ? 'same' : 'changed'

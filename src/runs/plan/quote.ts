@@ -3,6 +3,7 @@ import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { RowOutcome } from '../journal/journal.js'
 import type { Journal } from '../journal/run-journal.js'
+import type { RunResults } from '../journal/spending.js'
 import { type ReasonCount, ReasonCounter } from '../output/report.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './lookup.js'
 
@@ -62,10 +63,7 @@ const noCounts = {
 export const noRowCounts: RowCounts = { ...noCounts, invalid_reasons: [], not_understood: [] }
 
 /** The cost of lookups with the same price so far. */
-export interface Results {
-  readonly credits: number
-  readonly answers: number
-}
+export type Results = Omit<RunResults, 'request'>
 
 /** The credits that a run can spend, with quotas. */
 export interface RunFunds {
