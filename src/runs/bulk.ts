@@ -82,16 +82,8 @@ function resultsIn(
   })
 }
 
-/** The progress of work that reports its status with its results. */
-interface JobStatus {
-  readonly isOver: boolean
-  readonly hasFailed: boolean
-  /** Number of rows that were done, in their order. */
-  readonly done: number
-}
-
-/** Returns the progress of work from the body that its reader returned. */
-function jobStatusIn(body: unknown, rows: number): JobStatus {
+/** Returns the progress of work from the body that its reader returned; `done` rows are done, in their order. */
+function jobStatusIn(body: unknown, rows: number) {
   const { status, finished } = isObject(body) ? body : {}
   const state = workStateOf(status)
   const hasFailed = state === 'failed'

@@ -13,7 +13,7 @@ import {
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
-import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
+import { checkTable, selectRows, type Table } from './input/table.js'
 import { openNumbers } from './journal/answers.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
@@ -75,9 +75,9 @@ interface PlannedBatch extends ResolvedBatch {
   readonly rows: Lookup & { readonly table: Table }
   /** The rows that are written; all of them where absent. */
   readonly selection: Selection | undefined
-  readonly check: TableCheck
-  /** Number of the rows that are looked up. */
+  /** Number of the rows that are looked up, and of those that the run has. */
   readonly count: number
+  readonly total: number
 }
 
 /** Looks up every row of a file, or resumes a run: reads the file, finds the run, quotes it and executes it. */
@@ -147,8 +147,8 @@ async function planBatch(
     known,
     notBefore,
     input,
-    check,
     count,
+    total: request.choices.sample === undefined ? check.rows : count,
     samples: samples.size > 0 ? samples : undefined,
     selection,
     rows: { table: selected, ...lookup, repeats: check.repeats },
@@ -239,8 +239,7 @@ async function executeBatch(
   batch: PlannedBatch,
   signal: AbortSignal,
 ): Promise<ExecutedBatch> {
-  const { request, records, known, input, check, count, rows } = batch
-  const total = request.choices.sample === undefined ? check.rows : count
+  const { request, records, known, input, count, total, rows } = batch
   const output = await openOutput(
     ports,
     withShared(request, batch.mapping),

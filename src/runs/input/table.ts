@@ -211,29 +211,19 @@ async function* takeRows(
   }
 }
 
-/** The result of one pass over a file. */
-export interface TableCheck {
-  readonly rows: number
-  /** Rows with more or fewer cells than the header. */
-  readonly ragged: number
-  /** Line of the first of them. */
-  readonly firstRagged: number | undefined
-  /** Which identities may repeat, where identities are known. */
-  readonly repeats: RepeatFilter | undefined
-}
-
 /** A row is seldom shorter; where it is, the filter is only a little less selective. */
 const bytesPerRow = 32
 
 /**
- * Reads a table to its end before anything is spent. Throws a Refusal for a broken file. With `identityOf` it also finds
- * identities that may repeat; rows that `skip` accepts are not looked up.
+ * Reads a table to its end before anything is spent. Throws a Refusal for a broken file. Counts its rows, and the `ragged` ones
+ * with more or fewer cells than the header. With `identityOf` it also finds identities that may repeat; rows that `skip` accepts
+ * are not looked up.
  */
 export async function checkTable(
   table: Table,
   identityOf?: (cells: readonly string[]) => string | undefined,
   skip: (cells: readonly string[]) => boolean = () => false,
-): Promise<TableCheck> {
+) {
   const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
   let rows = 0
   let ragged = 0
