@@ -85,7 +85,7 @@ const others: Record<string, readonly string[]> = {
     'role-based-email-addresses',
     'node:',
   ],
-  http: ['hono', '@hono/node-server', 'node:'],
+  http: ['@hono/node-server', 'node:'],
   runs: ['better-sqlite3', 'zod', 'node:'],
   flows: ['yaml', 'zod', 'node:'],
   reference: ['zod'],
