@@ -262,10 +262,11 @@ const gates: Readonly<Record<string, string>> = {
   'dashboard/browser/page.ts': 'within the page',
 }
 
-/** Who sends through the resolver of addresses. */
+/** Who sends through the resolver of addresses, or the exchange that uses it. */
 const senders: Readonly<Record<string, string>> = {
   'client/exchange.ts': 'contacts waterfall: vendors',
   'client/sender.ts': 'contacts waterfall',
+  'providers/http.ts': 'contacts waterfall: vendors',
   'providers/registry.ts': 'providers test',
   'providers/vendors.ts': 'contacts waterfall: vendors',
 }
@@ -296,7 +297,8 @@ describe('the table of exits', () => {
 
   it('has everything that opens a connection, starts a program or sends to an address', () => {
     expect(having(/import\('undici'\)|await fetch\(|'node:child_process'/)).toEqual(Object.keys(gates).sort())
-    expect(having(/from '.*(?:client\/|\.\/)resolver\.js'/)).toEqual(Object.keys(senders).sort())
+    const sending = /from '.*(?:client\/|\.\/)resolver\.js'|\bcreateExchange\b/
+    expect(having(sending)).toEqual(Object.keys(senders).sort())
     expect(Object.values(senders).filter((name) => !exits.includes(name))).toEqual([])
   })
 
