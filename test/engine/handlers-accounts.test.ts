@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { openBench } from '../support/engine.js'
+
+const bench = perTest(openBench)
 
 const known = { company_domain: 'known.example' }
 const unknown = { company_domain: 'ghost.example' }
@@ -15,7 +18,6 @@ interface Hiring {
 
 describe('hiring', () => {
   it('returns and charges the jobs that exist, are wanted and can be paid, and says when credits cut them short', async () => {
-    const bench = await openBench()
     const cases = fc.tuple(
       fc.integer({ min: 0, max: 120 }),
       fc.integer({ min: 0, max: 150 }),
@@ -44,7 +46,6 @@ describe('hiring', () => {
   })
 
   it('returns an empty list for a company without jobs and 404 for an unknown one, both free', async () => {
-    const bench = await openBench()
     expect(await bench.call('accounts.hiring', known)).toMatchObject({
       status: 200,
       body: { total_jobs: 0, truncated: false, jobs: [] },
@@ -59,7 +60,6 @@ describe('hiring', () => {
   })
 
   it('cuts descriptions at 300 characters unless full ones are requested', async () => {
-    const bench = await openBench()
     bench.source.openJobs = 3
     const lengths = async (more: Record<string, unknown>) =>
       ((await bench.call('accounts.hiring', { ...known, ...more })).body as Hiring).jobs.map(
@@ -78,7 +78,6 @@ describe('hiring', () => {
   })
 
   it('never cuts a character in two', async () => {
-    const bench = await openBench()
     bench.source.openJobs = 1
     bench.source.letter = '🎈'
     const { body } = await bench.call('accounts.hiring', known)
@@ -90,7 +89,6 @@ describe('hiring', () => {
 })
 
 it('stack returns the technologies, and an empty list where none is known', async () => {
-  const bench = await openBench()
   const none = { technologies: [], technologies_with_confidence: [] }
   expect(await bench.call('accounts.stack', known)).toMatchObject({ status: 200, body: none, credits: 0 })
   bench.source.uses = [react]
@@ -99,7 +97,6 @@ it('stack returns the technologies, and an empty list where none is known', asyn
 })
 
 it('headcount contains the evolution, and with live: false only the current headcount', async () => {
-  const bench = await openBench()
   const { body } = await bench.call('accounts.headcount', known)
   expect(body).toHaveProperty(['All', '3_months_evolution', 'base_headcount'])
   const offline = await bench.call('accounts.headcount', { ...known, live: false })
@@ -107,7 +104,6 @@ it('headcount contains the evolution, and with live: false only the current head
 })
 
 it('count profiles returns the total and echoes the filters', async () => {
-  const bench = await openBench()
   bench.source.people = 12
   const asked = { company_network_url: 'https://www.network.example/company/known' }
   const filters = { title_to_include: ['CTO'], excluded_locations: ['FR'] }
@@ -120,5 +116,5 @@ it.each([
   ['accounts.headcount', unknown],
   ['accounts.count_profiles', { company_network_id: '7' }],
 ] as const)('%s returns 404 for an unknown company', async (id, company) => {
-  expect((await (await openBench()).call(id, company)).status).toBe(404)
+  expect((await bench.call(id, company)).status).toBe(404)
 })

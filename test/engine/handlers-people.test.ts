@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { perTest } from '../support/each.js'
 import { openBench } from '../support/engine.js'
+
+const bench = perTest(openBench)
 
 const ada = 'https://www.network.example/in/ada'
 
@@ -10,12 +13,10 @@ describe('leads.enrich', () => {
     [{ network_url: `${ada}-2` }, 404],
     [{ linkedin_url: ada }, 200],
   ])('takes %j: %i', async (input, status) => {
-    const bench = await openBench()
     expect((await bench.call('leads.enrich', input)).status).toBe(status)
   })
 
   it('omits the address, its status and phones with live: false, and nothing else', async () => {
-    const bench = await openBench()
     const full = (await bench.call('leads.enrich', { network_url: ada })).body as Record<string, unknown>
     const { body, credits } = await bench.call('leads.enrich', { network_url: ada, live: false })
     const { most_probable_email, most_probable_email_status, phones, ...rest } = full
@@ -32,7 +33,6 @@ describe('leads.enrich', () => {
     ['2026-03-10', 2, 1],
     ['2023-12-31', 0, 0],
   ])('counts the terms on %s as %i years and %i months', async (day, years, months) => {
-    const bench = await openBench()
     bench.clock.set(`${day}T12:00:00Z`)
     const { body } = await bench.call('leads.enrich', { network_url: ada })
     expect(body).toMatchObject({
@@ -44,7 +44,6 @@ describe('leads.enrich', () => {
   })
 
   it("counts the terms by the engine's clock", async () => {
-    const bench = await openBench()
     await bench.admin.setClock(Date.parse('2027-01-20T00:00:00Z'), true)
     const { body } = await bench.call('leads.enrich', { network_url: ada })
     expect(body).toMatchObject({ years_in_position: 3, months_in_position: 0 })
@@ -52,7 +51,6 @@ describe('leads.enrich', () => {
 })
 
 it('a search in which some companies are unknown has a note that counts and names them', async () => {
-  const bench = await openBench()
   bench.source.unknown = {
     included_companies: ['x.example'],
     excluded_companies: Array.from({ length: 7 }, (_, at) => `crm${at}.example`),
@@ -73,7 +71,6 @@ it('a search in which some companies are unknown has a note that counts and name
 
 describe('the terms of a person', () => {
   const enriched = async (given: object) => {
-    const bench = await openBench()
     const known = bench.source.person({ url: ada })
     bench.source.person = () => known && { ...known, ...given }
     return (await bench.call('leads.enrich', { network_url: ada })).body
@@ -107,7 +104,6 @@ describe('the terms of a person', () => {
 })
 
 it('contacts.reverse_lookup returns the whole person, with current terms', async () => {
-  const bench = await openBench()
   const { body } = await bench.call('contacts.reverse_lookup', { email: 'bob@known.example' })
   expect(body).toMatchObject({
     first_name: 'bob',
@@ -120,7 +116,6 @@ describe('messenger.validate', () => {
   const [reachable, other, unreachable] = ['+33639980001', '+33639980011', '+33639980002']
 
   it('returns results in the given order, at engine time, and charges for reachable numbers', async () => {
-    const bench = await openBench()
     const numbers = [unreachable, other, reachable]
     const checked_at = '2026-03-10T12:00:00.000Z'
     expect(await bench.call('messenger.validate', { phone_numbers: numbers })).toMatchObject({
@@ -138,13 +133,11 @@ describe('messenger.validate', () => {
   })
 
   it('charges a duplicate number once', async () => {
-    const bench = await openBench()
     const reply = await bench.call('messenger.validate', { phone_numbers: [reachable, reachable] })
     expect(reply).toMatchObject({ body: { results: [{}, {}] }, credits: 1 })
   })
 
   it('refuses up front what would cost too much if all numbers were reachable', async () => {
-    const bench = await openBench()
     await bench.admin.setCredits(1)
     const reply = await bench.call('messenger.validate', { phone_numbers: [unreachable, other] })
     expect(reply).toMatchObject({ status: 402, credits: 0 })

@@ -130,25 +130,43 @@ describe('a search by growth', () => {
   const numbers = async (catalogue: Catalogue, filters: GrowthFilters) =>
     (await walked(catalogue, search(filters), [1])).map(numberOf)
 
-  it('returns the fastest-growing company first', async () => {
-    const catalogue = await openWith([
-      grown(1, 10, 12),
-      grown(2, 100, 300),
-      grown(3, 10, 12),
-      grown(4, 10, 11),
-    ])
-    expect(await numbers(catalogue, { min_headcount_growth_percentage: 15 })).toEqual([2, 1, 3])
-    await catalogue.close()
-  })
-
-  it('returns the largest department first when only its size is filtered', async () => {
-    const catalogue = await openWith([
-      grown(1, 9, 9, 3),
-      grown(2, 9, 9, 7),
-      grown(3, 9, 9, 7),
-      grown(4, 9, 9),
-    ])
-    expect(await numbers(catalogue, { department: 'Sales', min_department_headcount: 1 })).toEqual([2, 3, 1])
+  const inFrance = { country: 'FR', industry_id: '96' }
+  const human = {
+    domain: 'c1.example',
+    headcount_history: [
+      { date: '2025-03-01', headcount: 10, department: 'human resources' },
+      { date: '2026-03-01', headcount: 12, department: 'Human Resources' },
+    ],
+  }
+  const twenty = { min_department_headcount_growth_percentage: 20 }
+  it.each<[string, readonly Fields[], object, number[]]>([
+    [
+      'the fastest-growing company first',
+      [grown(1, 10, 12), grown(2, 100, 300), grown(3, 10, 12), grown(4, 10, 11)],
+      { min_headcount_growth_percentage: 15 },
+      [2, 1, 3],
+    ],
+    [
+      'the largest department first when only its size is filtered',
+      [grown(1, 9, 9, 3), grown(2, 9, 9, 7), grown(3, 9, 9, 7), grown(4, 9, 9)],
+      { department: 'Sales', min_department_headcount: 1 },
+      [2, 3, 1],
+    ],
+    ['a department in any spelling', [human], { department: 'HUMAN RESOURCES', ...twenty }, [1]],
+    ['a department by its id', [human], { department: '12', ...twenty }, [1]],
+    [
+      'what the filters of version 0.1 are',
+      [
+        { ...grown(1, 10, 12), ...inFrance },
+        { ...grown(2, 10, 12), ...inFrance, country: 'DE' },
+        { ...grown(3, 10, 12), ...inFrance, industry_id: '4' },
+      ],
+      { min_headcount_growth_percentage: 1, locations: ['FR'], industries: ['96'] },
+      [1],
+    ],
+  ])('returns %s', async (_, companies, filters, expected) => {
+    const catalogue = await openWith(companies)
+    expect(await numbers(catalogue, filters)).toEqual(expected)
     await catalogue.close()
   })
 
@@ -158,30 +176,6 @@ describe('a search by growth', () => {
       { domain: 'c1.example', headcount_history: [{ date: '2026-03-02', headcount: 5 }] },
     ])
     expect(await numbers(catalogue, { max_headcount_growth_percentage: -50 })).toEqual([1])
-    await catalogue.close()
-  })
-
-  it('accepts a department in any spelling, and by its id', async () => {
-    const history = [
-      { date: '2025-03-01', headcount: 10, department: 'human resources' },
-      { date: '2026-03-01', headcount: 12, department: 'Human Resources' },
-    ]
-    const catalogue = await openWith([{ domain: 'c1.example', headcount_history: history }])
-    for (const department of ['HUMAN RESOURCES', '12'])
-      expect(
-        await numbers(catalogue, { department, min_department_headcount_growth_percentage: 20 }),
-      ).toEqual([1])
-    await catalogue.close()
-  })
-
-  it('applies the filters of a search that version 0.1 accepted', async () => {
-    const catalogue = await openWith([
-      { ...grown(1, 10, 12), country: 'FR', industry_id: '96' },
-      { ...grown(2, 10, 12), country: 'DE', industry_id: '96' },
-      { ...grown(3, 10, 12), country: 'FR', industry_id: '4' },
-    ])
-    const stored = { min_headcount_growth_percentage: 1, locations: ['FR'], industries: ['96'] }
-    expect(await numbers(catalogue, stored)).toEqual([1])
     await catalogue.close()
   })
 })

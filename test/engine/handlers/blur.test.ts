@@ -3,30 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { Account } from '../../../src/api/ports/ports.js'
 import { blurCompany } from '../../../src/engine/handlers/intents.js'
 import { isLong } from '../../support/effort.js'
+import { accountOf } from '../../support/engine.js'
 
+/** A company of which nothing is known. */
 const nothing: Account = {
+  ...(Object.fromEntries(Object.keys(accountOf('')).map((name) => [name, null])) as unknown as Account),
   id: '1',
-  name: null,
-  cleaned_name: null,
-  domain: null,
-  website: null,
-  description: null,
-  industry: null,
-  industry_id: null,
-  company_type: null,
-  employee_range: null,
-  headcount: null,
-  headquarters: null,
-  location: null,
-  city: null,
-  country: null,
-  founded_year: null,
-  revenue: null,
-  revenue_currency: null,
-  phone: null,
-  network_id: null,
-  network_url: null,
-  company_profile_picture: null,
   technologies: [],
 }
 

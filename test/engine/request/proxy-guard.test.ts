@@ -7,7 +7,7 @@ import { paced, type Windows } from '../../../src/client/paced.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
 import { listKeys } from '../../../src/engine/tables/members.js'
-import { describeCaller } from '../../conformance/caller.js'
+import { describeWeeklyLimit } from '../../conformance/caller.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
 const clock = { now: () => Date.now() }
@@ -126,7 +126,7 @@ describe('a server that forwards a request whose key was checked before', () => 
   })
 })
 
-describeCaller('a guard in front of an engine', async () => {
+describeWeeklyLimit('a guard in front of an engine', async () => {
   const bench = await openBench()
   const { caller, front } = await guard(bench.caller, bench.key)
   // Who asks has a key of the guard, where the suite has one of the engine.

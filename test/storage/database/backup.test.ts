@@ -31,17 +31,10 @@ function rowsIn(name: string): number {
   }
 }
 
+const partialOf = (name: string) => at(`${name}.${process.pid}.partial`)
 const hasPartial = () => readdirSync(folder.path).some((name) => name.endsWith('.partial'))
 
 describe('backup', () => {
-  it('refuses to overwrite a partial file of another command', async () => {
-    await (await made('live.db', 1)).close()
-    const partial = at(`copy.db.${process.pid}.partial`)
-    writeFileSync(partial, 'theirs')
-    expect(() => inWords(() => backup(at('live.db'), at('copy.db')))).toThrow('.partial exists already')
-    expect(readFileSync(partial, 'utf8')).toBe('theirs')
-  })
-
   it('copies what was committed while the database is in use', async () => {
     const driver = await made('live.db', 50)
     const bytes = backup(at('live.db'), at('copy.db'))
@@ -59,36 +52,40 @@ describe('backup', () => {
     expect(existsSync(at('copy.db-wal'))).toBe(false)
   })
 
-  it('never overwrites another file', async () => {
-    await (await made('live.db', 1)).close()
-    writeFileSync(at('copy.db'), 'mine')
-    expect(() => inWords(() => backup(at('live.db'), at('copy.db')))).toThrow('exists already')
-    expect(readFileSync(at('copy.db'), 'utf8')).toBe('mine')
-  })
-
-  it('refuses a file that is not a database, and leaves nothing behind', () => {
-    writeFileSync(at('live.db'), 'x'.repeat(5_000))
-    expect(() => inWords(() => backup(at('live.db'), at('copy.db')))).toThrow('is not a database')
-    expect(existsSync(at('copy.db')) || hasPartial()).toBe(false)
-  })
-
   it('does not replace what has appeared under its name meanwhile', () => {
     for (const name of ['copy.db', 'partial']) writeFileSync(at(name), name)
     expect(() => inWords(() => publish(at('partial'), at('copy.db')))).toThrow('exists already')
     expect(readFileSync(at('copy.db'), 'utf8')).toBe('copy.db')
   })
 
-  it('says which file it cannot read', () => {
-    expect(() => inWords(() => backup(folder.path, at('copy.db')))).toThrow(
-      `${folder.path} cannot be copied (SQLITE_`,
-    )
+  it.each<[string, () => unknown, string, string | RegExp]>([
+    ['another file has its name', () => writeFileSync(at('copy.db'), 'theirs'), 'copy.db', 'exists already'],
+    [
+      'another command writes it',
+      () => writeFileSync(partialOf('copy.db'), 'theirs'),
+      'copy.db',
+      '.partial exists already',
+    ],
+    ['its folder cannot be written to', () => {}, 'nowhere/copy.db', /nowhere.* cannot be written/],
+    [
+      'the file is not a database',
+      () => writeFileSync(at('live.db'), 'x'.repeat(5_000)),
+      'copy.db',
+      'is not a database',
+    ],
+  ])('is refused where %s, and changes nothing', async (_, prepare, to, text) => {
+    await (await made('live.db', 1)).close()
+    await prepare()
+    const before = readdirSync(folder.path)
+    expect(() => inWords(() => backup(at('live.db'), at(to)))).toThrow(text)
+    expect(readdirSync(folder.path)).toEqual(before)
+    for (const name of before.filter((name) => name.startsWith('copy.db')))
+      expect(readFileSync(at(name), 'utf8')).toBe('theirs')
   })
 
-  it('reports the folder it cannot write to', async () => {
-    await (await made('live.db', 1)).close()
-    expect(() => inWords(() => backup(at('live.db'), at('nowhere/copy.db')))).toThrow(
-      /nowhere.* cannot be written/,
-    )
+  it('says which file it cannot read', () => {
+    const copying = () => inWords(() => backup(folder.path, at('copy.db')))
+    expect(copying).toThrow(`${folder.path} cannot be copied (SQLITE_`)
   })
 })
 
