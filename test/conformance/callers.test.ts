@@ -3,12 +3,12 @@ import { operations } from '../../src/api/operations/table.js'
 import { remoteTo, served } from '../client/serving.js'
 import { requests } from '../spec/requests.js'
 import { sample } from '../support/effort.js'
-import { describeCaller } from './caller.js'
+import { describeWeeklyLimit } from './caller.js'
 import { compositions } from './compositions.js'
 
-for (const [name, open] of sample(Object.entries(compositions), 2)) describeCaller(name, open)
+for (const [name, open] of sample(Object.entries(compositions), 2)) describeWeeklyLimit(name, open)
 
-describeCaller('a direct remote of a served engine', async () => {
+describeWeeklyLimit('a direct remote of a served engine', async () => {
   const { bench, server, close } = await served()
   const caller = remoteTo(server.baseUrl)
   const closeAll = async () => {
@@ -26,15 +26,20 @@ const masked = (body: unknown): string =>
     .replace(/("network_list_id"):\d+/g, '$1:ID')
     .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'ORIGIN')
 
-/** Every operation with a request that it takes, with nothing in it, and without credits; then under a key, twice. */
+const windowHeaders = ['retry-after', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']
+
+/**
+ * Every operation with a request that it takes, with nothing in it, without a key, and without credits; under an
+ * idempotency key, twice; and a key that was used for something else.
+ */
 async function transcript(open: (typeof compositions)[string]): Promise<readonly string[]> {
   const { caller, bench, key, close } = await open()
   const apiKey = key ?? bench.key
   const lines: string[] = []
   const ask = async (note: string, ...[id, input, options]: Parameters<typeof caller.call>) => {
     const { status, body, headers } = await caller.call(id, input, { apiKey, ...options })
-    const replayed = headers['idempotent-replayed'] ?? ''
-    lines.push(`${id} ${note}: ${status} ${replayed} ${masked(body)}`)
+    const said = ['idempotent-replayed', ...windowHeaders].map((name) => headers[name] ?? '-')
+    lines.push(`${id} ${note}: ${status} ${said.join(' ')} ${masked(body)}`)
     return { status, body }
   }
   try {
@@ -42,12 +47,15 @@ async function transcript(open: (typeof compositions)[string]): Promise<readonly
     for (const { id, path } of operations()) {
       await ask('whole', id, requests[id])
       await ask('bare', id, path.includes('{') ? requests[id] : {})
+      for (const wrong of [undefined, 'pk_wrong']) await ask('refused', id, requests[id], { apiKey: wrong })
     }
     for (const { id } of operations().filter(({ idempotent }) => idempotent)) {
       const first = await ask('keyed', id, requests[id], { idempotencyKey: `key-${id}` })
       const again = await ask('again', id, requests[id], { idempotencyKey: `key-${id}` })
       if (first.status < 300) expect(again, id).toEqual(first)
     }
+    const used = { idempotencyKey: 'key-accounts.enrich' }
+    await ask('other', 'accounts.enrich', { domain: 'other.example' }, used)
     await bench.admin.setCredits(0)
     for (const { id, price } of operations())
       if (Object.keys(price).length > 0) await ask('poor', id, requests[id])

@@ -12,6 +12,7 @@ import { claimJob } from '../../src/engine/tables/jobs.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
+import { until } from '../support/until.js'
 import { answered, type FakeSender, idOf, unanswered, workerOf } from './fake-sender.js'
 
 const hook = 'https://hook.example/'
@@ -101,7 +102,9 @@ describe('P14: a dead receiver', () => {
     const id = await searched(world, 1)
     const [failed] = await deliveriesOf(world, id)
     world.sender.answer = () => undefined
-    expect(await world.bench.admin.retryDeliveries([failed?.id ?? ''])).toBe(1)
+    // The second time it is due already.
+    const twice = [failed?.id ?? '', failed?.id ?? '']
+    expect(await world.bench.admin.retryDeliveries(twice)).toBe(1)
     expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
     expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'delivered', attempts: 1, status: 200 }])
     expect(world.sender.attempts.map((attempt) => attempt.id)).toEqual([failed?.id, failed?.id])
@@ -170,24 +173,6 @@ describe('a receiver that answers', () => {
 })
 
 describe('streaming', () => {
-  it('sends each record with its ordinal, then a completed body without records', async () => {
-    const world = await open()
-    const id = await searched(world, 230, { streaming: true, custom: { of: 'mine' } })
-    const bodies = world.sender.bodies()
-    expect(bodies).toHaveLength(231)
-    expect(bodies.slice(0, 230).map(({ event, ordinal }) => [event, ordinal])).toEqual(
-      Array.from({ length: 230 }, (_, at) => ['lead_search.record', at + 1]),
-    )
-    expect(bodies[229]).toMatchObject({ id, custom: { of: 'mine' }, lead: { first_name: 'person-229' } })
-    expect(bodies[230]).toMatchObject({
-      event: 'lead_search.completed',
-      leads: [],
-      total: 230,
-      truncated: false,
-    })
-    expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(231)
-  })
-
   it('makes first attempts in order, and a failed one holds nothing up', async () => {
     const world = await open()
     const fails = (attempt: DeliveryAttempt) =>
@@ -209,7 +194,11 @@ describe('streaming', () => {
       found.push(job[0]?.done ?? 0)
       return undefined
     }
-    world.bench.source.before = () => new Promise((resolve) => setTimeout(resolve, 20))
+    let asked = 0
+    world.bench.source.before = async () => {
+      // After the count and two of three pages.
+      if (++asked > 3) await until(() => found.length > 0)
+    }
     await searched(world, 300, { streaming: true })
     expect(found[0]).toBeLessThan(300)
   })
@@ -257,6 +246,7 @@ describe('first attempts of one search', () => {
           expect(left).toEqual([])
           const order = firsts(world.sender)
           expect(order).toEqual([...Array.from({ length: matches }, (_, at) => at + 1), undefined])
+          await world.bench.caller.close()
         },
       ),
       { numRuns: tries(10, 30) },

@@ -30,6 +30,11 @@ afterEach(async () => {
 
 const clock = { now: () => Date.now() }
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+/** The lease that a command takes on the run. */
+const lease = () => {
+  const { store, key: apiKey } = work
+  return new RunLease({ store, clock, ids: randomIds, sleep, run: 'run', apiKey, source: '' })
+}
 const domains = (rows: number) => Array.from({ length: rows }, (_, at) => `known-${at}.example`)
 const chunks = (state: string) => schema.sql(`SELECT id FROM chunks WHERE state = '${state}'`)
 const busy: Reply = { status: 429, body: {}, headers: { 'retry-after': '60' }, credits: 0 }
@@ -207,16 +212,7 @@ describe('a command that pauses', () => {
   })
 
   it('withdraws nothing that another command has', async () => {
-    const ports = {
-      store: work.store,
-      clock,
-      ids: randomIds,
-      sleep,
-      run: 'run',
-      apiKey: work.key,
-      source: '',
-    }
-    const [first, second] = [new RunLease(ports), new RunLease(ports)]
+    const [first, second] = [lease(), lease()]
     await first.begin()
     await second.begin()
     const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
@@ -256,16 +252,7 @@ describe('a command whose database refuses', () => {
 
 describe('charges of several chunks', () => {
   it('does not deadlock with a command that takes the run', async () => {
-    const ports = {
-      store: work.store,
-      clock,
-      ids: randomIds,
-      sleep,
-      run: 'run',
-      apiKey: work.key,
-      source: '',
-    }
-    const first = new RunLease(ports)
+    const first = lease()
     await first.begin()
     const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
     const bundle = (id: string) => ({ id, operation: 'accounts.enrich' as const, calls: [call] })
@@ -284,7 +271,7 @@ describe('charges of several chunks', () => {
       await setCounter(tx, 'test', 'charged', { started_at: 0, count: 1 } as never)
     }, work.workspaceId)
     await until(() => isHeld)
-    await new RunLease(ports).begin()
+    await lease().begin()
     await charging
     expect([tries, await schema.sql('SELECT id FROM chunks')]).toEqual([1, []])
   })

@@ -5,7 +5,6 @@ import type { FaultRules } from '../../src/engine/tables/faults.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { emptySchema } from '../support/postgres.js'
 import { idOf, workerOf } from './fake-sender.js'
 
 const closing: (() => Promise<unknown>)[] = []
@@ -13,20 +12,8 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-const databases: [name: string, location: () => Promise<string>][] = [
-  ['SQLite', async () => ':memory:'],
-  [
-    'PostgreSQL',
-    async () => {
-      const schema = await emptySchema()
-      closing.push(schema.drop)
-      return schema.url
-    },
-  ],
-]
-
-async function benchAt(location: string): Promise<Bench> {
-  const bench = await openBench(location)
+async function open(): Promise<Bench> {
+  const bench = await openBench()
   closing.push(() => bench.caller.close())
   return bench
 }
@@ -48,9 +35,9 @@ async function changed(bench: Bench, calls: number): Promise<string> {
   return found
 }
 
-describe.each(databases)('faults on demand in %s', (_, location) => {
+describe('faults on demand', () => {
   it('refuse with the status and error they name, before anything is counted or charged', async () => {
-    const bench = await benchAt(await location())
+    const bench = await open()
     const cases: [FaultRules, number, object][] = [
       [{ status: 400 }, 400, { error: 'Refused by the fault f1' }],
       [{ status: 401 }, 401, { error: 'Invalid API key' }],
@@ -81,7 +68,7 @@ describe.each(databases)('faults on demand in %s', (_, location) => {
   })
 
   it('change every nth call, a share, at most a count, and for a time of the engine', async () => {
-    const bench = await benchAt(await location())
+    const bench = await open()
     const refuse = (rules: FaultRules) => bench.admin.applyFaults([wanted({ status: 500, ...rules })])
     await refuse({ nth: 3 })
     expect(await changed(bench, 7)).toBe('..x..x.')
@@ -97,7 +84,7 @@ describe.each(databases)('faults on demand in %s', (_, location) => {
   })
 
   it('P55: change the same calls with the same seed, and others with another', async () => {
-    const bench = await benchAt(await location())
+    const bench = await open()
     const of = async (seed: number) => {
       await bench.admin.applyFaults([wanted({ status: 500, rate: 0.3 }, { seed })])
       return changed(bench, 24)
@@ -110,7 +97,7 @@ describe.each(databases)('faults on demand in %s', (_, location) => {
   })
 
   it('are counted once for each call, however many come at once', async () => {
-    const bench = await benchAt(await location())
+    const bench = await open()
     await bench.admin.addFault(wanted({ status: 503, nth: 4 }))
     const replies = await Promise.all(Array.from({ length: 40 }, () => enrich(bench)))
     expect(replies.filter(({ status }) => status === 503)).toHaveLength(10)
@@ -119,7 +106,7 @@ describe.each(databases)('faults on demand in %s', (_, location) => {
   })
 
   it('change deliveries as they say, each at its first attempt', async () => {
-    const bench = await benchAt(await location())
+    const bench = await open()
     const { sender, worker } = workerOf(bench)
     bench.source.matches = 3
     const deliver = async (rules: FaultRules) => {
@@ -151,9 +138,7 @@ describe.each(databases)('faults on demand in %s', (_, location) => {
     expect(wrong).toMatch(/^whsec_A+$/)
     expect(right).not.toBe(wrong)
   })
-})
 
-describe('faults on demand', () => {
   const lost = (bench: Bench): Promise<Reply | ConnectionLost> =>
     enrich(bench).catch((error: unknown) => {
       if (error instanceof ConnectionLost) return error
@@ -161,7 +146,7 @@ describe('faults on demand', () => {
     })
 
   it('lose the answer of an engine in this process as that of a server is lost', async () => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     const cases: [FaultRules, charged: number, object][] = [
       [{ drop: 'before' }, 0, { name: 'ConnectionLost', unknown: true }],
       [{ drop: 'after' }, 1, { name: 'ConnectionLost', unknown: true }],
@@ -178,7 +163,7 @@ describe('faults on demand', () => {
   })
 
   it('are told apart by operation, group and member', async () => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     const { admin } = bench
     await admin.addMember({ email: 'ann@example.com' })
     const { key } = await admin.createKey({ member: 'ann@example.com' })
@@ -199,7 +184,7 @@ describe('faults on demand', () => {
   })
 
   it('need a session for one that is not valid', async () => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     await bench.admin.addFault(wanted({ invalidSession: true }, { where: 'all' }))
     await bench.call('accounts.enrich', { domain: 'known.example', live: false })
     await bench.call('credits.show', {})
@@ -207,7 +192,7 @@ describe('faults on demand', () => {
   })
 
   it('leave one change to the first, and add delays to it', async () => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     const rules = [{ delay: 2_000 }, { status: 500, nth: 2 }, { status: 503 }, { delay: 500 }]
     await bench.admin.applyFaults(rules.map((each) => wanted(each)))
     expect(await enrich(bench)).toMatchObject({ status: 503, headers: { 'x-prospect-fault': 'f1, f3, f4' } })
@@ -222,7 +207,7 @@ describe('faults on demand', () => {
   })
 
   it('belong to a workspace', async () => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     await bench.admin.createWorkspace('Other')
     await bench.admin.useWorkspace('Other')
     await bench.admin.addFault(wanted({ status: 500 }))
@@ -230,7 +215,7 @@ describe('faults on demand', () => {
   })
 
   it('pay once for a call that is repeated with its key after its answer was lost', async () => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     await bench.admin.addFault(wanted({ drop: 'after', count: 1 }))
     const again = () => bench.call('accounts.enrich', { domain: 'known.example' }, { idempotencyKey: 'one' })
     await expect(again()).rejects.toBeInstanceOf(ConnectionLost)
@@ -253,7 +238,7 @@ describe('faults on demand', () => {
     [wanted({ late: 86_400_001 }, { where: 'deliveries' }), 'engine.fault_late'],
     [wanted({ status: 500 }, { member: 'nobody@example.com' }), 'engine.no_member'],
   ])('are refused when they could never happen: %j', async (fault, code) => {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     await bench.admin.addFault(wanted({ status: 500 }))
     await expect(bench.admin.applyFaults([wanted({ drop: 'after' }), fault])).rejects.toMatchObject({ code })
     expect((await bench.admin.faults()).map(({ rules }) => rules)).toEqual([{ status: 500 }])
@@ -262,7 +247,7 @@ describe('faults on demand', () => {
 
 describe('a server with faults on demand', () => {
   async function serve() {
-    const bench = await benchAt(':memory:')
+    const bench = await open()
     const handle = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
     const server = await listen({ handler: handle, host: '127.0.0.1', port: 0 })
     closing.push(() => server.close())

@@ -1,20 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { countRecords } from '../../src/engine/tables/jobs.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
+import { freshSchema } from '../support/postgres.js'
 import { start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 
 let worker: string
 let accepting: string
-let work: AcceptedWork
-
 beforeAll(async () => {
   ;[worker, accepting] = await Promise.all([
     bundled('programs/worker.ts'),
@@ -22,15 +23,25 @@ beforeAll(async () => {
   ])
 })
 
-beforeEach(async () => {
-  work = await openAcceptedWork()
-})
-
-afterEach(() => work.close())
-
 const leaseMs = '600'
 
-describe('P13: workers that are killed', () => {
+/** Accepted work in PostgreSQL. */
+async function onServer(): Promise<AcceptedWork> {
+  const schema = await freshSchema()
+  const work = await openAcceptedWork(schema.url)
+  const close = async () => {
+    await work.close()
+    await schema.drop()
+  }
+  return { ...work, close }
+}
+
+describe.each([
+  ['SQLite', openAcceptedWork],
+  ['PostgreSQL', onServer],
+] as const)('P13, P44: workers that are killed, over %s', (_, open) => {
+  const work = perTest<AcceptedWork>(() => open())
+
   it('lose no job and store no record twice', async () => {
     const [jobs, killings] = [tries(5, 100, 1_000), tries(1, 6, 200)]
     const size = tries(2, 4)
@@ -42,7 +53,33 @@ describe('P13: workers that are killed', () => {
     expect(await expectNothingLost(work)).toMatchObject({ jobs })
   })
 
-  it('stop soon when asked to, and others continue their work', async () => {
+  it('lose nothing to a worker that froze and lost its job', async () => {
+    const input = { webhook_url: work.receiver.url, keyword: 'known', limit: 1_000 }
+    const id = await work.accept('accounts.search', input)
+    const first = start(worker, work.file, leaseMs, '40', '1000000')
+    while ((await work.admin.job(id)).done === 0) await pause(20)
+    first.child.kill('SIGSTOP')
+    const { done: before, token } = await work.admin.job(id)
+    const second = start(worker, work.file, leaseMs, '40', '1000000')
+    while ((await work.admin.job(id)).token === token) await pause(20)
+    first.child.kill('SIGCONT')
+    // The job, and then what it says of itself to the receiver.
+    while ((await progressOf(work)) < 1) await pause(20)
+    expect(await work.admin.job(id)).toMatchObject({ state: 'finished', done: 1_000 })
+    expect(before).toBeLessThan(1_000)
+    expect(await work.store.read((tx) => countRecords(tx, id))).toBe(1_000)
+    for (const { child, ended } of [first, second]) {
+      child.kill('SIGTERM')
+      expect(await ended).toBe(0)
+    }
+    await expectNothingLost(work)
+  })
+})
+
+const work = perTest<AcceptedWork>(() => openAcceptedWork())
+
+describe('P13: workers that are asked to stop', () => {
+  it('stop soon, and others continue their work', async () => {
     const id = await work.accept('accounts.search', {
       webhook_url: work.receiver.url,
       keyword: 'known',

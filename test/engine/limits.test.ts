@@ -1,58 +1,56 @@
 import { describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
-import { type Bench, openBench } from '../support/engine.js'
+import { perTest } from '../support/each.js'
+import { openBench } from '../support/engine.js'
 
-const limits = (bench: Bench) => bench.admin.limits(bench.key)
+const bench = perTest(openBench)
+
+const limits = () => bench.admin.limits(bench.key)
 
 /** The window of the plan for a group. */
-const groupOf = async (bench: Bench, name: string) =>
-  (await limits(bench)).windows.find(({ group }) => group === name)
+const groupOf = async (name: string) => (await limits()).windows.find(({ group }) => group === name)
 
 /** The own windows of an operation. */
-const ownOf = async (bench: Bench, name: string) =>
-  (await limits(bench)).windows.filter(({ operation }) => operation === name)
+const ownOf = async (name: string) => (await limits()).windows.filter(({ operation }) => operation === name)
 
 describe('the windows of a member', () => {
   it('are full before the first request', async () => {
-    const { windows } = await limits(await openBench())
+    const { windows } = await limits()
     expect(windows.filter(({ used, resetsAt }) => used !== 0 || resetsAt !== null)).toEqual([])
     expect(windows.filter(({ limit, remaining }) => limit !== remaining)).toEqual([])
   })
 
   it('count requests until they end', async () => {
-    const bench = await openBench()
     await bench.call('accounts.technologies', {})
     await bench.call('accounts.technologies', {})
     const opened = bench.clock.now()
     const window = { per: 'minute', limit: 100, used: 2, remaining: 98, resetsAt: opened + 60_000 }
-    expect(await groupOf(bench, 'accounts.technologies')).toMatchObject(window)
+    expect(await groupOf('accounts.technologies')).toMatchObject(window)
     bench.clock.advance(60_000)
-    expect(await groupOf(bench, 'accounts.technologies')).toMatchObject({ used: 0, resetsAt: null })
+    expect(await groupOf('accounts.technologies')).toMatchObject({ used: 0, resetsAt: null })
   })
 
   it('match the headers of the next reply, minus that request', async () => {
-    const bench = await openBench()
     for (const { id } of operations()) await bench.call(id, {})
-    const before = (await groupOf(bench, 'personas.list'))?.remaining ?? 0
+    const before = (await groupOf('personas.list'))?.remaining ?? 0
     const { headers } = await bench.call('personas.list', {})
     expect(headers['ratelimit-remaining']).toBe(String(before - 1))
   })
 
   it('are two when live and database results have separate rates', async () => {
-    const bench = await openBench()
     await bench.call('leads.advanced_search_preview', { live: false })
-    expect(await ownOf(bench, 'leads.advanced_search_preview')).toMatchObject([
+    expect(await ownOf('leads.advanced_search_preview')).toMatchObject([
       { live: true, per: 'second', limit: 1, used: 0 },
       { live: false, per: 'second', limit: 5, used: 1 },
     ])
   })
 
   it('say when only database results are counted', async () => {
-    expect(await groupOf(await openBench(), 'leads.search')).toMatchObject({ live: false })
+    expect(await groupOf('leads.search')).toMatchObject({ live: false })
   })
 
   it('exist for each operation with a limit, of the plan or its own', async () => {
-    const { windows } = await limits(await openBench())
+    const { windows } = await limits()
     const rates = operations().flatMap((row) => ('live' in row.rate ? Object.values(row.rate) : [row.rate]))
     expect(windows.filter(({ operation }) => operation)).toHaveLength(rates.filter(({ own }) => own).length)
     const groups = new Set(
@@ -62,7 +60,6 @@ describe('the windows of a member', () => {
   })
 
   it('belong to the member of the key', async () => {
-    const bench = await openBench()
     await bench.call('accounts.technologies', {})
     await bench.admin.addMember({ email: 'other@localhost' })
     const other = await bench.admin.createKey({ member: 'other@localhost' })
@@ -73,13 +70,12 @@ describe('the windows of a member', () => {
 
 describe('asking for the limits', () => {
   it('does not count as a request', async () => {
-    const bench = await openBench()
-    const first = await limits(bench)
-    expect(await limits(bench)).toEqual(first)
+    const first = await limits()
+    expect(await limits()).toEqual(first)
   })
 
   it('is refused without a valid key', async () => {
-    const { admin } = await openBench()
+    const { admin } = bench
     await expect(admin.limits('pk_nobody')).rejects.toMatchObject({ status: 401 })
     await expect(admin.limits(undefined)).rejects.toMatchObject({ status: 401 })
   })
@@ -87,8 +83,7 @@ describe('asking for the limits', () => {
 
 describe('the credits of a member', () => {
   it('are the balance, the hold and the next grant', async () => {
-    const bench = await openBench()
-    expect((await limits(bench)).credits).toEqual({
+    expect((await limits()).credits).toEqual({
       enrichment: 1_000,
       held: 0,
       nextAllocation: { credits: 5_000, at: Date.parse('2026-04-10T00:00:00Z') },
@@ -96,20 +91,18 @@ describe('the credits of a member', () => {
   })
 
   it('include the grant that is due', async () => {
-    const bench = await openBench()
     bench.clock.set('2026-04-10T00:00:01Z')
-    expect((await limits(bench)).credits).toMatchObject({
+    expect((await limits()).credits).toMatchObject({
       enrichment: 6_000,
       nextAllocation: { at: Date.parse('2026-05-10T00:00:00Z') },
     })
   })
 
   it('have no week without a weekly limit', async () => {
-    expect((await limits(await openBench())).weekly).toBeNull()
+    expect((await limits()).weekly).toBeNull()
   })
 
   it('include the rest of the week, until Monday', async () => {
-    const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 50 })
     await bench.call('accounts.enrich', { domain: 'known.example', live: false })
     const contact = {
@@ -119,14 +112,13 @@ describe('the credits of a member', () => {
       enrichment_type: ['email'],
     }
     await bench.call('contacts.enrich', { ...contact, webhook_url: 'https://hooks.example/in' })
-    expect(await limits(bench)).toMatchObject({
+    expect(await limits()).toMatchObject({
       credits: { enrichment: 996, held: 3 },
       weekly: { limit: 50, spent: 1, held: 3, left: 46, resetsAt: Date.parse('2026-03-16T00:00:00Z') },
     })
   })
 
   it('include what was spent this week before the member was removed and added again', async () => {
-    const bench = await openBench()
     const member = 'ann@example.com'
     const { admin } = bench
     const spendAs = async (given: { readonly weeklyLimit?: number }) => {
@@ -144,9 +136,8 @@ describe('the credits of a member', () => {
   })
 
   it('include the quotas', async () => {
-    const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 7 })
-    expect((await limits(bench)).quotas).toMatchObject({
+    expect((await limits()).quotas).toMatchObject({
       daily_profile_scraping: {
         limit: 7,
         used: 0,

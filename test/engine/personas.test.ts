@@ -1,23 +1,26 @@
 import { describe, expect, it } from 'vitest'
 import type { CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { type Bench, openBench } from '../support/engine.js'
+import { perTest } from '../support/each.js'
+import { openBench } from '../support/engine.js'
+
+const bench = perTest(openBench)
 
 type Shown = { id: string; name: string }
 
 /** Calls with the clock a minute on, so that no request limit is met. */
-const call = (bench: Bench, id: OperationId, input: Input, options?: CallOptions) => {
+const call = (id: OperationId, input: Input, options?: CallOptions) => {
   bench.clock.advance(60_000)
   return bench.call(id, input, options)
 }
 
-const created = async (bench: Bench, name: string, options?: CallOptions) =>
-  (await call(bench, 'personas.create', { name }, options)).body as Shown
+const created = async (name: string, options?: CallOptions) =>
+  (await call('personas.create', { name }, options)).body as Shown
 
 const names = (body: unknown) => (body as { personas: Shown[] }).personas.map(({ name }) => name)
 
 /** The key of a second workspace. */
-async function secondKey(bench: Bench): Promise<string> {
+async function secondKey(): Promise<string> {
   await bench.admin.createWorkspace('Second')
   await bench.admin.useWorkspace('Second')
   await bench.admin.addMember({ email: 'eve@localhost' })
@@ -28,7 +31,6 @@ const notFound = { status: 404, body: { error: 'Not found' }, credits: 0 }
 
 describe('a persona', () => {
   it('is returned as it was created, free of charge', async () => {
-    const bench = await openBench()
     const given = {
       name: ' Buyers ',
       job_titles: ['Head of Sales'],
@@ -54,7 +56,6 @@ describe('a persona', () => {
   })
 
   it('stores nothing when its creation is refused', async () => {
-    const bench = await openBench()
     const refused = [{}, { name: ' ' }, { name: 'x', functions: ['999'] }, { name: 'x', job_titles: [''] }]
     for (const input of refused) {
       const { status } = await bench.call('personas.create', input)
@@ -67,7 +68,6 @@ describe('a persona', () => {
   })
 
   it('has an id and timestamps of the server, whatever is sent', async () => {
-    const bench = await openBench()
     const sent = { name: 'x', id: 'mine', workspace_id: 'other', created_at: '1999-01-01T00:00:00Z' }
     const { body } = await bench.call('personas.create', sent)
     expect(body).toMatchObject({ created_at: '2026-03-10T12:00:00.000Z' })
@@ -75,8 +75,7 @@ describe('a persona', () => {
   })
 
   it('is deleted for good', async () => {
-    const bench = await openBench()
-    const { id } = await created(bench, 'Buyers')
+    const { id } = await created('Buyers')
     const reply = await bench.call('personas.delete', { uuid: id })
     expect(reply).toMatchObject({ status: 200, body: { message: 'Persona deleted' } })
     expect(await bench.call('personas.get', { uuid: id })).toMatchObject(notFound)
@@ -84,13 +83,12 @@ describe('a persona', () => {
   })
 
   it('is 404 when it is unknown, of another workspace or no uuid', async () => {
-    const bench = await openBench()
-    const { id } = await created(bench, 'Buyers')
-    const apiKey = await secondKey(bench)
+    const { id } = await created('Buyers')
+    const apiKey = await secondKey()
     const ids = [id, crypto.randomUUID(), 'x', '../x', '%00', "' OR 1=1 --", 'a'.repeat(201), ' ']
     for (const operation of ['personas.get', 'personas.delete'] as const)
       for (const uuid of ids) {
-        const { headers, ...reply } = await call(bench, operation, { uuid }, { apiKey })
+        const { headers, ...reply } = await call(operation, { uuid }, { apiKey })
         expect([operation, uuid, reply]).toEqual([operation, uuid, notFound])
       }
     expect(names((await bench.call('personas.list', {}, { apiKey })).body)).toEqual([])
@@ -106,46 +104,44 @@ interface Pagination {
   next_cursor?: string
 }
 
-const paged = async (bench: Bench, input: Input, options?: CallOptions) =>
-  (await call(bench, 'personas.list', input, options)).body as { personas: Shown[]; pagination: Pagination }
+const paged = async (input: Input, options?: CallOptions) =>
+  (await call('personas.list', input, options)).body as { personas: Shown[]; pagination: Pagination }
 
-async function withPersonas(count: number): Promise<Bench> {
-  const bench = await openBench()
-  for (let at = 0; at < count; at++) await created(bench, `${at}`)
-  return bench
+async function withPersonas(count: number): Promise<void> {
+  for (let at = 0; at < count; at++) await created(`${at}`)
 }
 
 describe('pages', () => {
   it('come newest first, by number or by cursor', async () => {
-    const bench = await withPersonas(5)
-    const first = await paged(bench, { per_page: 2 })
+    await withPersonas(5)
+    const first = await paged({ per_page: 2 })
     expect(names(first)).toEqual(['4', '3'])
     const { next_cursor = '', ...rest } = first.pagination
     expect(rest).toEqual({ page: 1, per_page: 2, total_count: 5, has_more: true })
-    const second = await paged(bench, { per_page: 2, cursor: next_cursor })
+    const second = await paged({ per_page: 2, cursor: next_cursor })
     expect([names(second), second.pagination.page]).toEqual([['2', '1'], undefined])
     expect(second.pagination).not.toHaveProperty('page')
-    const last = await paged(bench, { per_page: 2, page: 3 })
+    const last = await paged({ per_page: 2, page: 3 })
     expect(last).toMatchObject({ personas: [{ name: '0' }], pagination: { page: 3 } })
     expect(last.pagination).toEqual({ page: 3, per_page: 2, total_count: 5, has_more: false })
   })
 
   it('after the last one are empty, however far', async () => {
-    const bench = await withPersonas(1)
-    const { personas, pagination } = await paged(bench, { page: Number.MAX_SAFE_INTEGER, per_page: 500 })
+    await withPersonas(1)
+    const { personas, pagination } = await paged({ page: Number.MAX_SAFE_INTEGER, per_page: 500 })
     expect([personas, pagination.has_more, pagination.total_count]).toEqual([[], false, 1])
   })
 
   it('begin with the first for an empty cursor, which is none', async () => {
-    const bench = await withPersonas(2)
-    expect(await paged(bench, { cursor: '' })).toEqual(await paged(bench, {}))
+    await withPersonas(2)
+    expect(await paged({ cursor: '' })).toEqual(await paged({}))
   })
 
   it('have 500 rows at most', async () => {
-    expect((await paged(await openBench(), { per_page: 501 })).pagination.per_page).toBe(500)
+    expect((await paged({ per_page: 501 })).pagination.per_page).toBe(500)
   })
 
   it.each([' ', 'x'.repeat(5_000)])('are refused for the cursor %j', async (cursor) => {
-    expect((await (await openBench()).call('personas.list', { cursor })).status).toBe(400)
+    expect((await bench.call('personas.list', { cursor })).status).toBe(400)
   })
 })

@@ -322,9 +322,12 @@ export class TestSource implements Source {
 /** An engine in memory with one workspace, member and key. */
 export type Bench = Awaited<ReturnType<typeof openBench>>
 
-export async function openBench(location = ':memory:', ids: Ids = randomIds, observedLimits?: boolean) {
+/** Where benches keep their engine: in memory, unless a file of tests says otherwise. */
+export const benchDatabase = { open: () => openEngineDatabase(':memory:') }
+
+export async function openBench(location?: string, ids: Ids = randomIds, observedLimits?: boolean) {
   const clock = new TestClock()
-  const database = await openEngineDatabase(location)
+  const database = await (location === undefined ? benchDatabase.open() : openEngineDatabase(location))
   const store = database
   const admin = createAdmin({ store, clock, ids })
   const source = new TestSource()

@@ -4,19 +4,21 @@ import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
 import { claimJob, listRecords } from '../../../src/engine/tables/jobs.js'
 import { runJob } from '../../../src/engine/worker/worker.js'
-import { type Bench, openBench, randomIds } from '../../support/engine.js'
+import { perTest } from '../../support/each.js'
+import { openBench, randomIds } from '../../support/engine.js'
 import { idOf, portsOf, workerOf } from '../fake-sender.js'
+
+const bench = perTest(openBench)
 
 const hook = 'https://hook.example/'
 const lead = { webhook_url: hook, keyword: 'known', live: false }
 
 /** The third lead that every search of a bench finds. */
+const unknown = { keys: [], emails: [], phones: [], slugs: [], ids: [], people: [] }
 const third = createMatcher({
-  keys: [],
+  ...unknown,
   emails: ['person-2@known.example'],
-  phones: [],
   slugs: ['jane-doe'],
-  ids: [],
   people: [
     {
       name: 'jane doe',
@@ -46,23 +48,20 @@ const others = [
 ]
 const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, ...others] }
 
-const recordsOf = async (bench: Bench, id: string) =>
+/** How much was erased: nothing but what is given. */
+const counts = (some: object = {}) => ({ records: 0, contacts: 0, jobs: 0, replies: 0, ...some })
+
+const recordsOf = async (id: string) =>
   (await bench.store.read((tx) => listRecords(tx, id, { after: 0 }, 1_000))).map(({ ordinal }) => ordinal)
 
 describe('erasing a person from accepted work', () => {
   it('deletes their record, and delivers the rest of a search with the right number of leads', async () => {
-    const bench = await openBench()
     bench.source.matches = 4
     const { sender, worker } = workerOf(bench)
     const { body } = await bench.call('leads.advanced_search', lead)
-    await runJob(portsOf(bench), (await claimed(bench)) as never)
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
-      records: 1,
-      contacts: 0,
-      jobs: 0,
-      replies: 0,
-    })
-    expect(await recordsOf(bench, idOf(body))).toEqual([1, 2, 4])
+    await runJob(portsOf(bench), (await claimed()) as never)
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts({ records: 1 }))
+    expect(await recordsOf(idOf(body))).toEqual([1, 2, 4])
     await worker.drain()
     const [told] = sender.bodies() as { leads: { ordinal: number }[]; total: number }[]
     expect([told?.total, told?.leads.map(({ ordinal }) => ordinal)]).toEqual([4, [1, 2, 4]])
@@ -73,11 +72,10 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('cancels the delivery of their streamed record, and makes the others', async () => {
-    const bench = await openBench()
     bench.source.matches = 4
     const { sender, worker } = workerOf(bench)
     await bench.call('leads.advanced_search', { ...lead, streaming: true })
-    await runJob(portsOf(bench), (await claimed(bench)) as never)
+    await runJob(portsOf(bench), (await claimed()) as never)
     await eraseFromEngine(bench.database, third, false)
     await worker.drain()
     expect(sender.bodies().map(({ ordinal }) => ordinal)).toEqual([1, 2, 4, undefined])
@@ -85,40 +83,32 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('stores no result for them when the erasure happens while the work runs', async () => {
-    const bench = await openBench()
     bench.source.matches = 4
     const { body } = await bench.call('leads.advanced_search', lead)
-    const job = await claimed(bench)
+    const job = await claimed()
     const release = bench.source.hold()
     const running = runJob(portsOf(bench), job as never)
     const go = await release
     await eraseFromEngine(bench.database, third, false)
     go()
     expect(await running).toBeUndefined()
-    expect(await recordsOf(bench, idOf(body))).toEqual([])
+    expect(await recordsOf(idOf(body))).toEqual([])
     // Whoever takes the work up next asks a source that has forgotten them.
     bench.source.matches = 2
     const { worker } = workerOf(bench)
     await worker.drain()
-    expect(await recordsOf(bench, idOf(body))).toEqual([1, 2])
+    expect(await recordsOf(idOf(body))).toEqual([1, 2])
   })
 
   it('removes them from an unfinished waterfall, and looks up nobody instead', async () => {
-    const bench = await openBench()
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk, { idempotencyKey: 'k' })
-    expect(await eraseFromEngine(bench.database, third, true)).toEqual({
-      records: 0,
-      contacts: 2,
-      jobs: 1,
-      replies: 1,
-    })
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
-      records: 0,
-      contacts: 2,
-      jobs: 1,
-      replies: 1,
-    })
+    expect(await eraseFromEngine(bench.database, third, true)).toEqual(
+      counts({ contacts: 2, jobs: 1, replies: 1 }),
+    )
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual(
+      counts({ contacts: 2, jobs: 1, replies: 1 }),
+    )
     await workerOf(bench).worker.drain()
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as {
       contacts: Record<string, unknown>[]
@@ -134,10 +124,9 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('keeps of a finished contact only that it existed, and does not deliver it', async () => {
-    const bench = await openBench()
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk)
-    await runJob(portsOf(bench), (await claimed(bench)) as never)
+    await runJob(portsOf(bench), (await claimed()) as never)
     expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ records: 1, contacts: 2 })
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as { contacts: object[] }
     expect(contacts).toMatchObject([
@@ -152,7 +141,6 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('deletes the stored reply about them, and no other', async () => {
-    const bench = await openBench()
     const call = (email: string, idempotencyKey: string) =>
       bench.call('contacts.reverse_lookup', { email }, { idempotencyKey })
     await call('person-2@known.example', 'a')
@@ -165,7 +153,6 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('takes only their record out of the stored reply to a bulk request, which stays paid', async () => {
-    const bench = await openBench()
     const find = () => {
       const leads = [jane, others[0], others[1]].map(({ firstname, domain } = jane) => ({
         first_name: firstname,
@@ -175,14 +162,7 @@ describe('erasing a person from accepted work', () => {
       return bench.call('leads.bulk_enrich', { leads }, { idempotencyKey: 'a' })
     }
     const { body } = await find()
-    const subject = createMatcher({
-      keys: [],
-      emails: ['jane@known.example'],
-      phones: [],
-      slugs: [],
-      ids: [],
-      people: [],
-    })
+    const subject = createMatcher({ ...unknown, emails: ['jane@known.example'] })
     expect(await eraseFromEngine(bench.database, subject, false)).toMatchObject({ replies: 1 })
     const again = await find()
     expect(again.headers).toMatchObject({ 'idempotent-replayed': 'true' })
@@ -192,7 +172,6 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('redacts them in the name of a list', async () => {
-    const bench = await openBench()
     const { body } = await bench.call('lists.create', {
       name: 'Old',
       companies: [{ domain: 'known.example' }],
@@ -203,7 +182,6 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('leaves a row of a run paid, and answers it again without them', async () => {
-    const bench = await openBench()
     const row = { run: 'r', ordinal: 0, fresh: true }
     const call = (fresh: boolean) =>
       bench.call('contacts.reverse_lookup', { email: 'person-2@known.example' }, { row: { ...row, fresh } })
@@ -219,26 +197,15 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('changes nothing the second time', async () => {
-    const bench = await openBench()
     bench.source.matches = 4
     await bench.call('leads.advanced_search', { ...lead, custom: { for: 'Mail person-2@known.example' } })
     await workerOf(bench).worker.drain()
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
-      records: 1,
-      contacts: 0,
-      jobs: 1,
-      replies: 0,
-    })
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
-      records: 0,
-      contacts: 0,
-      jobs: 0,
-      replies: 0,
-    })
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts({ records: 1, jobs: 1 }))
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts())
   })
 })
 
-const claimed = (bench: Bench) =>
+const claimed = () =>
   bench.store.transaction((tx) =>
     claimJob(tx, {
       token: randomIds.uuid(),

@@ -1,24 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { findReply } from '../../../src/engine/tables/replies.js'
+import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { type Bench, openBench } from '../../support/engine.js'
+import { openBench } from '../../support/engine.js'
 
-const enrich = (bench: Bench, input: Record<string, unknown>, idempotencyKey: string) =>
+const bench = perTest(openBench)
+
+const enrich = (input: Record<string, unknown>, idempotencyKey: string) =>
   bench.call('accounts.enrich', input, { idempotencyKey })
 
 const known = { domain: 'known.example' }
 
 describe('P09: one effect, same answer', () => {
   it('returns the same status and body for every repetition, charged once', async () => {
-    const bench = await openBench()
     await fc.assert(
       fc.asyncProperty(fc.uuid(), fc.boolean(), fc.integer({ min: 1, max: 4 }), async (key, hit, again) => {
         const before = await bench.balance()
         const input = { domain: hit ? `known-${key}.example` : 'nobody.example' }
-        const first = await enrich(bench, input, key)
+        const first = await enrich(input, key)
         for (let count = 0; count < again; count++) {
-          const reply = await enrich(bench, input, key)
+          const reply = await enrich(input, key)
           expect(reply.headers).toEqual({ 'idempotent-replayed': 'true' })
           expect(reply.status).toBe(first.status)
           expect(JSON.stringify(reply.body)).toBe(JSON.stringify(first.body))
@@ -30,35 +32,31 @@ describe('P09: one effect, same answer', () => {
   })
 
   it('keeps a reply for 72 hours and then forgets it', async () => {
-    const bench = await openBench()
-    await enrich(bench, known, 'key')
+    await enrich(known, 'key')
     bench.clock.advance(72 * 3_600_000 - 1)
-    expect((await enrich(bench, known, 'key')).headers).toEqual({ 'idempotent-replayed': 'true' })
+    expect((await enrich(known, 'key')).headers).toEqual({ 'idempotent-replayed': 'true' })
     bench.clock.advance(1)
-    expect((await enrich(bench, known, 'key')).headers).toEqual({})
+    expect((await enrich(known, 'key')).headers).toEqual({})
     expect(await bench.balance()).toBe(998)
   })
 
   it('deletes expired replies', async () => {
-    const bench = await openBench()
-    for (const key of ['one', 'two', 'three']) await enrich(bench, known, key)
+    for (const key of ['one', 'two', 'three']) await enrich(known, key)
     bench.clock.advance(72 * 3_600_000)
-    await enrich(bench, known, 'four')
+    await enrich(known, 'four')
     for (const key of ['one', 'two', 'three'])
       expect(await bench.store.read((tx) => findReply(tx, bench.workspaceId, key))).toBeUndefined()
   })
 
   it('accepts a key bare or as a quoted string, and refuses anything else', async () => {
-    const bench = await openBench()
-    await enrich(bench, known, 'key')
-    expect((await enrich(bench, known, '"key"')).headers).toEqual({ 'idempotent-replayed': 'true' })
+    await enrich(known, 'key')
+    expect((await enrich(known, '"key"')).headers).toEqual({ 'idempotent-replayed': 'true' })
     for (const key of ['', '""', 'two words', 'é', 'k'.repeat(256)])
-      expect((await enrich(bench, known, key)).status, key).toBe(400)
-    expect((await enrich(bench, known, 'k'.repeat(255))).status).toBe(200)
+      expect((await enrich(known, key)).status, key).toBe(400)
+    expect((await enrich(known, 'k'.repeat(255))).status).toBe(200)
   })
 
   it('ignores the key of an operation without idempotency', async () => {
-    const bench = await openBench()
     const reply = await bench.call('accounts.technologies', {}, { idempotencyKey: 'two words' })
     expect(reply.status).toBe(200)
   })
@@ -66,10 +64,9 @@ describe('P09: one effect, same answer', () => {
 
 describe('P10: concurrent duplicates', () => {
   it('executes exactly one of 50 parallel requests', async () => {
-    const bench = await openBench()
     for (let round = 0; round < 20; round++) {
       const replies = await Promise.all(
-        Array.from({ length: 50 }, () => enrich(bench, known, `round ${round}`.replace(' ', '-'))),
+        Array.from({ length: 50 }, () => enrich(known, `round ${round}`.replace(' ', '-'))),
       )
       for (const { status, body } of replies)
         if (status !== 200) expect(body).toMatchObject({ code: 'idempotency_in_progress' })
@@ -81,11 +78,10 @@ describe('P10: concurrent duplicates', () => {
   })
 
   it('returns 409 with Retry-After while the first request is running', async () => {
-    const bench = await openBench()
     const held = bench.source.hold()
-    const first = enrich(bench, known, 'key')
+    const first = enrich(known, 'key')
     const release = await held
-    const second = await enrich(bench, known, 'key')
+    const second = await enrich(known, 'key')
     expect(second).toMatchObject({ status: 409, headers: { 'retry-after': '1' } })
     expect(second.body).toMatchObject({ code: 'idempotency_in_progress' })
     release()
@@ -95,14 +91,13 @@ describe('P10: concurrent duplicates', () => {
   it('keeps the key of a request that runs for longer than a lease', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
-    const bench = await openBench()
     const held = bench.source.hold()
-    const first = enrich(bench, known, 'key')
+    const first = enrich(known, 'key')
     const release = await held
     bench.clock.advance(20_000)
     vi.advanceTimersByTime(10_000)
     bench.clock.advance(20_000)
-    expect((await enrich(bench, known, 'key')).status).toBe(409)
+    expect((await enrich(known, 'key')).status).toBe(409)
     release()
     expect((await first).status).toBe(200)
     expect(await bench.balance()).toBe(999)
@@ -111,9 +106,8 @@ describe('P10: concurrent duplicates', () => {
 
 describe('P11: misuse is refused, never crossed', () => {
   it('refuses any other body with 409 and no effect', async () => {
-    const bench = await openBench()
     const original = { domain: 'known.example', name: 'Known', live: true }
-    await enrich(bench, original, 'key')
+    await enrich(original, 'key')
     const mutation = fc.oneof(
       fc
         .string()
@@ -131,7 +125,7 @@ describe('P11: misuse is refused, never crossed', () => {
     )
     await fc.assert(
       fc.asyncProperty(mutation, async (input) => {
-        const reply = await enrich(bench, input, 'key')
+        const reply = await enrich(input, 'key')
         // A body that is invalid is refused as such, before its key is looked at.
         if (reply.status === 422 || reply.status === 400) return
         expect(reply.status).toBe(409)
@@ -143,14 +137,8 @@ describe('P11: misuse is refused, never crossed', () => {
   })
 
   it('ignores the order of the fields', async () => {
-    const bench = await openBench()
-    await enrich(
-      bench,
-      { domain: 'known.example', name: 'Known', custom: { a: 1, b: [1, { c: 2, d: 3 }] } },
-      'key',
-    )
+    await enrich({ domain: 'known.example', name: 'Known', custom: { a: 1, b: [1, { c: 2, d: 3 }] } }, 'key')
     const again = await enrich(
-      bench,
       { custom: { b: [1, { d: 3, c: 2 }], a: 1 }, name: 'Known', domain: 'known.example' },
       'key',
     )
@@ -158,8 +146,7 @@ describe('P11: misuse is refused, never crossed', () => {
   })
 
   it('keeps the keys of two workspaces apart', async () => {
-    const bench = await openBench()
-    await enrich(bench, known, 'key')
+    await enrich(known, 'key')
     await bench.admin.createWorkspace('Second')
     await bench.admin.useWorkspace('Second')
     await bench.admin.addMember({ email: 'me@localhost' })
@@ -173,45 +160,41 @@ describe('P11: misuse is refused, never crossed', () => {
   })
 
   it('never stores a 402: after a top-up the same key executes', async () => {
-    const bench = await openBench()
     await bench.admin.setCredits(0)
-    expect((await enrich(bench, known, 'key')).status).toBe(402)
+    expect((await enrich(known, 'key')).status).toBe(402)
     await bench.admin.addCredits(1)
-    expect(await enrich(bench, known, 'key')).toMatchObject({ status: 200, headers: {} })
+    expect(await enrich(known, 'key')).toMatchObject({ status: 200, headers: {} })
   })
 })
 
 describe('P12: crash-safe claim', () => {
   it('frees the claim of a dead process after its lease', async () => {
-    const bench = await openBench()
     const held = bench.source.hold()
-    void enrich(bench, known, 'key')
+    void enrich(known, 'key')
     await held
-    expect((await enrich(bench, known, 'key')).status).toBe(409)
+    expect((await enrich(known, 'key')).status).toBe(409)
     bench.clock.advance(30_000)
-    expect(await enrich(bench, known, 'key')).toMatchObject({ status: 200, credits: 1 })
+    expect(await enrich(known, 'key')).toMatchObject({ status: 200, credits: 1 })
     expect(await bench.balance()).toBe(999)
   })
 
   it('keeps a running claim however far the engine clock leaps', async () => {
-    const bench = await openBench()
     const held = bench.source.hold()
-    const slow = enrich(bench, known, 'key')
+    const slow = enrich(known, 'key')
     const release = await held
     await bench.admin.advanceClock(73 * 3_600_000)
-    expect((await enrich(bench, known, 'key')).status).toBe(409)
+    expect((await enrich(known, 'key')).status).toBe(409)
     release()
     expect((await slow).status).toBe(200)
     expect(bench.source.asked).toBe(1)
   })
 
   it('withholds the reply of a request that lost its claim', async () => {
-    const bench = await openBench()
     const held = bench.source.hold()
-    const slow = enrich(bench, known, 'key')
+    const slow = enrich(known, 'key')
     const release = await held
     bench.clock.advance(30_000)
-    expect((await enrich(bench, known, 'key')).status).toBe(200)
+    expect((await enrich(known, 'key')).status).toBe(200)
     release()
     expect(await slow).toMatchObject({ status: 409, credits: 0 })
     expect(await bench.balance()).toBe(999)

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { answerChunk, claimChunk, holdsChunk, renewChunk } from '../../../src/engine/tables/chunks.js'
+import { releaseJobs } from '../../../src/engine/tables/jobs.js'
 import { listKeys, revokeKey } from '../../../src/engine/tables/members.js'
 import { TestSource } from '../../support/engine.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
@@ -183,17 +185,6 @@ describe('a worker that loses a chunk', () => {
     expect(await work.spent()).toBe(16)
   })
 
-  it('leaves the outcome of its rows unknown when they cannot be called again', async () => {
-    const source = new TestSource()
-    work.work({ source, mayRepeat: async () => false })
-    const held = source.hold()
-    const reply = work.command('run').call(0, 'known.example')
-    const release = await held
-    await schema.sql("UPDATE chunks SET token = 'gone', lease_until = 0")
-    expect(await reply).toMatchObject({ status: 503, unknown: true, credits: 0 })
-    release()
-  })
-
   it('because it stops gives back the rows it has not started', async () => {
     const slow = new TestSource()
     const stopping = work.work({ source: slow })
@@ -209,6 +200,35 @@ describe('a worker that loses a chunk', () => {
     await stopped
     expect((await replies).every(({ status }) => status === 200)).toBe(true)
     expect(await work.spent()).toBe(500)
+  })
+})
+
+describe('a chunk', () => {
+  it('of a live command is in the hands of the worker that took it last, and of no other', async () => {
+    void work
+      .command('run')
+      .call(0, 'known.example')
+      .catch(() => {})
+    await until(async () => (await chunks('queued')).length === 1)
+    const take = (token: string) => {
+      const now = Date.now()
+      const lease = { token, source: '', realNow: now, leaseUntil: now - 1 }
+      return work.store.transaction((tx) => claimChunk(tx, lease))
+    }
+    const command = (until: number) => schema.sql(`UPDATE chunk_runs SET lease_until = ${until}`)
+    await command(Date.now() - 1)
+    expect(await take('early')).toBeUndefined()
+    await command(Date.now() + 60_000)
+    const { id = '' } = (await take('first')) ?? {}
+    expect(await take('second')).toMatchObject({ id, taken: 2 })
+    const tried = (token: string) =>
+      work.store.transaction(async (tx) => [
+        await holdsChunk(tx, id, token),
+        await renewChunk(tx, id, token, Date.now() + 60_000),
+        await answerChunk(tx, id, token, '[]'),
+      ])
+    expect(await tried('first')).toEqual([false, false, false])
+    expect(await tried('second')).toEqual([true, true, true])
   })
 })
 
@@ -272,11 +292,24 @@ describe('a command', () => {
     const command = work.command('run', { leaseMs: 200 })
     void command.call(0, 'known.example').catch(() => {})
     await until(async () => (await chunks('queued')).length === 1)
-    await schema.sql("UPDATE chunk_runs SET lease_until = 1, token = 'gone'")
+    const lastHeard = (at: number) => schema.sql(`UPDATE chunk_runs SET lease_until = ${at}, token = 'gone'`)
+    await lastHeard(Date.now() - 1)
     const source = new TestSource()
     work.work({ source })
     for (let turn = 0; turn < 50; turn++) await tick()
+    expect([source.asked, (await chunks('queued')).length]).toEqual([0, 1])
+    await lastHeard(1)
+    await until(async () => (await schema.sql('SELECT run FROM chunk_runs')).length === 0)
     expect([source.asked, await chunks('queued')]).toEqual([0, []])
+  })
+
+  it('ends when a person is erased, and leaves no row that might be about them', async () => {
+    const command = work.command('run', { leaseMs: 900 })
+    const reply = expect(command.call(0, 'known.example')).rejects.toMatchObject({ code: 'run.withdrawn' })
+    await until(async () => (await chunks('queued')).length === 1)
+    await work.store.transaction((tx) => releaseJobs(tx))
+    expect(await chunks('queued')).toEqual([])
+    await reply
   })
 
   it('withdraws the rows that no worker took when it stops', async () => {

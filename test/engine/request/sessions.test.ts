@@ -2,19 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { type OperationId, operation } from '../../../src/api/operations/table.js'
 import { checkSession } from '../../../src/engine/request/access.js'
 import type { Workspace } from '../../../src/engine/tables/members.js'
+import { workspace } from '../../support/stored-rows.js'
 
-const workspace: Workspace = {
-  id: 'w',
-  name: 'First',
-  plan: 'growth',
-  dailyProfiles: null,
-  dailyCompanies: null,
-  monthlyCompanies: null,
-  createdAt: 0,
-  nextAllocationAt: 0,
-  networkSession: true,
-  premiumSession: false,
-}
 const premium = 'https://www.linkedin.com/sales/search/people?query=(keywords:x)'
 const plain = 'https://www.linkedin.com/search/results/people/?keywords=/sales/'
 

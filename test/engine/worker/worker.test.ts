@@ -1,13 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { WorkerPorts } from '../../../src/engine/jobs/progress.js'
 import { findJob } from '../../../src/engine/tables/jobs.js'
 import { createWorker, type Worker } from '../../../src/engine/worker/worker.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
-import { type Bench, openBench } from '../../support/engine.js'
+import { perTest } from '../../support/each.js'
+import { openBench } from '../../support/engine.js'
 import { until } from '../../support/until.js'
 import { answered, FakeSender, idOf, portsOf, workerOf } from '../fake-sender.js'
+
+const bench = perTest(openBench)
 
 const hook = 'https://hook.example/'
 const workers: Worker[] = []
@@ -17,14 +20,14 @@ afterEach(async () => {
 })
 
 /** A worker that is stopped when its test has ended. */
-function started(bench: Bench, more: Partial<WorkerPorts> = {}) {
+function started(more: Partial<WorkerPorts> = {}) {
   const made = workerOf(bench, more)
   workers.push(made.worker)
   made.worker.start()
   return made
 }
 
-async function queue(bench: Bench, matches: number, more: object = {}): Promise<string> {
+async function queue(matches: number, more: object = {}): Promise<string> {
   bench.source.matches = matches
   const asked = { webhook_url: hook, keyword: 'known', live: false, ...more }
   const { body, status } = await bench.call('leads.advanced_search', asked)
@@ -33,7 +36,6 @@ async function queue(bench: Bench, matches: number, more: object = {}): Promise<
   return idOf(body)
 }
 
-/** Waits for something to become true, for as long as a test may take. */
 /** A promise, and what resolves it. */
 function gate(): [() => void, Promise<void>] {
   let open = () => {}
@@ -43,12 +45,13 @@ function gate(): [() => void, Promise<void>] {
   return [open, opened]
 }
 
-const statesOf = async (bench: Bench) => (await bench.admin.jobs(1_000)).map(({ state }) => state)
-const areFinal = async (bench: Bench) => (await statesOf(bench)).every((state) => state === 'finished')
-const pendingOf = async (bench: Bench) => (await bench.admin.deliveries({ state: 'pending' }, 1_000)).length
+const statesOf = async () => (await bench.admin.jobs(1_000)).map(({ state }) => state)
+const areFinal = async () => (await statesOf()).every((state) => state === 'finished')
+const pendingOf = async () => (await bench.admin.deliveries({ state: 'pending' }, 1_000)).length
 
-/** The store of a bench, whose transactions and reads fail while `fails` says so. */
-const failing = ({ store }: Bench, fails: () => boolean): Driver => {
+/** The store of the bench, whose transactions and reads fail while `fails` says so. */
+const failing = (fails: () => boolean): Driver => {
+  const { store } = bench
   const unless = <T>(work: () => Promise<T>) => (fails() ? Promise.reject(new ApiError('busy')) : work())
   return {
     ...store,
@@ -59,30 +62,27 @@ const failing = ({ store }: Bench, fails: () => boolean): Driver => {
 
 describe('a worker that was started', () => {
   it('does what was accepted before and after its start', async () => {
-    const bench = await openBench()
-    await queue(bench, 150)
-    const { sender, worker } = started(bench)
-    await queue(bench, 150)
+    await queue(150)
+    const { sender, worker } = started()
+    await queue(150)
     worker.wake()
-    await until(async () => sender.attempts.length === 2 && (await pendingOf(bench)) === 0)
-    expect(await statesOf(bench)).toEqual(['finished', 'finished'])
+    await until(async () => sender.attempts.length === 2 && (await pendingOf()) === 0)
+    expect(await statesOf()).toEqual(['finished', 'finished'])
   })
 
   it('finds jobs that another process has accepted', async () => {
-    const bench = await openBench()
-    const { sender } = started(bench)
+    const { sender } = started()
     await pause(20)
-    await queue(bench, 1)
+    await queue(1)
     await until(() => sender.attempts.length === 1)
   })
 
   it('continues after the store was busy', async () => {
-    const bench = await openBench()
     let isBusy = true
     const troubles: unknown[] = []
-    await queue(bench, 150)
-    const { sender, worker } = started(bench, {
-      store: failing(bench, () => isBusy),
+    await queue(150)
+    const { sender, worker } = started({
+      store: failing(() => isBusy),
       onTrouble: (error) => troubles.push(error),
     })
     await until(() => troubles.length > 1)
@@ -91,17 +91,16 @@ describe('a worker that was started', () => {
       worker.wake()
       return sender.attempts.length === 1
     })
-    expect(await statesOf(bench)).toEqual(['finished'])
+    expect(await statesOf()).toEqual(['finished'])
   })
 
   it('takes a job again when its step could not be stored, however often', async () => {
-    const bench = await openBench()
     let steps = 0
     bench.source.before = () => {
       steps++
     }
-    const id = await queue(bench, 150)
-    const { worker } = workerOf(bench, { store: failing(bench, () => steps > 0 && steps-- > 0) })
+    const id = await queue(150)
+    const { worker } = workerOf(bench, { store: failing(() => steps > 0 && steps-- > 0) })
     steps = 0
     for (let failure = 0; failure < 8; failure++) {
       await expect(worker.finish(id)).rejects.toMatchObject({ code: 'busy' })
@@ -112,8 +111,7 @@ describe('a worker that was started', () => {
   })
 
   it('leaves a job as it is while the source cannot be reached, however often it tries', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 250)
+    const id = await queue(250)
     bench.source.before = () => {
       throw new ApiError('busy')
     }
@@ -129,9 +127,8 @@ describe('a worker that was started', () => {
   })
 
   it('continues with other jobs when one throws, and reports it', async () => {
-    const bench = await openBench()
-    const bad = await queue(bench, 10)
-    const good = await queue(bench, 10)
+    const bad = await queue(10)
+    const good = await queue(10)
     const troubles: unknown[] = []
     let asked = 0
     bench.source.before = () => {
@@ -148,8 +145,7 @@ describe('a worker that was started', () => {
   })
 
   it('does not fail because of its observer', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 250)
+    const id = await queue(250)
     const job = await workerOf(bench).worker.finish(id, () => {
       throw new Error('the terminal is gone')
     })
@@ -159,17 +155,13 @@ describe('a worker that was started', () => {
 
 describe('a worker that is stopped', () => {
   it('ends its step and leaves the rest to another worker, whose first attempt it counts as', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 450)
-    let release = () => {}
+    const id = await queue(450)
+    const [release, released] = gate()
     let steps = 0
     bench.source.before = async () => {
-      if (++steps !== 2) return
-      await new Promise<void>((resolve) => {
-        release = resolve
-      })
+      if (++steps === 2) await released
     }
-    const { worker } = started(bench)
+    const { worker } = started()
     await until(() => steps === 2)
     const stopped = worker.stop()
     release()
@@ -179,13 +171,12 @@ describe('a worker that is stopped', () => {
   })
 
   it('leaves what takes too long, and reports no failure after that', async () => {
-    const bench = await openBench()
-    await queue(bench, 1)
+    await queue(1)
     const [release, released] = gate()
     const troubles: unknown[] = []
     let isClosed = false
-    const store = failing(bench, () => isClosed)
-    const { sender, worker } = started(bench, { store, onTrouble: (error) => troubles.push(error) })
+    const store = failing(() => isClosed)
+    const { sender, worker } = started({ store, onTrouble: (error) => troubles.push(error) })
     sender.answer = () => released.then(() => undefined)
     await until(() => sender.attempts.length === 1)
     await worker.stop(0)
@@ -193,14 +184,13 @@ describe('a worker that is stopped', () => {
     release()
     await pause(50)
     expect(troubles).toEqual([])
-    expect(await pendingOf(bench)).toBe(1)
+    expect(await pendingOf()).toBe(1)
   })
 
   it('can be stopped repeatedly and makes no more progress', async () => {
-    const bench = await openBench()
     for (let round = 0; round < 8; round++) {
       const { worker } = workerOf(bench)
-      if (round === 0) await queue(bench, 900)
+      if (round === 0) await queue(900)
       const [job] = await bench.admin.jobs(1)
       await worker.finish(job?.id ?? '', () => void worker.stop())
       expect(await worker.finish(job?.id ?? '')).toMatchObject({ done: (round + 1) * 100 })
@@ -208,9 +198,8 @@ describe('a worker that is stopped', () => {
   })
 
   it('waits for the attempt in progress, and stores its result', async () => {
-    const bench = await openBench()
-    await queue(bench, 1)
-    const { worker, sender } = started(bench)
+    await queue(1)
+    const { worker, sender } = started()
     sender.answer = async () => {
       await pause(50)
       return undefined
@@ -221,14 +210,11 @@ describe('a worker that is stopped', () => {
   })
 
   it('counts no attempt that its own stop cut off', async () => {
-    const bench = await openBench()
-    await queue(bench, 1)
-    const { worker, sender } = started(bench)
-    let cut = () => {}
+    await queue(1)
+    const { worker, sender } = started()
+    const [cut, isCut] = gate()
     sender.answer = async () => {
-      await new Promise<void>((resolve) => {
-        cut = resolve
-      })
+      await isCut
       return { status: null, error: 'Sending was stopped before an answer came' }
     }
     await until(() => sender.attempts.length === 1)
@@ -241,22 +227,20 @@ describe('a worker that is stopped', () => {
   })
 
   it('takes no new work', async () => {
-    const bench = await openBench()
-    const { worker, sender } = started(bench)
+    const { worker, sender } = started()
     await worker.stop()
-    await queue(bench, 1)
+    await queue(1)
     worker.wake()
     expect(await worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
-    expect([await statesOf(bench), sender.attempts]).toEqual([['queued'], []])
+    expect([await statesOf(), sender.attempts]).toEqual([['queued'], []])
   })
 })
 
 describe('workers on one store', () => {
   it('do each job once between them, however they are called', async () => {
-    const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
     const ids: string[] = []
-    for (let job = 0; job < 20; job++) ids.push(await queue(bench, 130, { streaming: job % 2 === 0 }))
+    for (let job = 0; job < 20; job++) ids.push(await queue(130, { streaming: job % 2 === 0 }))
     let asked = 0
     bench.source.before = async () => {
       asked++
@@ -270,15 +254,14 @@ describe('workers on one store', () => {
       ...ids.map((id) => crew[2]?.finish(id)),
       crew[3]?.start(),
     ])
-    await until(async () => (await areFinal(bench)) && (await pendingOf(bench)) === 0)
+    await until(async () => (await areFinal()) && (await pendingOf()) === 0)
     expect(asked).toBe(20 * 2)
     expect(sender.attempts).toHaveLength(10 * 131 + 10)
     expect(new Set(sender.attempts.map(({ id }) => id)).size).toBe(sender.attempts.length)
   })
 
   it('leave a job to the one that has it', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 150)
+    const id = await queue(150)
     const waiting = bench.source.hold()
     const first = workerOf(bench).worker.finish(id)
     const release = await waiting
@@ -288,63 +271,88 @@ describe('workers on one store', () => {
     expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
   })
 
-  it('give up a job quietly that another one has taken over', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 150)
+  it('keep a job whose step takes longer than a lease', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const id = await queue(150)
     const waiting = bench.source.hold()
-    const troubles: unknown[] = []
-    const lost = workerOf(bench, { onTrouble: (error) => troubles.push(error) }).worker.finish(id)
+    const first = workerOf(bench).worker.finish(id)
     const release = await waiting
-    bench.clock.advance(30_000)
-    expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished' })
+    const { leaseUntil } = await bench.admin.job(id)
+    bench.clock.advance(20_000)
+    vi.advanceTimersByTime(10_000)
+    await until(async () => (await bench.admin.job(id)).leaseUntil > leaseUntil)
+    bench.clock.advance(20_000)
+    expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
     release()
-    expect(await lost).toBeUndefined()
-    expect(troubles).toEqual([])
+    expect(await first).toMatchObject({ state: 'finished', done: 150 })
   })
 
-  it('take over what their own owner has left, without waiting for its lease', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 150)
-    const waiting = bench.source.hold()
-    const lost = workerOf(bench).worker.finish(id, undefined, 'run-1')
-    const release = await waiting
-    expect(await workerOf(bench).worker.finish(id, undefined, 'run-2')).toBeUndefined()
-    const next = workerOf(bench).worker.finish(id, undefined, 'run-1')
-    expect(await next).toMatchObject({ state: 'finished', done: 150 })
-    release()
-    expect(await lost).toBeUndefined()
-  })
-
-  it('give up a job quietly that another one has taken over, also when their own source fails then', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 150)
-    let release = () => {}
+  it.each([
+    ['where it goes on', undefined],
+    ['also when their own source fails then', new Error('too late')],
+  ])('give up a job quietly that another one has taken over: %s', async (_, error) => {
+    const id = await queue(150)
+    const [release, released] = gate()
     let asked = 0
     bench.source.before = async () => {
       if (++asked > 1) return
-      await new Promise<void>((resolve) => {
-        release = resolve
-      })
-      throw new Error('too late')
+      await released
+      if (error) throw error
     }
-    const lost = workerOf(bench).worker.finish(id)
+    const troubles: unknown[] = []
+    const lost = workerOf(bench, { onTrouble: (trouble) => troubles.push(trouble) }).worker.finish(id)
     await until(() => asked === 1)
     bench.clock.advance(30_000)
     expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished' })
     release()
     expect(await lost).toBeUndefined()
     expect((await bench.admin.job(id)).state).toBe('finished')
+    if (!error) expect(troubles).toEqual([])
+  })
+
+  it('take over what their own owner has left, without waiting for its lease', async () => {
+    const id = await queue(150)
+    const waiting = bench.source.hold()
+    const lost = workerOf(bench).worker.finish(id, undefined, 'run-1')
+    const release = await waiting
+    for (const other of ['run', 'run-2'])
+      expect(await workerOf(bench).worker.finish(id, undefined, other)).toBeUndefined()
+    const next = workerOf(bench).worker.finish(id, undefined, 'run-1')
+    expect(await next).toMatchObject({ state: 'finished', done: 150 })
+    release()
+    expect(await lost).toBeUndefined()
+  })
+})
+
+describe('a worker that loses a delivery', () => {
+  it('stores nothing of its attempt, which another one has made meanwhile', async () => {
+    await queue(1)
+    const slow = workerOf(bench)
+    const [release, released] = gate()
+    slow.sender.answer = async () => {
+      await released
+      return undefined
+    }
+    const lost = slow.worker.drain()
+    await until(() => slow.sender.attempts.length === 1)
+    bench.clock.advance(30_000)
+    const next = workerOf(bench)
+    next.sender.answer = async () => answered(500)
+    expect(await next.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
+    release()
+    await lost
+    expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'pending', attempts: 1 }])
   })
 })
 
 describe('P18: receivers that hang', () => {
   it('delay no other receiver, however many there are', async () => {
-    const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
-    for (let at = 0; at < 90; at++) await queue(bench, 1, { webhook_url: `https://hangs.example/${at}` })
-    await queue(bench, 1, { webhook_url: 'https://well.example/' })
+    for (let at = 0; at < 90; at++) await queue(1, { webhook_url: `https://hangs.example/${at}` })
+    await queue(1, { webhook_url: 'https://well.example/' })
     const [end, ended] = gate()
-    const { sender, worker } = started(bench)
+    const { sender, worker } = started()
     sender.answer = async ({ url }) => {
       if (url.includes('hangs')) await ended
       return undefined
@@ -356,15 +364,14 @@ describe('P18: receivers that hang', () => {
   })
 
   it('get at most four attempts at a time', async () => {
-    const bench = await openBench()
-    for (let at = 0; at < 9; at++) await queue(bench, 1)
+    for (let at = 0; at < 9; at++) await queue(1)
     const [end, ended] = gate()
-    const { sender, worker } = started(bench)
+    const { sender, worker } = started()
     sender.answer = async () => {
       await ended
       return undefined
     }
-    await until(async () => (await areFinal(bench)) && sender.attempts.length >= 4)
+    await until(async () => (await areFinal()) && sender.attempts.length >= 4)
     await pause(30)
     expect(sender.attempts).toHaveLength(4)
     end()
@@ -374,11 +381,10 @@ describe('P18: receivers that hang', () => {
 
 describe('deliveries of a workspace whose receivers never answer', () => {
   it('take at most half of the room, so those of others go out at once', async () => {
-    const bench = await openBench()
     await bench.admin.setPlan('scale')
-    for (let at = 0; at < 300; at++) await queue(bench, 1, { webhook_url: `https://dead-${at}.example/` })
+    for (let at = 0; at < 300; at++) await queue(1, { webhook_url: `https://dead-${at}.example/` })
     const [end, ended] = gate()
-    const { sender, worker } = started(bench)
+    const { sender, worker } = started()
     let over = 0
     sender.answer = async ({ url }) => {
       if (!url.includes('dead')) return undefined
@@ -386,7 +392,7 @@ describe('deliveries of a workspace whose receivers never answer', () => {
       over++
       return answered(500)
     }
-    await until(async () => (await areFinal(bench)) && sender.attempts.length >= 64)
+    await until(async () => (await areFinal()) && sender.attempts.length >= 64)
     await bench.admin.createWorkspace('Other')
     await bench.admin.useWorkspace('Other')
     await bench.admin.setPlan('scale')
@@ -399,9 +405,11 @@ describe('deliveries of a workspace whose receivers never answer', () => {
       bench.clock.advance(60_000)
     }
     worker.wake()
-    await until(() => sender.attempts.filter(({ url }) => url.includes('other')).length === 20)
+    // The clock advances faster than leases last, so some of them may be attempted again.
+    const sentTo = (name: string) => sender.attempts.map(({ url }) => url).filter((url) => url.includes(name))
+    await until(() => new Set(sentTo('other')).size === 20)
     expect(over).toBe(0)
-    expect(sender.attempts.length - 20).toBeLessThanOrEqual(256)
+    expect(new Set(sentTo('dead')).size).toBeLessThanOrEqual(256)
     end()
     await worker.stop()
   })
@@ -409,8 +417,7 @@ describe('deliveries of a workspace whose receivers never answer', () => {
 
 describe('drain', () => {
   it('does what is due, and returns how much that was', async () => {
-    const bench = await openBench()
-    for (let at = 0; at < 7; at++) await queue(bench, 3, { streaming: at === 0 })
+    for (let at = 0; at < 7; at++) await queue(3, { streaming: at === 0 })
     const { worker, sender } = workerOf(bench)
     expect(await worker.drain()).toEqual({ jobs: 7, deliveries: expect.any(Number) })
     expect(sender.attempts).toHaveLength(10)
@@ -418,29 +425,26 @@ describe('drain', () => {
   })
 
   it('does what it can, and then reports what it could not', async () => {
-    const bench = await openBench()
-    await queue(bench, 3)
-    await queue(bench, 3)
+    await queue(3)
+    await queue(3)
     let asked = 0
     bench.source.before = () => {
       if (++asked === 1) throw new ApiError('busy')
     }
     const { worker, sender } = workerOf(bench)
     await expect(worker.drain()).rejects.toMatchObject({ code: 'busy' })
-    expect((await statesOf(bench)).sort()).toEqual(['finished', 'running'])
+    expect((await statesOf()).sort()).toEqual(['finished', 'running'])
     expect(sender.attempts).toHaveLength(1)
   })
 
   it('leaves deliveries alone when there is no sender', async () => {
-    const bench = await openBench()
-    await queue(bench, 3)
+    await queue(3)
     expect(await createWorker(portsOf(bench)).drain()).toEqual({ jobs: 1, deliveries: 0 })
     expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'pending', attempts: 0 }])
   })
 
   it('works for every workspace, not only the one in use', async () => {
-    const bench = await openBench()
-    const id = await queue(bench, 3)
+    const id = await queue(3)
     await bench.admin.createWorkspace('Other')
     await bench.admin.useWorkspace('Other')
     const { worker, sender } = workerOf(bench)

@@ -9,10 +9,9 @@ import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
 import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
 import { openPostgres, PostgresSession } from '../../../../src/storage/driver/postgres/driver.js'
 import { createStatementCache, fromPostgresError } from '../../../../src/storage/driver/postgres/errors.js'
-import { member, workspace } from '../../../conformance/rows.js'
-import { job } from '../../../conformance/store-work.js'
 import { type CutConnection, cutConnection } from '../../../support/cut-connection.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../../../support/postgres.js'
+import { job, member, workspace } from '../../../support/stored-rows.js'
 
 let schema: TestDatabase
 let way: CutConnection
