@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parse } from 'csv-parse/sync'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openVendors } from '../../src/providers/vendors.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
-import { answering } from '../client/listeners.js'
+import { answering, closeAfterTest } from '../client/listeners.js'
 import { command, errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
@@ -28,29 +27,21 @@ import {
 let here: Machine
 const dns = perFile(vendorNames)
 
-/** Runs work with a machine whose workspace has these vendors, in this order, with their files edited. */
+/** Makes a machine whose workspace has these vendors, in this order, with their files edited, until the test has finished. */
 async function withVendors(
   vendors: readonly FakeVendor[],
-  work: () => Promise<void>,
   edit: (file: string, origin: string) => string = (file) => file,
-  env: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  here = machine()
-  try {
-    await here.run(['init'], { env })
-    for (const [at, { origin }] of vendors.entries())
-      await addProvider(here, edit(fakeFile(origin, `vendor${at + 1}`), origin), env)
-    await work()
-  } finally {
-    here.remove()
-    await Promise.all(vendors.map((vendor) => vendor.close()))
-  }
+  for (const vendor of vendors) closeAfterTest(vendor)
+  const made = machine()
+  here = made
+  onTestFinished(() => made.remove())
+  await here.run('init')
+  for (const [at, { origin }] of vendors.entries())
+    await addProvider(here, edit(fakeFile(origin, `vendor${at + 1}`), origin))
 }
 
 const run = (...argv: string[]) => here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address } })
-
-const outputOf = (file: string) =>
-  parse(readFileSync(join(here.home, file)), { columns: true }) as Record<string, string>[]
 
 interface Result {
   readonly email: string | null
@@ -62,18 +53,12 @@ interface Result {
   readonly not_asked?: readonly object[]
 }
 
+const person = (lastName: string) =>
+  `--first-name Ada --last-name ${lastName} --domain acme.example`.split(' ')
+
 async function find(lastName: string, ...more: string[]): Promise<Result> {
-  const person = ['--first-name', 'Ada', '--last-name', lastName, '--domain', 'acme.example']
-  const { stdout, stderr } = await run(
-    'contacts',
-    'waterfall',
-    '--sync',
-    ...person,
-    '--enrichment-type',
-    'email',
-    '--json',
-    ...more,
-  )
+  const line = 'contacts waterfall --sync --enrichment-type email --json'.split(' ')
+  const { stdout, stderr } = await run(...line, ...person(lastName), ...more)
   if (stdout === '') throw new Error(stderr)
   return JSON.parse(stdout) as Result
 }
@@ -81,17 +66,16 @@ async function find(lastName: string, ...more: string[]): Promise<Result> {
 describe('a waterfall over vendors', () => {
   it('takes the first answer with its source, costs nothing here, and asks nobody twice', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two], async () => {
-      const found = {
-        email: 'king@acme.example',
-        email_status: 'valid',
-        email_source: 'vendor1',
-        credits_used: 0,
-      }
-      expect(await find('King')).toMatchObject(found)
-      expect(await find('King')).toMatchObject(found)
-      expect([one.asked.get('King'), two.asked.get('King'), one.charged()]).toEqual([1, undefined, 1])
-    })
+    await withVendors([one, two])
+    const found = {
+      email: 'king@acme.example',
+      email_status: 'valid',
+      email_source: 'vendor1',
+      credits_used: 0,
+    }
+    expect(await find('King')).toMatchObject(found)
+    expect(await find('King')).toMatchObject(found)
+    expect([one.asked.get('King'), two.asked.get('King'), one.charged()]).toEqual([1, undefined, 1])
   })
 
   it.each(casesOf<[string, string, number]>('providers/vendors/goes-on-after-which'))(
@@ -104,16 +88,13 @@ describe('a waterfall over vendors', () => {
         )
       })
       const one = await fakeVendor()
-      await withVendors(
-        [one, two],
-        async () => {
-          expect(await find(name)).toMatchObject({ email_source: source })
-          expect(await find(name)).toMatchObject({ email_source: source })
-          const times = { Limited: 2 }[name] ?? 1
-          expect([one.asked.get(name), one.charged()]).toEqual([times, charged])
-        },
-        (file) => (name === 'Slow' ? file.replace('timeout: 60s', 'timeout: 2s') : file),
+      await withVendors([one, two], (file) =>
+        name === 'Slow' ? file.replace('timeout: 60s', 'timeout: 2s') : file,
       )
+      expect(await find(name)).toMatchObject({ email_source: source })
+      expect(await find(name)).toMatchObject({ email_source: source })
+      const times = { Limited: 2 }[name] ?? 1
+      expect([one.asked.get(name), one.charged()]).toEqual([times, charged])
     },
   )
 
@@ -124,42 +105,39 @@ describe('a waterfall over vendors', () => {
     ['accounts enrich', 10],
   ])('says whose answer was lost where nobody found anything in %s, and asks no more', async (line, cost) => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      const who = line.startsWith('accounts')
-        ? ['--domain', 'lost.example']
-        : ['--first-name', 'Ada', '--last-name', 'Lost', '--domain', 'acme.example']
-      for (const _ of [1, 2]) {
-        const ended = await run(...line.split(' '), ...who, '--json')
-        expect(errorOf(ended)).toMatchObject({
-          exit_code: 10,
-          code: 'outcome_unknown',
-          error: expect.stringContaining('the answer of vendor1 was lost'),
-        })
-      }
-      expect([[...vendor.asked.values()], vendor.charged()]).toEqual([[1], cost])
-    })
+    await withVendors([vendor])
+    const who = line.startsWith('accounts')
+      ? ['--domain', 'lost.example']
+      : ['--first-name', 'Ada', '--last-name', 'Lost', '--domain', 'acme.example']
+    for (const _ of [1, 2]) {
+      const ended = await run(...line.split(' '), ...who, '--json')
+      expect(errorOf(ended)).toMatchObject({
+        exit_code: 10,
+        code: 'outcome_unknown',
+        error: expect.stringContaining('the answer of vendor1 was lost'),
+      })
+    }
+    expect([[...vendor.asked.values()], vendor.charged()]).toEqual([[1], cost])
   })
 
   it('says who was not asked, and why', async () => {
-    await withVendors([await fakeVendor()], async () => {
-      await find('Broke')
-      const { message, not_asked } = await find('King')
-      expect(message).toContain('not asked: vendor1 (out of credits)')
-      expect(not_asked).toEqual([{ provider: 'vendor1', reason: 'out_of_credits' }])
-      await run('providers', 'enable', 'vendor1')
-      expect(await find('King')).toMatchObject({ email_source: 'vendor1' })
-    })
+    await withVendors([await fakeVendor()])
+    await find('Broke')
+    const { message, not_asked } = await find('King')
+    expect(message).toContain('not asked: vendor1 (out of credits)')
+    expect(not_asked).toEqual([{ provider: 'vendor1', reason: 'out_of_credits' }])
+    await run('providers', 'enable', 'vendor1')
+    expect(await find('King')).toMatchObject({ email_source: 'vendor1' })
   })
 
   it('pays nobody for what another vendor was paid for', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two], async () => {
-      await run('providers', 'disable', 'vendor1')
-      await find('King')
-      await run('providers', 'enable', 'vendor1')
-      expect(await find('King')).toMatchObject({ email_source: 'vendor2' })
-      expect([one.charged(), two.charged()]).toEqual([0, 1])
-    })
+    await withVendors([one, two])
+    await run('providers', 'disable', 'vendor1')
+    await find('King')
+    await run('providers', 'enable', 'vendor1')
+    expect(await find('King')).toMatchObject({ email_source: 'vendor2' })
+    expect([one.charged(), two.charged()]).toEqual([0, 1])
   })
 
   it('takes an address for risky whose domain takes no mail', async () => {
@@ -168,68 +146,42 @@ describe('a waterfall over vendors', () => {
         JSON.stringify({ data: { email: 'ada@nomail.example', verification: { status: 'valid' } } }),
       ),
     )
-    await withVendors([vendor], async () => {
-      expect(await find('King')).toMatchObject({ email: 'ada@nomail.example', email_status: 'risky' })
-    })
+    await withVendors([vendor])
+    expect(await find('King')).toMatchObject({ email: 'ada@nomail.example', email_status: 'risky' })
   })
 
   it('asks nobody for an agent that was permitted no cost, nor beyond what it was', async () => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      const ask = (lastName: string, most?: Record<string, number>) => {
-        const person = ['--first-name', 'Ada', '--last-name', lastName, '--domain', 'acme.example']
-        const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
-        const vendors = { run: 'agent', most, others: 0 }
-        return command(['contacts', 'waterfall', '--sync', ...person, '--enrichment-type', 'email'], {
-          env,
-          vendors,
-        })
-      }
-      await ask('King')
-      expect(vendor.asked.size).toBe(0)
-      for (const name of ['One', 'Two', 'Three']) await ask(name, { vendor1: 2 })
-      expect([...vendor.asked.keys()]).toEqual(['One', 'Two'])
-    })
+    await withVendors([vendor])
+    const ask = (lastName: string, most?: Record<string, number>) => {
+      const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
+      const vendors = { run: 'agent', most, others: 0 }
+      return command(['contacts', 'waterfall', '--sync', ...person(lastName), '--enrichment-type', 'email'], {
+        env,
+        vendors,
+      })
+    }
+    await ask('King')
+    expect(vendor.asked.size).toBe(0)
+    for (const name of ['One', 'Two', 'Three']) await ask(name, { vendor1: 2 })
+    expect([...vendor.asked.keys()]).toEqual(['One', 'Two'])
   })
 
   it('sends the key in its header and nowhere else, and shows it nowhere', async () => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      await find('King')
-      expect(vendor.seen[0]).toContain(key)
-      expect(vendor.seen[0]?.split(' ')[0]).not.toContain(key)
-      for (const argv of [
-        ['providers', 'list', '--json'],
-        [
-          'contacts',
-          'waterfall',
-          '--sync',
-          '--first-name',
-          'A',
-          '--last-name',
-          'Badkey',
-          '--domain',
-          'acme.example',
-          '--enrichment-type',
-          'email',
-          '-v',
-        ],
-      ]) {
-        const { stdout, stderr } = await run(...argv)
-        expect(stdout + stderr).not.toContain(key)
-      }
-    })
+    await withVendors([vendor])
+    await find('King')
+    expect(vendor.seen[0]).toContain(key)
+    expect(vendor.seen[0]?.split(' ')[0]).not.toContain(key)
+    for (const argv of [
+      ['providers', 'list', '--json'],
+      ['contacts', 'waterfall', '--sync', ...person('Badkey'), '--enrichment-type', 'email', '-v'],
+    ]) {
+      const { stdout, stderr } = await run(...argv)
+      expect(stdout + stderr).not.toContain(key)
+    }
   })
 })
-
-const person = (lastName: string) => [
-  '--first-name',
-  'Ada',
-  '--last-name',
-  lastName,
-  '--domain',
-  'acme.example',
-]
 
 /** A file whose people say why they are refused, as its addresses do. */
 const withPeopleOutcomes = (file: string): string =>
@@ -244,10 +196,10 @@ async function batch(names: readonly string[], ...more: string[]) {
   const rows = names.map((name) => (isPhone ? name : `Ada,${name},acme.example`))
   const header = isPhone ? 'linkedin_url' : 'first_name,last_name,domain'
   const file = `people-${randomUUID()}`
-  writeFileSync(join(here.home, `${file}.csv`), `${header}\n${rows.join('\n')}\n`)
+  here.write(`${file}.csv`, `${header}\n${rows.join('\n')}\n`)
   const argv = ['--csv', `${file}.csv`, '-o', `${file}-out.csv`, '--yes', '--enrichment-type']
   await run('contacts', 'waterfall', ...argv, isPhone ? 'phone' : 'email', ...more)
-  return outputOf(`${file}-out.csv`)
+  return here.rows(`${file}-out.csv`)
 }
 
 const numbered = (count: number, name: string) => Array.from({ length: count }, (_, at) => `${name}${at}`)
@@ -257,33 +209,23 @@ describe('a vendor', () => {
     const vendor = await fakeVendor()
     const oauth = (file: string, origin: string) =>
       file.replace('header: X-API-KEY', `oauth: { token_url: "${origin}/token", scope: read }`)
-    await withVendors(
-      [vendor],
-      async () => {
-        await batch(['King', 'Queen'])
-        expect(await find('Expired')).toMatchObject({ email_source: 'vendor1' })
-        const tokens = vendor.seen.filter((one) => one.startsWith('/token'))
-        expect(tokens).toHaveLength(3)
-        expect(tokens[0]).toContain(`Basic ${Buffer.from(key).toString('base64')}`)
-        expect(vendor.seen.filter((one) => one.includes('"Bearer token '))).toHaveLength(4)
-        expect(vendor.charged()).toBe(3)
-      },
-      oauth,
-    )
+    await withVendors([vendor], oauth)
+    await batch(['King', 'Queen'])
+    expect(await find('Expired')).toMatchObject({ email_source: 'vendor1' })
+    const tokens = vendor.seen.filter((one) => one.startsWith('/token'))
+    expect(tokens).toHaveLength(3)
+    expect(tokens[0]).toContain(`Basic ${Buffer.from(key).toString('base64')}`)
+    expect(vendor.seen.filter((one) => one.includes('"Bearer token '))).toHaveLength(4)
+    expect(vendor.charged()).toBe(3)
   })
 
   it('that takes several rows at once and answers in their order gives each row its own', async () => {
     const vendor = await fakeVendor()
     const inOrder = (file: string) => file.replace('by: id', 'by: order').replace('id: "{row}", ', '')
-    await withVendors(
-      [vendor],
-      async () => {
-        const urls = numbered(30, 'https://www.linkedin.com/in/p')
-        const rows = await batch(urls)
-        expect(rows.map((row) => row.phone)).toEqual(urls.map(phoneOf))
-      },
-      inOrder,
-    )
+    await withVendors([vendor], inOrder)
+    const urls = numbered(30, 'https://www.linkedin.com/in/p')
+    const rows = await batch(urls)
+    expect(rows.map((row) => row.phone)).toEqual(urls.map(phoneOf))
   })
 
   it('that fails five times in a row is left alone, and rows say so, also in a process that began long ago', async () => {
@@ -292,16 +234,11 @@ describe('a vendor', () => {
     onTestFinished(() => void vi.restoreAllMocks())
     const vendor = await fakeVendor()
     const oneByOne = (file: string) => file.replace('concurrent: 20', 'concurrent: 1')
-    await withVendors(
-      [vendor],
-      async () => {
-        const errors = (await batch(numbered(12, 'Faulty'))).map((row) => row._error)
-        const count = (text: string) => errors.filter((error) => error === text).length
-        expect([count('outcome_unknown'), count('Not asked: vendor1 (failing)')]).toEqual([5, 7])
-        expect(vendor.asked.size).toBe(5)
-      },
-      oneByOne,
-    )
+    await withVendors([vendor], oneByOne)
+    const errors = (await batch(numbered(12, 'Faulty'))).map((row) => row._error)
+    const count = (text: string) => errors.filter((error) => error === text).length
+    expect([count('outcome_unknown'), count('Not asked: vendor1 (failing)')]).toEqual([5, 7])
+    expect(vendor.asked.size).toBe(5)
   })
 
   it.each([
@@ -309,72 +246,57 @@ describe('a vendor', () => {
     ['where its answers are lost, which it may have charged', 'Lost'],
   ])('gets no more of its credits in a day than its file permits, %s', async (_, name) => {
     const vendor = await fakeVendor()
-    await withVendors(
-      [vendor],
-      async () => {
-        await batch(numbered(8, name))
-        const [row] = await batch(['Late'])
-        expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
-      },
-      (file) => `max_cost_per_day: 3\n${file}`,
-    )
+    await withVendors([vendor], (file) => `max_cost_per_day: 3\n${file}`)
+    await batch(numbered(8, name))
+    const [row] = await batch(['Late'])
+    expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
   })
 
   it('is asked about as many rows at once as the budget suffices for, however little one costs', async () => {
     const vendor = await fakeVendor()
-    await withVendors(
-      [vendor],
-      async () => {
-        const urls = numbered(20, 'https://www.linkedin.com/in/p')
-        const rows = await batch(urls, '--max-cost', 'vendor1=0.000003')
-        expect([vendor.asked.size, rows.filter((row) => row.phone !== '').length]).toEqual([3, 3])
-      },
-      (file) => file.replace('found: 10 }', 'found: 0.000001 }'),
-    )
+    await withVendors([vendor], (file) => file.replace('found: 10 }', 'found: 0.000001 }'))
+    const urls = numbered(20, 'https://www.linkedin.com/in/p')
+    const rows = await batch(urls, '--max-cost', 'vendor1=0.000003')
+    expect([vendor.asked.size, rows.filter((row) => row.phone !== '').length]).toEqual([3, 3])
   })
 
   it('is asked where the condition of an order is true, of a row or of what the catalogue knows', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two], async () => {
-      writeFileSync(join(here.home, 'companies.csv'), 'name,domain,headcount\nBig,big.example,900\n')
-      expect((await run('data', 'import', 'companies', 'companies.csv')).code).toBe(0)
-      await here.json('providers', 'order', 'email', 'vendor2', '--when', 'headcount > 500')
-      const named = await run('providers', 'order', 'email', 'vendor1', '--when', 'country == "Sweden"')
-      expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('Did you mean \\"SE\\"?')])
-      await here.json(
-        'providers',
-        'order',
-        'email',
-        'vendor1',
-        '--when',
-        'country == null && last_name == "King"',
-      )
-      const at = (domain: string, name: string) => [...person(name).slice(0, -1), domain]
-      for (const who of [
-        at('big.example', 'King'),
-        at('small.example', 'King'),
-        at('small.example', 'Nobody'),
-      ])
-        await run('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...who)
-      expect([[...one.asked], [...two.asked]]).toEqual([
-        [
-          ['King', 1],
-          ['Nobody', 1],
-        ],
-        [
-          ['King', 1],
-          ['Nobody', 1],
-        ],
-      ])
-    })
+    await withVendors([one, two])
+    here.write('companies.csv', 'name,domain,headcount\nBig,big.example,900\n')
+    expect((await run('data', 'import', 'companies', 'companies.csv')).code).toBe(0)
+    await here.json('providers', 'order', 'email', 'vendor2', '--when', 'headcount > 500')
+    const named = await run('providers', 'order', 'email', 'vendor1', '--when', 'country == "Sweden"')
+    expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('Did you mean \\"SE\\"?')])
+    await here.json(
+      'providers',
+      'order',
+      'email',
+      'vendor1',
+      '--when',
+      'country == null && last_name == "King"',
+    )
+    const at = (domain: string, name: string) => [...person(name).slice(0, -1), domain]
+    for (const who of [at('big.example', 'King'), at('small.example', 'King'), at('small.example', 'Nobody')])
+      await run('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...who)
+    expect([[...one.asked], [...two.asked]]).toEqual([
+      [
+        ['King', 1],
+        ['Nobody', 1],
+      ],
+      [
+        ['King', 1],
+        ['Nobody', 1],
+      ],
+    ])
   })
 
   it('verifies risky addresses of others, and guesses', async () => {
-    const [one, checker] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one], async () => {
-      await addProvider(
-        here,
-        `name: checker
+    const [one, checker] = [await fakeVendor(), closeAfterTest(await fakeVendor())]
+    await withVendors([one])
+    await addProvider(
+      here,
+      `name: checker
 base_url: ${checker.origin}
 auth: { header: X-API-KEY }
 kinds:
@@ -385,12 +307,10 @@ kinds:
     result: { email_status: body.data.verification.status }
     cost: { found: 1 }
 `,
-      )
-      expect(await find('Catchall')).toMatchObject({ email_status: 'valid', email_source: 'vendor1' })
-      expect(await find('King')).toMatchObject({ email_status: 'valid' })
-      expect([...checker.asked]).toEqual([['catchall@acme.example', 1]])
-    })
-    await checker.close()
+    )
+    expect(await find('Catchall')).toMatchObject({ email_status: 'valid', email_source: 'vendor1' })
+    expect(await find('King')).toMatchObject({ email_status: 'valid' })
+    expect([...checker.asked]).toEqual([['catchall@acme.example', 1]])
   })
 
   it.each([
@@ -406,27 +326,21 @@ kinds:
     ],
   ])('answers %s where the catalogue has nothing', async (line, who, fields) => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      for (const _ of [1, 2])
-        expect(await here.json(...line.split(' '), ...who)).toMatchObject({ ...fields, source: 'vendor1' })
-      expect(vendor.charged()).toBe(10)
-    })
+    await withVendors([vendor])
+    for (const _ of [1, 2])
+      expect(await here.json(...line.split(' '), ...who)).toMatchObject({ ...fields, source: 'vendor1' })
+    expect(vendor.charged()).toBe(10)
   })
 })
 
 describe('a batch over vendors', () => {
   it('uses a budget up, whatever the rows before have not cost', async () => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      const rows = await batch(
-        [...numbered(20, 'Nobody'), ...numbered(12, 'King')],
-        '--max-cost',
-        'vendor1=10',
-      )
-      expect([vendor.charged(), rows.filter((row) => row._status === 'found').length]).toEqual([10, 10])
-      await batch(numbered(20, 'https://www.linkedin.com/in/p'), '--max-cost', 'vendor1=50')
-      expect(vendor.charged()).toBe(60)
-    })
+    await withVendors([vendor])
+    const rows = await batch([...numbered(20, 'Nobody'), ...numbered(12, 'King')], '--max-cost', 'vendor1=10')
+    expect([vendor.charged(), rows.filter((row) => row._status === 'found').length]).toEqual([10, 10])
+    await batch(numbered(20, 'https://www.linkedin.com/in/p'), '--max-cost', 'vendor1=50')
+    expect(vendor.charged()).toBe(60)
   })
 
   it.each([
@@ -436,62 +350,57 @@ describe('a batch over vendors', () => {
     'of %s has the outcome unknown where an answer was lost, names the vendor, and asks no more',
     async (line, cost, lost) => {
       const vendor = await fakeVendor()
-      await withVendors([vendor], async () => {
-        const names = ['King', 'Lost', 'Nobody']
-        const rows = names.map((name) => `Ada,${name},acme.example`)
-        writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
-        const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
-        for (const code of [11, 0]) {
-          expect((await run(...batch)).code).toBe(code)
-          expect(outputOf('out.csv').map((row) => [row._status, row._error, row.answers_lost ?? ''])).toEqual(
-            [
-              ['found', '', ''],
-              ['failed', 'outcome_unknown', lost],
-              ['not_found', expect.anything(), ''],
-            ],
-          )
-        }
-        expect([[...vendor.asked.values()], vendor.charged()]).toEqual([[1, 1, 1], 2 * cost])
-      })
+      await withVendors([vendor])
+      const names = ['King', 'Lost', 'Nobody']
+      const rows = names.map((name) => `Ada,${name},acme.example`)
+      here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+      const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
+      for (const code of [11, 0]) {
+        expect((await run(...batch)).code).toBe(code)
+        expect(here.rows('out.csv').map((row) => [row._status, row._error, row.answers_lost ?? ''])).toEqual([
+          ['found', '', ''],
+          ['failed', 'outcome_unknown', lost],
+          ['not_found', expect.anything(), ''],
+        ])
+      }
+      expect([[...vendor.asked.values()], vendor.charged()]).toEqual([[1, 1, 1], 2 * cost])
     },
   )
 
   it('is quoted by the hit rates of vendors so far, and by budgets', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two], async () => {
-      await batch([...numbered(12, 'King'), ...numbered(12, 'Nobody')])
-      const names = numbered(100, 'New').map((name) => `Ada,${name},acme.example`)
-      writeFileSync(join(here.home, 'new.csv'), `first_name,last_name,domain\n${names.join('\n')}\n`)
-      const quote = ['contacts', 'waterfall', '--csv', 'new.csv', '--enrichment-type', 'email', '--dry-run']
-      const { json } = await run(...quote, '--json', '--max-cost', 'vendor2=30')
-      expect(json).toMatchObject({
-        providers: [
-          { provider: 'vendor1', kind: 'email', expected: 50, max: 100 },
-          { provider: 'vendor2', kind: 'email', expected: 0, max: 30 },
-        ],
-      })
-      const misspelt = await here.run([...quote, '--max-cost', 'vendro2=30'])
-      expect([misspelt.code, misspelt.stderr]).toEqual([
-        2,
-        expect.stringMatching(/there is no provider vendro2\..*Did you mean vendor2\?/),
-      ])
-      const { stdout } = await here.run(quote, { terminal: true, columns: 110 })
-      expect(stdout).toContain('vendor1 about 50, at most 100 of its credits for email')
+    await withVendors([one, two])
+    await batch([...numbered(12, 'King'), ...numbered(12, 'Nobody')])
+    const names = numbered(100, 'New').map((name) => `Ada,${name},acme.example`)
+    here.write('new.csv', `first_name,last_name,domain\n${names.join('\n')}\n`)
+    const quote = ['contacts', 'waterfall', '--csv', 'new.csv', '--enrichment-type', 'email', '--dry-run']
+    const { json } = await run(...quote, '--json', '--max-cost', 'vendor2=30')
+    expect(json).toMatchObject({
+      providers: [
+        { provider: 'vendor1', kind: 'email', expected: 50, max: 100 },
+        { provider: 'vendor2', kind: 'email', expected: 0, max: 30 },
+      ],
     })
+    const misspelt = await here.run([...quote, '--max-cost', 'vendro2=30'])
+    expect([misspelt.code, misspelt.stderr]).toEqual([
+      2,
+      expect.stringMatching(/there is no provider vendro2\..*Did you mean vendor2\?/),
+    ])
+    const { stdout } = await here.run(quote, { terminal: true, columns: 110 })
+    expect(stdout).toContain('vendor1 about 50, at most 100 of its credits for email')
   })
 
   it('says of each row which vendors could not be asked, and why', async () => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      await find('Broke')
-      writeFileSync(join(here.home, 'people.csv'), 'first_name,last_name,domain\nAda,King,acme.example\n')
-      const batch = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email']
-      await run(...batch, '-o', 'out.csv', '--yes')
-      const not_asked = 'vendor1 (out of credits)'
-      expect(outputOf('out.csv')).toMatchObject([
-        { _status: 'not_found', _error: `Not asked: ${not_asked}`, not_asked },
-      ])
-    })
+    await withVendors([vendor])
+    await find('Broke')
+    here.write('people.csv', 'first_name,last_name,domain\nAda,King,acme.example\n')
+    const batch = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email']
+    await run(...batch, '-o', 'out.csv', '--yes')
+    const not_asked = 'vendor1 (out of credits)'
+    expect(here.rows('out.csv')).toMatchObject([
+      { _status: 'not_found', _error: `Not asked: ${not_asked}`, not_asked },
+    ])
   })
 
   it.each([
@@ -505,90 +414,70 @@ describe('a batch over vendors', () => {
         await fakeVendor((_, __, response) => response.writeHead(status).end('{}')),
         await fakeVendor(),
       ]
-      await withVendors(
-        [one, two],
-        async () => {
-          const rows = [...numbered(6, 'King'), ...numbered(2, 'Nobody')].map(
-            (name) => `Ada,${name},acme.example`,
-          )
-          writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
-          const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
-          const { stderr } = await run(...batch, '--summary-json', 'sum.json')
-          expect(stderr).toContain(`vendor1 ${words}: 8 rows went on without it.`)
-          const { not_asked } = JSON.parse(readFileSync(join(here.home, 'sum.json'), 'utf8'))
-          expect(not_asked).toEqual([{ provider: 'vendor1', reason, rows: 8 }])
-          expect(outputOf('out.csv').filter((row) => row._status === 'found')).toHaveLength(6)
-        },
-        withPeopleOutcomes,
+      await withVendors([one, two], withPeopleOutcomes)
+      const rows = [...numbered(6, 'King'), ...numbered(2, 'Nobody')].map(
+        (name) => `Ada,${name},acme.example`,
       )
+      here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+      const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
+      const { stderr } = await run(...batch, '--summary-json', 'sum.json')
+      expect(stderr).toContain(`vendor1 ${words}: 8 rows went on without it.`)
+      const { not_asked } = JSON.parse(here.read('sum.json'))
+      expect(not_asked).toEqual([{ provider: 'vendor1', reason, rows: 8 }])
+      expect(here.rows('out.csv').filter((row) => row._status === 'found')).toHaveLength(6)
     },
   )
 
   it('says in the summary of a flow and in flow show which vendor could not be asked', async () => {
     const vendor = await fakeVendor((_, __, response) => response.writeHead(429).end('{}'))
-    await withVendors([vendor], async () => {
-      writeFileSync(join(here.home, 'people.csv'), 'first_name,last_name,domain\nAda,King,acme.example\n')
-      const flow =
-        'name: x\ninput: { csv: people.csv }\nsteps: [contacts.enrich: { enrichment_type: [email] }]'
-      writeFileSync(join(here.home, 'flow.yaml'), `${flow}\noutput: { csv: out.csv }\n`)
-      const { stderr } = await run('flow', 'run', 'flow.yaml', '--yes')
-      expect(stderr).toContain('vendor1 is out of credits: 1 row went on without it.')
-      expect(await here.json('flow', 'show', '--last')).toMatchObject({
-        steps: [{ not_asked: [{ provider: 'vendor1', reason: 'out_of_credits', rows: 1 }] }],
-      })
+    await withVendors([vendor])
+    here.write('people.csv', 'first_name,last_name,domain\nAda,King,acme.example\n')
+    const flow = 'name: x\ninput: { csv: people.csv }\nsteps: [contacts.enrich: { enrichment_type: [email] }]'
+    here.write('flow.yaml', `${flow}\noutput: { csv: out.csv }\n`)
+    const { stderr } = await run('flow', 'run', 'flow.yaml', '--yes')
+    expect(stderr).toContain('vendor1 is out of credits: 1 row went on without it.')
+    expect(await here.json('flow', 'show', '--last')).toMatchObject({
+      steps: [{ not_asked: [{ provider: 'vendor1', reason: 'out_of_credits', rows: 1 }] }],
     })
   })
 
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {
     const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two], async () => {
-      const rows = Array.from({ length: 30 }, (_, at) => `Ada,King${at},acme.example`)
-      writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
-      const batch = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv'.split(' ')
-      await run(...batch, '--max-cost', 'vendor1=10', '--max-cost', 'vendor2=15')
-      expect([one.charged(), two.charged()]).toEqual([10, 15])
-      const [header = '', ...lines] = readFileSync(join(here.home, 'out.csv'), 'utf8').trim().split('\n')
-      const at = header.split(',').indexOf('email_source')
-      const sources = lines.map((line) => line.split(',')[at])
-      const count = (name: string) => sources.filter((source) => source === name).length
-      expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
-    })
+    await withVendors([one, two])
+    const rows = Array.from({ length: 30 }, (_, at) => `Ada,King${at},acme.example`)
+    here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+    const batch = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv'.split(' ')
+    await run(...batch, '--max-cost', 'vendor1=10', '--max-cost', 'vendor2=15')
+    expect([one.charged(), two.charged()]).toEqual([10, 15])
+    const [header = '', ...lines] = here.read('out.csv').trim().split('\n')
+    const at = header.split(',').indexOf('email_source')
+    const sources = lines.map((line) => line.split(',')[at])
+    const count = (name: string) => sources.filter((source) => source === name).length
+    expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
   })
 
   it('asks about each row once, also when it runs again, and submits rows together', async () => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      const rows = Array.from(
-        { length: 120 },
-        (_, at) =>
-          `Ada,${at % 3 === 0 ? 'Nobody' : 'King'}${at},acme.example,https://www.linkedin.com/in/p${at}${at % 2 ? '' : 'none'}`,
-      )
-      writeFileSync(
-        join(here.home, 'people.csv'),
-        `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`,
-      )
-      const batch = [
-        'contacts',
-        'waterfall',
-        '--csv',
-        'people.csv',
-        '--enrichment-type',
-        'email',
-        '--enrichment-type',
-        'phone',
-        '-o',
-        'out.csv',
-        '--yes',
-      ]
-      const first = await run(...batch)
-      expect(first.code).toBe(0)
-      const out = (await run('runs', 'list', '--json')).stdout
-      expect(out).toContain('contacts')
-      rmSync(join(here.home, 'out.csv'))
-      await run(...batch, '--fresh', '--refresh')
-      expect([...vendor.asked.values()].every((times) => times === 1)).toBe(true)
-      expect(vendor.charged()).toBe(80 + 60 * 10)
-    })
+    await withVendors([vendor])
+    const rows = Array.from(
+      { length: 120 },
+      (_, at) =>
+        `Ada,${at % 3 === 0 ? 'Nobody' : 'King'}${at},acme.example,https://www.linkedin.com/in/p${at}${at % 2 ? '' : 'none'}`,
+    )
+    here.write('people.csv', `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`)
+    const batch = [
+      'contacts',
+      'waterfall',
+      ...'--csv people.csv --enrichment-type email --enrichment-type phone -o out.csv --yes'.split(' '),
+    ]
+    const first = await run(...batch)
+    expect(first.code).toBe(0)
+    const out = (await run('runs', 'list', '--json')).stdout
+    expect(out).toContain('contacts')
+    rmSync(join(here.home, 'out.csv'))
+    await run(...batch, '--fresh', '--refresh')
+    expect([...vendor.asked.values()].every((times) => times === 1)).toBe(true)
+    expect(vendor.charged()).toBe(80 + 60 * 10)
   })
 })
 
@@ -605,65 +494,53 @@ describe('the key of a vendor', () => {
       if (row === 'Lost') response.socket?.destroy()
       else response.writeHead(row === 'Faulty' ? 500 : row === 'Odd' ? 418 : 401).end(echo)
     })
-    await withVendors(
-      [vendor],
-      async () => {
-        const printed: string[] = []
-        const say = async (...argv: string[]) => {
-          const { stdout, stderr } = await run(...argv)
-          printed.push(stdout, stderr)
-        }
-        const file = ['--csv', 'people.csv', '--enrichment-type', 'email', '-o', 'out.csv', '--yes']
-        const rows = ['Lost', 'Faulty', 'Odd', 'Badkey'].map((name) => `Ada,${name},acme.example`)
-        writeFileSync(join(here.home, 'people.csv'), `first_name,last_name,domain\n${rows.join('\n')}\n`)
-        await say('contacts', 'waterfall', ...file, '-v', '--log', 'log.ndjson')
-        for (const name of ['Lost', 'Badkey'])
-          await say('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...person(name), '-v')
-        await say('providers', 'test', 'vendor1', ...person('Odd'))
-        for (const line of ['list', 'stats', 'balance']) await say('providers', line)
-        for (const line of [
-          'runs list',
-          'runs show --last',
-          'ledger --by provider',
-          'engine status',
-          'doctor',
-        ])
-          await say(...line.split(' '))
-        await say('engine', 'backup', 'copy.db')
-        await say('engine', 'export', 'engine.zip')
-        await say('data', 'export', '--person', 'ada@acme.example')
-        const server = await here.start(['serve', '--port', '0', '--json'])
-        const { base_url: url } = JSON.parse(server.line) as { base_url: string }
-        for (const path of ['/', '/dashboard', '/openapi.json'])
-          printed.push(await (await fetch(new URL(path, url))).text())
-        printed.push((await server.stop()).stderr)
-        const files = readdirSync(here.home, { recursive: true, withFileTypes: true })
-          .filter((entry) => entry.isFile() && entry.name !== 'credentials.json')
-          .map((entry) => readFileSync(join(entry.parentPath, entry.name)).toString('latin1'))
-        expect(files.length).toBeGreaterThan(5)
-        const base64 = Buffer.from(key).toString('base64').replace(/=+$/, '')
-        const holding = [...printed, ...files].filter((text) => text.includes(key) || text.includes(base64))
-        expect(holding).toEqual([])
-      },
-      (one) => one.replace('header: X-API-KEY', auth),
-    )
+    await withVendors([vendor], (one) => one.replace('header: X-API-KEY', auth))
+    const printed: string[] = []
+    const say = async (...argv: string[]) => {
+      const { stdout, stderr } = await run(...argv)
+      printed.push(stdout, stderr)
+    }
+    const file = ['--csv', 'people.csv', '--enrichment-type', 'email', '-o', 'out.csv', '--yes']
+    const rows = ['Lost', 'Faulty', 'Odd', 'Badkey'].map((name) => `Ada,${name},acme.example`)
+    here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+    await say('contacts', 'waterfall', ...file, '-v', '--log', 'log.ndjson')
+    for (const name of ['Lost', 'Badkey'])
+      await say('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...person(name), '-v')
+    await say('providers', 'test', 'vendor1', ...person('Odd'))
+    for (const line of ['list', 'stats', 'balance']) await say('providers', line)
+    for (const line of ['runs list', 'runs show --last', 'ledger --by provider', 'engine status', 'doctor'])
+      await say(...line.split(' '))
+    await say('engine', 'backup', 'copy.db')
+    await say('engine', 'export', 'engine.zip')
+    await say('data', 'export', '--person', 'ada@acme.example')
+    const server = await here.start(['serve', '--port', '0', '--json'])
+    const { base_url: url } = JSON.parse(server.line) as { base_url: string }
+    for (const path of ['/', '/dashboard', '/openapi.json'])
+      printed.push(await (await fetch(new URL(path, url))).text())
+    printed.push((await server.stop()).stderr)
+    const files = readdirSync(here.home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name !== 'credentials.json')
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name)).toString('latin1'))
+    expect(files.length).toBeGreaterThan(5)
+    const base64 = Buffer.from(key).toString('base64').replace(/=+$/, '')
+    const holding = [...printed, ...files].filter((text) => text.includes(key) || text.includes(base64))
+    expect(holding).toEqual([])
   })
 })
 
 describe('data forget', () => {
   it('removes a person from what vendors were asked and answered, and leaves what that cost', async () => {
     const vendor = await fakeVendor()
-    await withVendors([vendor], async () => {
-      await find('King')
-      await find('Queen')
-      expect((await run('data', 'forget', 'king@acme.example', '--yes')).code).toBe(0)
-      const kept = readFileSync(join(here.home, 'engine.db')).toString('latin1')
-      const wal = existsSync(join(here.home, 'engine.db-wal'))
-        ? readFileSync(join(here.home, 'engine.db-wal')).toString('latin1')
-        : ''
-      expect([/king@acme|"King"/.test(kept + wal), /queen@acme/.test(kept + wal)]).toEqual([false, true])
-      expect(await here.json('providers', 'stats')).toMatchObject([{ asked: 2, found: 2, cost: 2 }])
-    })
+    await withVendors([vendor])
+    await find('King')
+    await find('Queen')
+    expect((await run('data', 'forget', 'king@acme.example', '--yes')).code).toBe(0)
+    const kept = readFileSync(join(here.home, 'engine.db')).toString('latin1')
+    const wal = existsSync(join(here.home, 'engine.db-wal'))
+      ? readFileSync(join(here.home, 'engine.db-wal')).toString('latin1')
+      : ''
+    expect([/king@acme|"King"/.test(kept + wal), /queen@acme/.test(kept + wal)]).toEqual([false, true])
+    expect(await here.json('providers', 'stats')).toMatchObject([{ asked: 2, found: 2, cost: 2 }])
   })
 })
 
@@ -673,34 +550,33 @@ describe('two processes that have one question to a vendor', () => {
     const vendor = await fakeVendor((...exchange) => {
       answer = () => byName(...exchange)
     })
-    await withVendors([vendor], async () => {
-      const first = find('King')
-      await until(() => vendor.asked.size > 0)
-      const store = await openEngineDatabase(join(here.home, 'engine.db'))
-      await store.transaction((tx) => tx.run('UPDATE provider_calls SET lease_until = 0'))
-      const [member] = await store.read((tx) =>
-        tx.all<{ id: string }>('SELECT workspace_id AS id FROM members'),
-      )
-      // Between its look at the call and its write, the answer comes in.
-      const transaction: Driver['transaction'] = async (...work) => {
-        answer()
-        await first
-        return store.transaction(...work)
-      }
-      const vendors = openVendors({
-        store: { ...store, transaction },
-        clock: { now: () => Date.now() },
-        keyOf: () => key,
-        sleep,
-        servers: [dns.address],
-      })
-      const asking = { workspaceId: member?.id ?? '', memberId: '', run: 'other' }
-      const who = { firstName: 'Ada', lastName: 'King', domain: 'acme.example' }
-      expect(await Array.fromAsync(vendors.ask('email', who, asking))).toMatchObject([{ is: 'found' }])
-      expect([(await first).email_source, vendor.charged()]).toEqual(['vendor1', 1])
-      await vendors.close()
-      await store.close()
+    await withVendors([vendor])
+    const first = find('King')
+    await until(() => vendor.asked.size > 0)
+    const store = await openEngineDatabase(join(here.home, 'engine.db'))
+    await store.transaction((tx) => tx.run('UPDATE provider_calls SET lease_until = 0'))
+    const [member] = await store.read((tx) =>
+      tx.all<{ id: string }>('SELECT workspace_id AS id FROM members'),
+    )
+    // Between its look at the call and its write, the answer comes in.
+    const transaction: Driver['transaction'] = async (...work) => {
+      answer()
+      await first
+      return store.transaction(...work)
+    }
+    const vendors = openVendors({
+      store: { ...store, transaction },
+      clock: { now: () => Date.now() },
+      keyOf: () => key,
+      sleep,
+      servers: [dns.address],
     })
+    const asking = { workspaceId: member?.id ?? '', memberId: '', run: 'other' }
+    const who = { firstName: 'Ada', lastName: 'King', domain: 'acme.example' }
+    expect(await Array.fromAsync(vendors.ask('email', who, asking))).toMatchObject([{ is: 'found' }])
+    expect([(await first).email_source, vendor.charged()]).toEqual(['vendor1', 1])
+    await vendors.close()
+    await store.close()
   })
 
   it('give back once what was set aside for work that the vendor did not do', async () => {
@@ -716,14 +592,9 @@ describe('two processes that have one question to a vendor', () => {
       .replace('{ when: "item.phone', '{ when: "status == 402", is: out_of_credits }, { when: "item.phone')
     await addProvider(here, `max_cost_per_day: 10\n${refusing}`)
     const lookUp = () =>
-      run(
-        'contacts',
-        'waterfall',
-        '--sync',
-        '--enrichment-type',
-        'phone',
-        '--linkedin-url',
-        'https://www.linkedin.com/in/p1',
+      here.run(
+        'contacts waterfall --sync --enrichment-type phone --linkedin-url https://www.linkedin.com/in/p1',
+        { env: { PROSPECT_DNS: dns.address } },
       )
     const one = lookUp()
     await until(() => polls.length === 1)
@@ -746,29 +617,24 @@ describe('the rate of a vendor', () => {
     const arrivals: number[] = []
     const vendor = await fakeVendor(byName, (when) => when === 'before' && arrivals.push(Date.now()))
     const [perSecond, rows] = [20, 30]
-    await withVendors(
-      [vendor],
-      async () => {
-        // Both are ready before the first request may leave.
-        const opensAt = Date.now() + 3_000
-        const store = await openEngineDatabase(join(here.home, 'engine.db'))
-        await store.transaction((tx) => tx.run('UPDATE providers SET next_at = ?', opensAt * 1_000))
-        await store.close()
-        const batches = ['King', 'Queen'].map((name) => {
-          const names = numbered(rows, name).map((one) => `Ada,${one},acme.example`)
-          writeFileSync(join(here.home, `${name}.csv`), `first_name,last_name,domain\n${names.join('\n')}\n`)
-          const argv = ['contacts', 'waterfall', '--csv', `${name}.csv`, '--enrichment-type', 'email']
-          const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
-          return launch(prospect, [...argv, '-o', `${name}-out.csv`, '--yes'], here.home, env)
-        })
-        for (const { exitCode, stderr } of await Promise.all(batches))
-          expect([exitCode, stderr]).toEqual([0, expect.anything()])
-        expect(vendor.charged()).toBe(2 * rows)
-        const sinceOpen = arrivals.map((at) => at - opensAt)
-        const early = sinceOpen.filter((ms, n) => n >= Math.max(0, (ms / 1_000) * perSecond + 1))
-        expect(early).toEqual([])
-      },
-      (file) => file.replace('limits: { ', `limits: { rates: [${perSecond}/s], `),
-    )
+    await withVendors([vendor], (file) => file.replace('limits: { ', `limits: { rates: [${perSecond}/s], `))
+    // Both are ready before the first request may leave.
+    const opensAt = Date.now() + 3_000
+    const store = await openEngineDatabase(join(here.home, 'engine.db'))
+    await store.transaction((tx) => tx.run('UPDATE providers SET next_at = ?', opensAt * 1_000))
+    await store.close()
+    const batches = ['King', 'Queen'].map((name) => {
+      const names = numbered(rows, name).map((one) => `Ada,${one},acme.example`)
+      here.write(`${name}.csv`, `first_name,last_name,domain\n${names.join('\n')}\n`)
+      const argv = ['contacts', 'waterfall', '--csv', `${name}.csv`, '--enrichment-type', 'email']
+      const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
+      return launch(prospect, [...argv, '-o', `${name}-out.csv`, '--yes'], here.home, env)
+    })
+    for (const { exitCode, stderr } of await Promise.all(batches))
+      expect([exitCode, stderr]).toEqual([0, expect.anything()])
+    expect(vendor.charged()).toBe(2 * rows)
+    const sinceOpen = arrivals.map((at) => at - opensAt)
+    const early = sinceOpen.filter((ms, n) => n >= Math.max(0, (ms / 1_000) * perSecond + 1))
+    expect(early).toEqual([])
   })
 })
