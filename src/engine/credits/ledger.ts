@@ -8,7 +8,6 @@ import {
   type Connection,
   type Driver,
   joinGiven,
-  mapResult,
   readNumber,
   type StoredRow,
 } from '../../storage/driver/connection.js'
@@ -283,8 +282,10 @@ const groupingSql = {
 const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 /** Returns the balances of a workspace after its last movement. */
-export const readBalances = (tx: Connection, workspaceId: string): Awaitable<Balances> =>
-  mapResult(tx.get<Balances>(positionSql, workspaceId), (row) => row ?? start)
+export function readBalances(tx: Connection, workspaceId: string): Awaitable<Balances> {
+  const found = tx.get<Balances>(positionSql, workspaceId)
+  return found instanceof Promise ? found.then((row) => row ?? start) : (found ?? start)
+}
 
 /** The same in a transaction that has locked the workspace, or the whole database: nothing else can add a movement. */
 export const lockPosition = (tx: Connection, workspaceId: string): Awaitable<Balances> =>

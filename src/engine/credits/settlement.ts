@@ -274,7 +274,8 @@ function store(
   const values = [toPlace(run.number, ordinal), status, credits, body]
   // A row that was never sent must not have a reply; if it does, the whole transaction fails.
   if (!fresh) return mapResult(tx.run(keepSql, ...values), (changed) => changed > 0)
-  return mapResult(addRow(tx, firstInsert, ...values), () => true)
+  const added = addRow(tx, firstInsert, ...values)
+  return added instanceof Promise ? added.then(() => true) : true
 }
 
 /** Deletes the replies to the rows of a run below an ordinal. */

@@ -38,8 +38,7 @@ export function createAccess(
   return async (apiKey) => {
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
-    // Requests that arrive together find it together: most are of one key.
-    const principal = hash && (await store.readShared(`principal ${hash}`, (tx) => findPrincipal(tx, hash)))
+    const principal = hash && (await findPrincipal(store, hash))
     if (!principal || !isValid(principal, waiting.clock)) return await refuse()
     // Only accepted keys are cached, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)

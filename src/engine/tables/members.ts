@@ -113,19 +113,25 @@ const toClock = (row: StoredRow): StoredClock => ({
   frozenAt: row.frozen_at === null ? null : Number(row.frozen_at),
 })
 
+/** Principals by their rows: requests that arrive together share one, and most are of one key. */
+const principals = new WeakMap<StoredRow, ReturnType<typeof toPrincipal>>()
+
 async function findBy(store: Pick<Driver | Connection, 'get'>, sql: string, value: string) {
   const row = await store.get<StoredRow>(sql, value)
-  return (
-    row && {
-      key: keyTable.toRecord(row, 'k'),
-      member: memberTable.toRecord(row, 'm'),
-      workspace: workspaceTable.toRecord(row, 'w'),
-      clock: toClock(row),
-      suppresses: row.suppresses !== null,
-      faults: Number(row.faults),
-    }
-  )
+  if (!row) return undefined
+  const principal = principals.get(row) ?? toPrincipal(row)
+  principals.set(row, principal)
+  return principal
 }
+
+const toPrincipal = (row: StoredRow) => ({
+  key: keyTable.toRecord(row, 'k'),
+  member: memberTable.toRecord(row, 'm'),
+  workspace: workspaceTable.toRecord(row, 'w'),
+  clock: toClock(row),
+  suppresses: row.suppresses !== null,
+  faults: Number(row.faults),
+})
 
 export const findPrincipal = (store: Pick<Driver | Connection, 'get'>, keyHash: string) =>
   findBy(store, principalSql, keyHash)

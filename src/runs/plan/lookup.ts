@@ -135,8 +135,9 @@ export function identityOf(operation: Operation): (input: Input) => string | und
   const optionsOf = optionsText(subject)
   const subjectOf = subjects[subject]
   return (input) => {
+    const options = optionsOf(input)
     const identity = subjectOf(input)
-    return identity === undefined ? undefined : identity + optionsOf(input)
+    return identity === undefined ? undefined : identity + options
   }
 }
 
