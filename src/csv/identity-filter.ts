@@ -58,13 +58,18 @@ export class IdentityFilter {
 export class RepeatFilter {
   readonly #once: IdentityFilter
   readonly #again: IdentityFilter
+  /** What identifies the companies and people that were seen, such as `domain`. */
+  readonly kinds = new Set<string>()
 
   constructor(expected: number) {
     this.#once = new IdentityFilter(expected)
     this.#again = new IdentityFilter(expected)
   }
 
-  see(hash: Hash): void {
+  see(identity: string): void {
+    const hash = hashOf(identity)
+    const kind = /^(?:company|person):(\w+):/.exec(identity)?.[1]
+    if (kind) this.kinds.add(kind)
     if (this.#once.has(hash)) this.#again.add(hash)
     else this.#once.add(hash)
   }

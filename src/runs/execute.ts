@@ -452,7 +452,7 @@ class Launcher {
   note({ ordinal, input, identity }: RowState, { status, body }: RowAnswer): void {
     const { stated, repeats, journal } = this.ports.batch
     if (!stated || status !== 'found') return
-    for (const other of stated(input, body)) {
+    for (const other of stated(input, body, repeats?.kinds)) {
       const hash = hashOf(other)
       if (other !== identity && (repeats?.hasOnce(hash) ?? true))
         journal.stated.add(hashNumber(hash), ordinal)

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { hashOf, IdentityFilter, RepeatFilter } from '../../src/csv/identity-filter.js'
 
-const seen = (at: number) => hashOf(`company-${at}.example`)
+const textOf = (at: number) => `company:domain:company-${at}.example`
+const seen = (at: number) => hashOf(textOf(at))
 const unseen = (at: number) => hashOf(`nobody-${at}.example`)
 const count = (many: number, is: (at: number) => boolean) =>
   Array.from({ length: many }, (_, at) => at).filter(is).length
@@ -32,8 +33,9 @@ it('an identity filter without entries contains nothing', () => {
 
 it('a repeat filter distinguishes identities that occur twice from those that occur once', () => {
   const filter = new RepeatFilter(20_000)
-  for (let at = 0; at < 20_000; at++) filter.see(seen(at))
-  for (let at = 0; at < 20_000; at += 10) filter.see(seen(at))
+  for (let at = 0; at < 20_000; at++) filter.see(textOf(at))
+  for (let at = 0; at < 20_000; at += 10) filter.see(textOf(at))
   expect(count(2_000, (at) => filter.has(seen(at * 10)))).toBe(2_000)
   expect(count(20_000, (at) => at % 10 > 0 && filter.has(seen(at)))).toBeLessThan(800)
+  expect([...filter.kinds]).toEqual(['domain'])
 })

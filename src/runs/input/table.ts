@@ -5,7 +5,7 @@ import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import { ColumnSample, isData, withFirstRow } from '../../catalogue/normalize/value-kinds.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
-import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
+import { RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 
@@ -248,7 +248,7 @@ function see(
 ): void {
   try {
     const identity = identityOf(row.cells)
-    if (identity !== undefined) repeats.see(hashOf(identity))
+    if (identity !== undefined) repeats.see(identity)
   } catch (error) {
     // An invalid row is never looked up; the run reports its error.
     if (!(error instanceof ApiError)) throw error

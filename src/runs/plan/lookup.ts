@@ -171,11 +171,13 @@ function statedBy(operation: Operation): Lookup['stated'] {
   const names = Object.entries(fields)
   const subjectOf = subjects[subject]
   const optionsOf = optionsText(subject)
-  return (input, body) => {
+  return (input, body, kinds) => {
     const identities: string[] = []
     if (!isObject(body)) return identities
     const options = optionsOf(input)
     for (const [from, field] of names) {
+      const given = field === 'domain' ? ['domain'] : ['id', 'slug', 'url']
+      if (kinds && !given.some((kind) => kinds.has(kind))) continue
       const value = body[from]
       const stated =
         typeof value === 'string' && value.trim() !== '' ? subjectOf({ [field]: value }) : undefined
@@ -322,8 +324,10 @@ export interface Lookup {
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
-  /** Returns the identities of other inputs that a found body is the answer to; absent where an answer serves its input only. */
-  readonly stated?: ((input: Input, body: unknown) => readonly string[]) | undefined
+  /** Returns the identities of other inputs that a found body is the answer to; absent where an answer serves its input only. With `kinds`, only identities of these. */
+  readonly stated?:
+    | ((input: Input, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
+    | undefined
   /** Identities that may occur more than once; any may where it is absent. */
   readonly repeats?: RepeatFilter | undefined
   /** Returns the maximum cost of an input in credits. */

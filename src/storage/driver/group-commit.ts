@@ -1,4 +1,4 @@
-import { type Connection, isStorageFault, type StorageFault } from './connection.js'
+import { type Connection, isStorageFault, type StorageFault, type Value } from './connection.js'
 
 type Task = (connection: Connection) => unknown
 
@@ -74,6 +74,7 @@ export class CommitQueue {
   #waiting: QueuedTask[] = []
   /** Promises of the named tasks that are waiting. */
   readonly #shared = new Map<string, Promise<unknown>>()
+  readonly #statements = new Map<string, number>()
   #running = false
   #idle: (() => void)[] = []
 
@@ -103,6 +104,14 @@ export class CommitQueue {
     const promise = this.run(work)
     this.#shared.set(name, promise)
     return promise
+  }
+
+  /** Reads the first row of a statement, or shares the answer to a waiting one with the same values. */
+  get<T>(sql: string, values: readonly Value[]): Promise<T | undefined> {
+    // A long text takes longer to hash than the statement takes to run.
+    const number = this.#statements.get(sql) ?? this.#statements.size
+    this.#statements.set(sql, number)
+    return this.share([number, ...values].join('\0'), (connection) => connection.get<T>(sql, ...values))
   }
 
   /** Number of waiting tasks, plus one when a group is running. */

@@ -87,10 +87,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   return {
     dialect: postgresDialect,
     read: (work) => translateErrors(leastBusy(reads).run(work)),
-    get: (sql, ...values) =>
-      translateErrors(
-        sharing.share([sql, ...values].join('\0'), (connection) => connection.get(sql, ...values)),
-      ),
+    get: (sql, ...values) => translateErrors(sharing.get(sql, values)),
     readShared: (name, work) => translateErrors(sharing.share(name, work)),
     transaction: (work, scope = '') => translateErrors(writesOf(scope).run(work)),
     set: async () => {},

@@ -34,8 +34,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   return {
     dialect: sqliteDialect,
     read: (work) => reads.run(work),
-    get: (sql, ...values) =>
-      reads.share([sql, ...values].join('\0'), (connection) => connection.get(sql, ...values)),
+    get: (sql, ...values) => reads.get(sql, values),
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
     set: (setting) => mutex.runAlone(() => translateErrors(() => database().pragma(setting))),
