@@ -176,8 +176,8 @@ function statedBy(operation: Operation): Lookup['stated'] {
     if (!isObject(body)) return identities
     const options = optionsOf(input)
     for (const [from, field] of names) {
-      const given = field === 'domain' ? ['domain'] : ['id', 'slug', 'url']
-      if (kinds && !given.some((kind) => kinds.has(kind))) continue
+      const hasProfiles = !kinds || kinds.has('id') || kinds.has('slug') || kinds.has('url')
+      if (field === 'domain' ? kinds?.has('domain') === false : !hasProfiles) continue
       const value = body[from]
       const stated =
         typeof value === 'string' && value.trim() !== '' ? subjectOf({ [field]: value }) : undefined
