@@ -83,7 +83,8 @@ How it is measured:
 - HTTP: five rounds of four seconds each, in turns, medians. The load comes from another process. Each answer is one
   charge of one credit, committed to disk before the answer leaves; the run fails unless the balance agrees with the
   number of answers.
-- CSV: medians of three rounds, whole processes, start-up included. All rows differ; nine of ten are in the catalogue. The second measurement asks for those alone.
+- CSV: medians of three rounds, whole processes, start-up included. All rows differ; nine of ten are in the catalogue.
+  The second measurement asks for those alone.
   Every row goes on record before it is sent, and its answer before it is written.
   The baseline reads the file that the command wrote and writes it again.
 - Import: one run each, whole processes: companies into an empty catalogue, people at these companies into an empty

@@ -110,7 +110,10 @@ function unmarked({ custom, ...item }: Fields): Fields {
   return Object.keys(rest).length === 0 ? item : { ...item, custom: rest }
 }
 
-/** The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or the run ends. */
+/**
+ * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or the run
+ * ends.
+ */
 type SendResult = 'taken' | 'smaller' | 'singly' | 'ended'
 
 /** The result of one try; `open` where the run ends and the effect of the request is not known. */

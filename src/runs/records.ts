@@ -287,8 +287,8 @@ const timeoutMs = 250
 const held = new Set<Database.Database>()
 
 /**
- * Takes the lock of a file, which the system frees at once when the process ends or is killed. It is created if missing; `undefined` when another process, or this one, holds it after
- * `timeout` milliseconds.
+ * Takes the lock of a file, which the system frees at once when the process ends or is killed. The file is created if missing.
+ * Returns `undefined` when another process, or this one, still holds it after `timeout` milliseconds.
  */
 export function takeLock(path: string, timeout = timeoutMs): HeldRun | undefined {
   // Only a missing file is opened: closing a file releases the locks that this process has on it.

@@ -15,7 +15,7 @@ export const companiesCsv = (count: number): string =>
   ].join('\n')
 
 /** CSV of one head of sales and one engineer for each of them; every third address is not valid. */
-export const peopleCsv = (count: number): string =>
+const peopleCsv = (count: number): string =>
   [
     'first_name,last_name,title,email,email_status,company_domain,company_name,network_url',
     ...Array.from({ length: 2 * count }, (_, at) => {

@@ -1,4 +1,4 @@
-import type { AsyncJob } from '../../src/engine/tables/jobs.js'
+import { type AsyncJob, notBegun } from '../../src/engine/tables/jobs.js'
 import type { Member, Workspace } from '../../src/engine/tables/members.js'
 
 /** A workspace as a store keeps it. */
@@ -41,19 +41,7 @@ export const job: AsyncJob = {
   plan: { does: 'search', search: { kind: 'stack', filters: { stacks: ['react'] } as never }, scale: false },
   most: 50,
   expected: 40,
-  state: 'queued',
-  done: 0,
-  place: null,
-  truncated: false,
-  parts: [],
-  partBytes: 0,
-  enriched: false,
+  ...notBegun,
   held: 120,
-  spent: 0,
-  error: null,
   createdAt: 1_000,
-  finishedAt: null,
-  token: null,
-  leaseUntil: 0,
-  attempts: 0,
 }

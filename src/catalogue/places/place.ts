@@ -60,7 +60,7 @@ function formatContext({ code, country, region, name }: GazetteerEntry): string 
 }
 
 /** Size of the cache: a file names few cities, but many times. */
-const most = 20_000
+const maxKnownRegions = 20_000
 
 const knownRegions = new Map<string, string | undefined>()
 
@@ -75,7 +75,7 @@ export function findRegion(
 ): string | undefined {
   const key = `${country}\n${city}\n${location}`
   if (!knownRegions.has(key)) {
-    if (knownRegions.size >= most) knownRegions.clear()
+    if (knownRegions.size >= maxKnownRegions) knownRegions.clear()
     knownRegions.set(key, readRegion(country, city, location))
   }
   return knownRegions.get(key)

@@ -57,7 +57,7 @@ export async function reportNothingFound(
 }
 
 /** Says why nothing can be found, where the data of this machine is the reason. */
-export const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
+const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
   describeMissing(await context.source())
 
 /** Says on stderr why nothing was found, where that is known. */

@@ -182,7 +182,7 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
 }
 
 /** The longest timer of Node: about 24 days. */
-export const maxTimerMs = 2_147_483_647
+const maxTimerMs = 2_147_483_647
 
 /** Returns a signal of the end of so many seconds; `undefined` without a number. */
 export function timeLimit(seconds: number | undefined): AbortSignal | undefined {

@@ -64,7 +64,7 @@ export async function withSink<T>(context: StreamsContext, work: (sink: Sink) =>
  * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
  * complete, so that half a result never has the final name.
  */
-export async function openSink(context: StreamsContext): Promise<Sink> {
+async function openSink(context: StreamsContext): Promise<Sink> {
   const { streams, globals } = context
   const file = fileOf(globals)
   if (file === undefined)

@@ -82,7 +82,7 @@ export const readCursorSecret = async (tx: Connection, workspaceId: string): Pro
     ?.secret
 
 /** Stores a workspace's cursor secret unless it has one. Returns the stored one. */
-export async function keepCursorSecret(tx: Connection, workspaceId: string, secret: string): Promise<string> {
+async function keepCursorSecret(tx: Connection, workspaceId: string, secret: string): Promise<string> {
   await tx.run(
     'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING',
     workspaceId,

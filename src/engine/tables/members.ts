@@ -119,9 +119,8 @@ const principals = new WeakMap<StoredRow, ReturnType<typeof toPrincipal>>()
 async function findBy(store: Pick<Driver | Connection, 'get'>, sql: string, value: string) {
   const row = await store.get<StoredRow>(sql, value)
   if (!row) return undefined
-  const principal = principals.get(row) ?? toPrincipal(row)
-  principals.set(row, principal)
-  return principal
+  if (!principals.has(row)) principals.set(row, toPrincipal(row))
+  return principals.get(row)
 }
 
 const toPrincipal = (row: StoredRow) => ({

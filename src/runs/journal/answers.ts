@@ -379,7 +379,10 @@ export function openNumbers() {
   }
 }
 
-/** Hashes of identities that the answers of a run state, and the rows of these answers: the newest in memory, all others in a temporary file. */
+/**
+ * Hashes of identities that the answers of a run state, and the rows of these answers: the newest in memory, all others in a
+ * temporary file.
+ */
 export class StatedInRun {
   #open: ReturnType<typeof openNumbers> | undefined
   readonly #recent = new Map<number, number>()

@@ -175,8 +175,8 @@ function statedBy(operation: Operation): Lookup['stated'] {
     const identities: string[] = []
     if (!isObject(body)) return identities
     const options = optionsOf(input)
+    const hasProfiles = !kinds || kinds.has('id') || kinds.has('slug') || kinds.has('url')
     for (const [from, field] of names) {
-      const hasProfiles = !kinds || kinds.has('id') || kinds.has('slug') || kinds.has('url')
       if (field === 'domain' ? kinds?.has('domain') === false : !hasProfiles) continue
       const value = body[from]
       const stated =
@@ -324,7 +324,10 @@ export interface Lookup {
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
-  /** Returns the identities of other inputs that a found body is the answer to; absent where an answer serves its input only. With `kinds`, only identities of these. */
+  /**
+   * Returns the identities of other inputs that a found body is the answer to; with `kinds`, only identities of these. Absent
+   * where an answer serves its input only.
+   */
   readonly stated?:
     | ((input: Input, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
     | undefined

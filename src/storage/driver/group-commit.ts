@@ -108,10 +108,10 @@ export class CommitQueue {
 
   /** Reads the first row of a statement, or shares the answer to a waiting one with the same values. */
   get<T>(sql: string, values: readonly Value[]): Promise<T | undefined> {
-    // A long text takes longer to hash than the statement takes to run.
-    const number = this.#statements.get(sql) ?? this.#statements.size
-    this.#statements.set(sql, number)
-    return this.share([number, ...values].join('\0'), (connection) => connection.get<T>(sql, ...values))
+    if (!this.#statements.has(sql)) this.#statements.set(sql, this.#statements.size)
+    // A name with the whole text would take 2 µs to hash, for each request.
+    const name = [this.#statements.get(sql), ...values].join('\0')
+    return this.share(name, (connection) => connection.get<T>(sql, ...values))
   }
 
   /** Number of waiting tasks, plus one when a group is running. */

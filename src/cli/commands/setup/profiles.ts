@@ -187,7 +187,7 @@ function parseKeyName(name: string): ProfileKey {
   throw new UsageError(`There is no setting ${name}.`, `Settings: profile, ${keyNames}.`)
 }
 
-/** Returns a setting as it is stored. Throws a `UsageError` when there is none of that name, or for a value that it does not take. */
+/** Returns a setting as it is stored. Throws a `UsageError` for an unknown name, or a value that it does not take. */
 export function readSetting(name: string, value: string, typed = name): number | string {
   const { description, parse }: ProfileSetting = profileKeys[parseKeyName(name)]
   try {
