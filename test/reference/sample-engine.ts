@@ -1,7 +1,5 @@
-import { hasBody } from '../../src/api/operations/facts.js'
-import { type OperationId, operation } from '../../src/api/operations/table.js'
-import type { DeliveryAttempt, Sender, Source } from '../../src/api/ports/ports.js'
-import type { EventName } from '../../src/api/webhooks/events.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import type { Source } from '../../src/api/ports/ports.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { loadSample } from '../../src/catalogue/sample/sample.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
@@ -13,7 +11,9 @@ import { openShared } from '../../src/storage/database/open.js'
 import { isPostgres } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { countedIds } from '../catalogue/open.js'
+import { FakeSender } from '../engine/fake-sender.js'
 import { seededIds, TestClock } from '../support/engine.js'
+import { fetchCaller } from '../support/fetch-caller.js'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -23,7 +23,7 @@ export type Exchange = Awaited<ReturnType<SampleEngine['ask']>>
 /** The engine over the sample that `prospect data sample` loads, served over HTTP; the same in every run. */
 export type SampleEngine = Awaited<ReturnType<typeof openSampleEngine>>
 
-const origin = 'http://127.0.0.1:4010'
+const baseUrl = 'http://127.0.0.1:4010/api/v2'
 
 /** Answers a request, as `fetch` does. */
 export type Serve = (request: Request) => Response | Promise<Response>
@@ -47,19 +47,18 @@ export async function openSampleEngine(
   const { key = '', member } = await admin.init({ workspace: 'Example', email: 'ada@example.com' })
   await admin.changeMember(member.email, { consentPersonalEmail: true })
   const source = unpluggable(catalogue)
-  const delivered: { event: EventName; id: string }[] = []
-  const sender = senderInto(delivered)
+  const sender = new FakeSender()
   const caller = createEngine({ store, source, clock, ids, sender })
   const serve = await through(handler({ caller, version: 'test', document: async () => ({}) }))
+  const client = fetchCaller(async (request) => serve(request), baseUrl)
   const targets = () => ({ allow: [], loopback: false })
   const worker = createWorker({ store, source, clock, ids, sender, targets })
   return {
     ask: async (id: OperationId, input: Fields = {}) => {
       // The windows of one second are over.
       clock.advance(1_000)
-      const response = await serve(requestOf(id, input, key))
-      const contentType = response.headers.get('content-type')
-      return { id, input, status: response.status, contentType, body: await response.json() }
+      const { status, body, headers } = await client.call(id, input, { apiKey: key })
+      return { id, input, status, contentType: headers['content-type'], body }
     },
     /** Does all accepted work, and delivers what it has to tell. */
     work: async () => {
@@ -69,24 +68,12 @@ export async function openSampleEngine(
     /** From now on nothing is found, and all work fails. */
     unplug: () => source.unplug(),
     /** What was delivered, in its order. */
-    delivered,
+    delivered: () => sender.bodies(),
     close: async () => {
       await caller.close()
       await catalogue.close()
     },
   }
-}
-
-function requestOf(id: OperationId, input: Fields, key: string): Request {
-  const { method, path } = operation(id)
-  const inPath = (path.match(/\{(\w+)\}/g) ?? []).map((name) => name.slice(1, -1))
-  const url = `${origin}/api/v2${path.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]))}`
-  const rest = Object.entries(input).filter(([name]) => !inPath.includes(name))
-  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-  if (hasBody({ method }))
-    return new Request(url, { method, headers, body: JSON.stringify(Object.fromEntries(rest)) })
-  const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
-  return new Request(`${url}?${query}`, { method, headers })
 }
 
 /** The catalogue until it is unplugged. */
@@ -108,12 +95,3 @@ function unpluggable(catalogue: Catalogue): Source & { unplug(): void } {
     },
   }
 }
-
-const senderInto = (delivered: { event: EventName; id: string }[]): Sender => ({
-  send: async ({ body }: DeliveryAttempt) => {
-    delivered.push(JSON.parse(body))
-    return { status: 200, error: null, ms: 1 }
-  },
-  check: async () => undefined,
-  close: async () => {},
-})

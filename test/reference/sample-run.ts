@@ -64,7 +64,7 @@ export async function sampleRun(...how: Parameters<typeof openSampleEngine>): Pr
     const order = operations().map(({ id }) => id)
     exchanges.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
     const events = await eventsOf(engine)
-    return numbered({ exchanges, events, delivered: engine.delivered })
+    return numbered({ exchanges, events, delivered: engine.delivered() })
   } finally {
     await engine.close()
   }
@@ -81,7 +81,7 @@ async function eventsOf(engine: SampleEngine): Promise<SampleRun['events']> {
   engine.unplug()
   await engine.work()
   return eventNames().flatMap((name) => {
-    const body = engine.delivered.find(({ event }) => event === name)
+    const body = engine.delivered().find(({ event }) => event === name)
     return body ? [[name, body] as const] : []
   })
 }

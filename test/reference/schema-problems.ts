@@ -4,6 +4,41 @@ import { parseUrl } from '../../src/api/values/url.js'
 /** A JSON Schema of the document. */
 export type Schema = Readonly<Record<string, unknown>>
 
+/** A body that the document describes. */
+export interface Content {
+  readonly content: { readonly 'application/json': { readonly schema: Schema; readonly example?: unknown } }
+}
+
+/** An operation or a webhook of the document. */
+export interface Described {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly description: string
+  readonly security?: readonly object[]
+  readonly parameters?: readonly {
+    readonly name?: string
+    readonly in?: string
+    readonly required?: boolean
+    readonly $ref?: string
+    readonly example?: unknown
+  }[]
+  readonly requestBody?: Content
+  readonly responses: Readonly<
+    Record<string, Content & { readonly $ref?: string; readonly headers?: object }>
+  >
+}
+
+/** The OpenAPI document, as far as tests read it. */
+export interface OpenApiDocument {
+  readonly info: { readonly version: string }
+  readonly servers: readonly object[]
+  readonly security: readonly object[]
+  readonly tags: readonly { readonly name: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly webhooks: Readonly<Record<string, { readonly post: Described }>>
+  readonly components: Readonly<Record<string, Readonly<Record<string, Schema>>>>
+}
+
 /** What a value has that its schema does not allow, one sentence each. Throws for a keyword or a format that is not known. */
 export type Check = (schema: Schema, value: unknown) => string[]
 

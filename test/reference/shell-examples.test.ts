@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -113,7 +114,7 @@ class Reader {
   async follow({ text, exitCode }: ExampleLine, result?: string): Promise<string | undefined> {
     if (/^(npm|alias) /.test(text)) return undefined
     const line = await this.#adapt(text)
-    const { code, stdout, stderr } = await this.#run(line, result !== undefined)
+    const { code, stdout, stderr } = await this.run(line, result !== undefined)
     if (code !== exitCode) return `${text}\nexits with ${code}: ${stderr}`
     if (result !== undefined)
       return inOneLine(stderr + stdout) === inOneLine(result)
@@ -140,7 +141,7 @@ class Reader {
     return line
   }
 
-  async #run(line: string, terminal: boolean): Promise<Ended> {
+  async run(line: string, terminal = false): Promise<Ended> {
     const [program, ...argv] = wordsOf(line)?.map((word) => word.replace(sharedDatabase, database.url)) ?? []
     if (program === 'export') {
       for (const [name, value = ''] of argv.map((word) => word.split(/=(.*)/s)))
@@ -219,4 +220,14 @@ describe.each(examples)('$page', ({ examples }) => {
     }
     expect(problems.join('\n\n')).toBe('')
   })
+})
+
+it('README.md has at most 120 lines, and shows the summary that its first command prints', async () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(120)
+  const reader = new Reader()
+  const { stderr } = await reader.run(/^\$ (prospect .*)$/m.exec(readme)?.[1] ?? '')
+  await reader.leave()
+  const [, summary = `no summary: ${stderr}`] = /^30 rows in .*?: (.*)$/m.exec(stderr) ?? []
+  expect(readme).toContain(summary)
 })

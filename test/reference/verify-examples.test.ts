@@ -1,15 +1,15 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { transformSync } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type EventName, eventNames } from '../../src/api/webhooks/events.js'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender } from '../../src/client/sender.js'
 import { eventExamples } from '../../src/reference/openapi.js'
-import { answering, type Listener } from '../client/listeners.js'
+import { answering, freePort, type Listener } from '../client/listeners.js'
 import { sample } from '../support/effort.js'
 
 /** A delivery as it arrived. */
@@ -104,6 +104,25 @@ const shell: Verify = async (arrived) =>
     return execFileSync('sh', ['-c', script], { cwd: folder, env, encoding: 'utf8' }).trim() === 'valid'
   })
 
+/** The receiver, with the official package. */
+const receiver: Verify = async (arrived) => {
+  const file = join(folder, 'receiver.mjs')
+  const official = JSON.stringify(import.meta.resolve('standardwebhooks'))
+  writeFileSync(file, pasted('js', 'createServer').replace("'standardwebhooks'", official))
+  const port = await freePort()
+  const env = { ...process.env, PORT: String(port), PROSPECT_WEBHOOK_SECRET: secret }
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  onTestFinished(() => void child.kill())
+  const ask = (one: Arrived) =>
+    fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers: signatureOf(one), body: one.body })
+  // It listens as soon as it answers, whatever it answers.
+  await expect
+    .poll(() => arrived[0] && ask(arrived[0]).catch(() => undefined), { timeout: 20_000 })
+    .toBeDefined()
+  const replies = await Promise.all(arrived.map(ask))
+  return replies.map(({ status }) => status === 200)
+}
+
 /** Whether this machine has a program. */
 function has(program: string, ...args: string[]): boolean {
   try {
@@ -118,6 +137,7 @@ describe.each([
   ['TypeScript', typeScript, true],
   ['Python', python, has('python3', '--version')],
   ['the shell', shell, has('openssl', 'version')],
+  ['a receiver with the official package', receiver, true],
 ] as const)('the check of docs/receive-webhooks.md in %s', (_, verify, isThere) => {
   const other = newSecret(new Uint8Array(32).fill(9))
 
