@@ -3,11 +3,7 @@ import { detectEncoding } from '../../src/csv/detect-encoding.js'
 import { decode } from '../../src/csv/encoding.js'
 import { rowsOf } from '../support/fixtures.js'
 import { inWords } from '../support/in-words.js'
-import { encode } from './encode.js'
-
-async function* inPieces(bytes: Buffer, size = 65_536): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
-}
+import { encode, inPieces } from './encode.js'
 
 /** Reads a whole file as `prospect` does. */
 async function read(bytes: Buffer): Promise<string> {

@@ -29,3 +29,12 @@ function createTable(label: string): ReadonlyMap<string, readonly number[]> {
     for (let two = 0x40; two < 255; two++) add(decoder.decode(Uint8Array.of(one, two)), one, two)
   return table
 }
+
+/** Bytes in pieces of the sizes given, in turns. */
+export async function* inPieces(bytes: Buffer, sizes: readonly number[] = [65_536]): AsyncGenerator<Buffer> {
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const end = at + (sizes[turn % sizes.length] ?? 1)
+    yield bytes.subarray(at, end)
+    at = end
+  }
+}

@@ -2,11 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Refusal } from '../../src/api/calls/errors.js'
 import { decode } from '../../src/csv/encoding.js'
-import { type CsvRow, parseRows } from '../../src/csv/parse.js'
+import { AnyRows, type CsvRow, parseRows } from '../../src/csv/parse.js'
 import { tries } from '../support/effort.js'
-
-const utf16le = (text: string) => Buffer.from(text, 'utf16le')
-const utf16be = (text: string) => Buffer.from(text, 'utf16le').swap16()
+import { encode, inPieces } from './encode.js'
 
 const cell = fc.oneof(
   { weight: 3, arbitrary: fc.stringMatching(/^[a-zA-Z0-9 .:/?=&@-]{0,12}$/) },
@@ -47,21 +45,11 @@ function write({ table, delimiter, lineEnd, alwaysQuoted, finalLineEnd }: Genera
   return rows.join(lineEnd) + (finalLineEnd ? lineEnd : '')
 }
 
-async function* inPieces(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const size = sizes[turn % sizes.length] ?? 1
-    yield bytes.subarray(at, at + size)
-    at += size
-  }
-}
-
-const encoders = { 'utf-8': Buffer.from, 'utf-16le': utf16le, 'utf-16be': utf16be }
-
 test('generated tables are read as they were written, whatever the pieces they come in', async () => {
   await fc.assert(
     fc.asyncProperty(generated, async (one) => {
-      const encode: (text: string) => Buffer = encoders[one.label as keyof typeof encoders]
-      const texts = decode(inPieces(encode(write(one)), one.pieces), { label: one.label, mark: 0 })
+      const bytes = encode(write(one), one.label)
+      const texts = decode(inPieces(bytes, one.pieces), { label: one.label, mark: 0 })
       const rows: CsvRow[] = []
       for await (const batch of parseRows(texts, { delimiter: one.delimiter, firstLine: 1 }))
         rows.push(...batch)
@@ -72,17 +60,21 @@ test('generated tables are read as they were written, whatever the pieces they c
 })
 
 /** Reads all rows, and returns what stopped the reading and how many pieces it had taken by then. */
-async function readUntilRefused(pieces: Iterable<Buffer>) {
+async function readUntilRefused(
+  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  options: Partial<Parameters<typeof parseRows>[1]> = {},
+) {
   let taken = 0
-  let rows = 0
+  const rows: CsvRow[] = []
   async function* counted() {
-    for (const piece of pieces) {
+    for await (const piece of pieces) {
       taken += 1
       yield piece
     }
   }
   try {
-    for await (const batch of parseRows(counted(), { delimiter: ',', firstLine: 1 })) rows += batch.length
+    const batches = parseRows(counted(), { delimiter: ',', firstLine: 1, ...options })
+    for await (const batch of batches) rows.push(...batch)
   } catch (error) {
     return { rows, taken, refusal: error as Refusal }
   }
@@ -97,7 +89,7 @@ function* repeated(text: string, times: number): Generator<Buffer> {
 test('a row of 120 million delimiters is refused with its line after the longest row that is allowed', async () => {
   const commas = repeated(','.repeat(65_536), 1_832)
   const { rows, taken, refusal } = await readUntilRefused([Buffer.from('a,b\n1,2\n'), ...commas])
-  expect(rows).toBe(2)
+  expect(rows).toHaveLength(2)
   expect(refusal).toMatchObject({ code: 'csv.row_too_long', details: { limit: 1_048_576, line: 3 } })
   expect(taken).toBeLessThan(40)
 })
@@ -105,13 +97,13 @@ test('a row of 120 million delimiters is refused with its line after the longest
 test('a row has at most 16,384 cells, quoted or not', async () => {
   const row = (cells: number, cell: string) => Buffer.from(`${Array(cells).fill(cell).join(',')}\n`)
   for (const cell of ['', 'x', '"x"', '"x\r\ny"']) {
-    expect((await readUntilRefused([row(16_384, cell)])).rows).toBe(1)
+    expect((await readUntilRefused([row(16_384, cell)])).rows).toHaveLength(1)
     const { rows, refusal } = await readUntilRefused([
       Buffer.from('a,b\n'),
       row(16_385, cell),
       Buffer.from('c,d\n'),
     ])
-    expect(rows).toBe(1)
+    expect(rows).toHaveLength(1)
     expect(refusal).toMatchObject({ code: 'csv.row_too_wide', details: { cells: 16_385, line: 2 } })
   }
 })
@@ -119,11 +111,38 @@ test('a row has at most 16,384 cells, quoted or not', async () => {
 test('blank lines are not counted as a long row', async () => {
   const blank = repeated('\n'.repeat(65_536), 40)
   const { rows, refusal } = await readUntilRefused([
-    Buffer.from('"a" ,b\n'.replace(' ', '')),
-    Buffer.from('x\r"y"\r'),
+    Buffer.from('"a",b\nx\r"y"\r'),
     ...blank,
     Buffer.from('c,d\n'),
   ])
   expect(refusal).toBeUndefined()
-  expect(rows).toBe(4)
+  expect(rows).toHaveLength(4)
+})
+
+// Text that is nearly a table: all that could end, open or break a row.
+const nearly = fc
+  .array(
+    fc.constantFrom('"', '""', ',', ';', '\n', '\r\n', '\r', '\n"', '",', 'a', 'bc', 'é', '𝒜', ' ', "'"),
+    {
+      maxLength: 40,
+    },
+  )
+  .map((parts) => parts.join(''))
+const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
+
+// A row that the fast path leaves to the full parser is only read more slowly.
+test('the fast path returns the same rows, lines and errors as the full parser', async () => {
+  await fc.assert(
+    fc.asyncProperty(nearly, fc.boolean(), sizes, async (text, looseQuotes, pieces) => {
+      const options = { firstLine: 3, looseQuotes, limit: 40 }
+      const fast = await readUntilRefused(inPieces(Buffer.from(text), pieces), options)
+      const full = new AnyRows({ delimiter: ',', ...options })
+      const first = await full.take(Buffer.from(text))
+      const last = first.failure ? undefined : await full.end()
+      const failure = (first.failure ?? last?.failure) as Refusal | undefined
+      expect(fast.rows).toEqual([...first.rows, ...(last?.rows ?? [])])
+      expect(fast.refusal?.details.line).toBe(failure?.details.line)
+    }),
+    { numRuns: tries(750, 3_000) },
+  )
 })
