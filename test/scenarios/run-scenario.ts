@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { widthOf } from '../../src/cli/output/text.js'
 import { command, wordsOf } from '../support/command.js'
+import { type Launched, launch, prospect } from '../support/processes.js'
 import { inTerminal } from '../support/terminal.js'
 import type { Line, Scenario, Step } from './read-scenario.js'
-
-const binary = join(import.meta.dirname, '..', '..', 'bin', 'prospect.js')
 
 /** What a command left behind. */
 interface Outcome {
@@ -55,9 +53,9 @@ async function runCommand(
   const start = words.indexOf('prospect')
   if (start < 0) throw new Error(`line ${line.number}: only prospect can be run, not ${text}`)
   const own = Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2)))
-  const env = { PATH: process.env.PATH, HOME: folder, PROSPECT_HOME: join(folder, 'home'), ...own }
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, PROSPECT_HOME: join(folder, 'home'), ...own }
   if (terminal) {
-    const { exit, screen } = await inTerminal([process.execPath, binary, ...words.slice(start + 1)], {
+    const { exit, screen } = await inTerminal([process.execPath, prospect, ...words.slice(start + 1)], {
       cwd: folder,
       env,
       ...terminal,
@@ -69,30 +67,17 @@ async function runCommand(
     const { code, stdout, stderr } = await command(argv, { env, cwd: folder })
     return { exit: code, stdout, stderr }
   }
-  const child = spawn(process.execPath, [binary, ...argv], {
-    cwd: folder,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const output = { stdout: '', stderr: '' }
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output.stdout += chunk))
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (output.stderr += chunk))
-  const ended = new Promise<number>((resolve) =>
-    child.once('close', (code, name) => resolve(code ?? exitOf(name))),
-  )
-  if (signal) await Promise.race([ended, sendWhen(child, signal, folder)])
-  return { exit: await ended, ...output }
+  const child = launch(prospect, argv, folder, env)
+  if (signal) await Promise.race([child, sendWhen(child, signal, folder)])
+  const { exitCode, signal: name, stdout, stderr } = await child
+  return { exit: exitCode ?? exitOf(name), stdout, stderr }
 }
 
 /** The exit code a shell shows for a process that a signal ended. */
-const exitOf = (signal: NodeJS.Signals | null): number =>
+const exitOf = (signal: NodeJS.Signals | undefined): number =>
   signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : -1
 
-async function sendWhen(
-  child: ReturnType<typeof spawn>,
-  { name, file }: NonNullable<Step['signal']>,
-  folder: string,
-): Promise<void> {
+async function sendWhen(child: Launched, { name, file }: NonNullable<Step['signal']>, folder: string) {
   while (!existsSync(join(folder, file))) await sleep(5)
   child.kill(name)
 }

@@ -14,20 +14,14 @@ beforeEach(() => {
 })
 
 /** Runs a command as a shell on the machine with the older Node would. */
-const shell = async (
-  program: string,
-  argv: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-) => {
-  const { exitCode, stdout, stderr } = await execa(program, argv, {
+const shell = (program: string, argv: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+  execa(program, argv, {
     cwd: here.folder,
     env: { ...here.env, ...env },
     extendEnv: false,
     reject: false,
     stdin: 'ignore',
   })
-  return { exitCode, stdout, stderr }
-}
 
 describe('scripts on an older Node', () => {
   it.runIf(isLong)('npm run quickstart prints its steps on the downloaded Node', async () => {
@@ -172,24 +166,21 @@ describe('npm ci on an older Node', () => {
 })
 
 describe('.ci/run on an older Node', () => {
-  it('fetches the runtime before it installs, and runs everything on it', async () => {
+  beforeEach(() => {
     mkdirSync(here.path('.ci'))
     writeFileSync(here.path('.ci/run'), readFileSync(join(root, '.ci/run')))
-    here.writeShell(
-      'machine/npm',
-      'echo "npm $* on $(node --print process.versions.node) at $(command -v node)"',
-    )
+  })
+
+  it('fetches the runtime before it installs, and runs everything on it', async () => {
+    const printed = 'npm $* on $(node --print process.versions.node) at $(command -v node)'
+    here.writeShell('machine/npm', `echo "${printed}"`)
     const { exitCode, stdout } = await shell('bash', ['.ci/run'])
     const place = `on ${process.versions.node} at ${here.path('.node/bin/node')}`
-    expect([exitCode, stdout.split('\n')]).toEqual([
-      0,
-      ['ci', 'test -- --long', 'run check', 'run smoke'].map((command) => `npm ${command} ${place}`),
-    ])
+    const commands = ['ci', 'test -- --long', 'run check', 'run smoke']
+    expect([exitCode, stdout.split('\n')]).toEqual([0, commands.map((command) => `npm ${command} ${place}`)])
   })
 
   it('stops when the runtime cannot be had', async () => {
-    mkdirSync(here.path('.ci'))
-    writeFileSync(here.path('.ci/run'), readFileSync(join(root, '.ci/run')))
     here.writeShell('machine/npm', 'echo "npm $*"; exit 1')
     rmSync(here.path('.node'), { recursive: true })
     const { exitCode, stdout } = await shell('bash', ['.ci/run'])

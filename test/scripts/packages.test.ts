@@ -52,17 +52,16 @@ describe('scripts/runtimes.json', () => {
     for (const pinned of Object.values(majors)) expect(Object.keys(pinned).sort()).toEqual(platforms)
   })
 
-  it.each(pins)(
-    'pins a supported Node $major for $platform',
-    ({ major, platform, name, version, integrity }) => {
-      expect(name).toMatch(/^node-(bin-)?(linux|darwin|win)-(x64|arm64)$/)
-      expect(version).toMatch(/^\d+\.\d+\.\d+$/)
-      expect(integrity).toMatch(sha512)
-      expect(isSupported(version, engines.node)).toBe(true)
-      // The registry has no current Node 24 for this one.
-      if (`${major} ${platform}` !== '24 darwin-arm64') expect(version.split('.')[0]).toBe(major)
-    },
-  )
+  it.each(pins)('pins a supported Node $major for $platform', ({ major, platform, ...pin }) => {
+    expect(pin).toEqual({
+      name: expect.stringMatching(/^node-(bin-)?(linux|darwin|win)-(x64|arm64)$/),
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      integrity: expect.stringMatching(sha512),
+    })
+    expect(isSupported(pin.version, engines.node)).toBe(true)
+    // The registry has no current Node 24 for this one.
+    if (`${major} ${platform}` !== '24 darwin-arm64') expect(pin.version.split('.')[0]).toBe(major)
+  })
 
   it('pins the npm of the smoke test', () => {
     expect(npm).toEqual({
