@@ -79,7 +79,7 @@ describe('a paid call over a faulty connection', () => {
 
   it('reports an outcome as unknown when an attempt may have worked and the last one could not be sent', async () => {
     const faulty = await accepting((socket) => socket.once('data', () => socket.destroy()))
-    const remote = remoteTo(`http://127.0.0.1:${faulty.port}/api/v2`, {
+    const remote = remoteTo(faulty.baseUrl, {
       idempotency: 'Idempotency-Key',
       sleep: () => faulty.close(),
     })

@@ -14,6 +14,7 @@ import type { Certified } from './certificate.js'
 export interface Listener {
   readonly port: number
   readonly origin: string
+  readonly baseUrl: string
   /** Connections so far. */
   readonly connections: () => number
   readonly close: () => Promise<void>
@@ -77,6 +78,14 @@ export function closeAfterTest<T extends { close(): Promise<void> }>(one: T): T 
   return one
 }
 
+/** Answers requests until the current test has finished. */
+export const answers = async (...given: Parameters<typeof answering>) =>
+  closeAfterTest(await answering(...given))
+
+/** Passes each connection to a function until the current test has finished. */
+export const accepts = async (...given: Parameters<typeof accepting>) =>
+  closeAfterTest(await accepting(...given))
+
 /** Returns a port that was just free. */
 export async function freePort(): Promise<number> {
   const { port, close } = await accepting()
@@ -110,6 +119,7 @@ export async function listening(server: Server, host = '127.0.0.1', port = 0): P
   return {
     port: own,
     origin: `http://127.0.0.1:${own}`,
+    baseUrl: `http://127.0.0.1:${own}/api/v2`,
     connections: () => connections,
     close: () =>
       new Promise((resolve) => {

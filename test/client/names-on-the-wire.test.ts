@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { renamedFields } from '../../src/api/calls/wire-names.js'
 import { operations } from '../../src/api/operations/table.js'
-import { filled, type ServingMachine, servingWith } from '../cli/call/serving.js'
+import { filled, servingMachine, servingWith } from '../cli/call/serving.js'
 import { requests } from '../spec/requests.js'
+import { perFile } from '../support/each.js'
 import { until } from '../support/until.js'
-import { receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
+import { receiveWebhooks } from '../support/webhook-receiver.js'
 import { remoteTo } from './serving.js'
-import { type Recorder, recorderTo } from './wire-recorder.js'
+import { recorderTo } from './wire-recorder.js'
 
 const names = { network: 'linkedin', premium: 'sales_navigator' }
 const words = ['--network-name', names.network, '--premium-name', names.premium]
@@ -15,42 +16,23 @@ const words = ['--network-name', names.network, '--premium-name', names.premium]
 const neutralIn = (text: string): readonly string[] =>
   renamedFields.filter((name) => new RegExp(`(?<![a-z_])${name}(?![a-z_])`, 'i').test(text))
 
-let server: ServingMachine
-let proxy: ServingMachine
-let way: Recorder
-let wayThrough: Recorder
-let theirs: WebhookReceiver
+const theirs = perFile(() => receiveWebhooks(() => undefined))
 /** Receives deliveries that no test reads. A made-up host would be looked up in the network. */
-let unread: WebhookReceiver
-const open: { close(): Promise<void> }[] = []
-const opened = <T extends { close(): Promise<void> }>(one: T): T => {
-  open.push(one)
-  return one
-}
-
-beforeAll(async () => {
-  theirs = opened(await receiveWebhooks(() => undefined))
-  unread = opened(await receiveWebhooks(() => undefined))
-  server = opened(
-    await servingWith(
-      {},
-      async (here) => {
-        await here.run(['engine', 'plan', 'set', 'Scale'])
-        await filled(here, 3, 3)
-      },
-      ...words,
-    ),
-  )
-  way = opened(await recorderTo(Number(new URL(server.baseUrl).port)))
-  const upstream = `http://127.0.0.1:${way.port}/api/v2`
-  proxy = opened(
-    await servingWith({ PROSPECT_API_KEY: server.key }, async () => {}, '--upstream', upstream, ...words),
-  )
-  wayThrough = opened(await recorderTo(Number(new URL(proxy.baseUrl).port)))
-})
-afterAll(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
+const unread = perFile(() => receiveWebhooks(() => undefined))
+const server = perFile(() =>
+  servingMachine(
+    async (here) => {
+      await here.run('engine plan set Scale')
+      await filled(here, 3, 3)
+    },
+    ...words,
+  ),
+)
+const way = perFile(() => recorderTo(Number(new URL(server.baseUrl).port)))
+const proxy = perFile(() =>
+  servingWith({ PROSPECT_API_KEY: server.key }, async () => {}, '--upstream', way.baseUrl, ...words),
+)
+const wayThrough = perFile(() => recorderTo(Number(new URL(proxy.baseUrl).port)))
 
 const known = {
   company_network_url: 'https://www.network.example/company/known',
@@ -75,7 +57,7 @@ describe('field names on the wire', () => {
         [way, server.key],
         [wayThrough, proxy.key],
       ] as const) {
-        const remote = remoteTo(`http://127.0.0.1:${recorder.port}/api/v2`, { names })
+        const remote = remoteTo(recorder.baseUrl, { names })
         recorder.taken()
         for (const input of variants(id, path)) {
           // A minute later, no window is full; the proxy keeps to windows in real time, and refuses in words too.
@@ -109,10 +91,8 @@ describe('field names on the wire', () => {
       const response = await fetch(proxy.baseUrl + path, { headers, ...post })
       return { status: response.status, body: (await response.json()) as Record<string, unknown> }
     }
-    const list = await ask('/lists', {
-      name: 'A',
-      companies: [{ linkedin_url: 'https://www.network.example/company/x', name: 'X' }],
-    })
+    const companies = [{ linkedin_url: 'https://www.network.example/company/x', name: 'X' }]
+    const list = await ask('/lists', { name: 'A', companies })
     expect([list.status, Object.keys(list.body).sort()]).toEqual([201, ['id', 'linkedin_list_id']])
     expect((await ask(`/lists/${list.body.id}`)).body).toMatchObject({
       linkedin_list_id: list.body.linkedin_list_id,
@@ -129,10 +109,8 @@ describe('field names on the wire', () => {
       sales_navigator_session_valid: true,
     })
     const counted = await ask('/accounts/count_profiles', {})
-    expect([counted.status, JSON.stringify(counted.body)]).toEqual([
-      400,
-      expect.stringContaining('company_linkedin_id'),
-    ])
+    const missing = expect.stringContaining('company_linkedin_id')
+    expect([counted.status, JSON.stringify(counted.body)]).toEqual([400, missing])
   })
 })
 
@@ -149,11 +127,8 @@ describe('field names in deliveries', () => {
       const custom = { network_url: 'of your own' }
       const name = id.startsWith('contacts') ? { enrichment_type: ['email'] } : { name: 'A' }
       const remote = remoteTo(server.baseUrl, { names })
-      const reply = await remote.call(
-        id,
-        { ...input, ...name, custom, webhook_url: theirs.url },
-        { apiKey: server.key },
-      )
+      const fields = { ...input, ...name, custom, webhook_url: theirs.url }
+      const reply = await remote.call(id, fields, { apiKey: server.key })
       await remote.close()
       expect([200, 201, 202], JSON.stringify(reply.body)).toContain(reply.status)
       const isLast = ({ body }: { body: string }) => body.includes('.completed"')
@@ -186,19 +161,9 @@ describe('field names in deliveries', () => {
   )
 
   it('translates the deliveries of a waiting command back to our names', async () => {
-    const { code, json } = await server.machine.run(
-      [
-        'leads',
-        'extract',
-        'https://www.network.example/search/results/people/?keywords=sales',
-        '--wait',
-        '--base-url',
-        server.baseUrl,
-        '--json',
-        ...words,
-      ],
-      { env: { PROSPECT_API_KEY: server.key } },
-    )
+    const url = 'https://www.network.example/search/results/people/?keywords=sales'
+    const argv = ['leads', 'extract', url, '--wait', '--base-url', server.baseUrl, '--json', ...words]
+    const { code, json } = await server.machine.run(argv, { env: { PROSPECT_API_KEY: server.key } })
     expect([code, json]).toMatchObject([0, [{ lead: { network_profile_url: expect.any(String) } }, {}, {}]])
   })
 })

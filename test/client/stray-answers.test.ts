@@ -5,7 +5,7 @@ import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { tries } from '../support/effort.js'
 import { casesOf, rowsOf } from '../support/fixtures.js'
-import { answering, closeAfterTest, received, socksProxy } from './listeners.js'
+import { answers, closeAfterTest, received, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 import { numbersFrom, strayServer } from './stray-server.js'
 
@@ -58,22 +58,21 @@ it.each([
   ['does not take the answer to another request for a denial of idempotency keys', [acme, honoured], true],
   ['asks once more about idempotency keys when the connection is lost', [undefined, honoured], true],
   ['believes a server that denies idempotency keys twice', [{}, {}, honoured], false],
-])('%s', async (_, answers, honours) => {
-  const left = answers.values()
-  const server = await answering((request, response) => {
+])('%s', async (_, said, honours) => {
+  const left = said.values()
+  const server = await answers((request, response) => {
     const answer = left.next().value
     if (answer) response.end(JSON.stringify(answer))
     else request.socket.destroy()
   })
-  closeAfterTest(server)
-  const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+  const remote = closeAfterTest(remoteTo(server.baseUrl))
   expect(await remote.supportsIdempotency()).toBe(honours)
 })
 
 it('does not take the answer about idempotency keys for that to a call', async () => {
   const late = new WeakMap<Socket, ServerResponse>()
   const stray = JSON.stringify(acme)
-  const server = await answering(async (request, response) => {
+  const server = await answers(async (request, response) => {
     const { body } = await received(request)
     if (request.url === '/health') {
       late.set(request.socket, response)
@@ -82,8 +81,7 @@ it('does not take the answer about idempotency keys for that to a call', async (
     late.get(request.socket)?.end('{}')
     return response.end(body)
   })
-  closeAfterTest(server)
-  const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+  const remote = closeAfterTest(remoteTo(server.baseUrl))
   expect(await remote.supportsIdempotency()).toBe(false)
   const { body } = await remote.call('accounts.enrich', { domain: 'globex.example' })
   expect(body).toMatchObject({ domain: 'globex.example' })
@@ -106,12 +104,11 @@ it(`notices surplus answers behind a SOCKS proxy, too (seed ${seed})`, async () 
 
 /** A server that answers each request as a function says, and a remote to it. */
 async function answeringWith(answer: (asked: Input, url: string) => unknown) {
-  const server = await answering(async (request, response) => {
+  const server = await answers(async (request, response) => {
     const { body } = await received(request)
     response.end(JSON.stringify(answer(JSON.parse(body || '{}'), request.url ?? '')))
   })
-  closeAfterTest(server)
-  return closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`, { timeoutMs: 60_000 }))
+  return closeAfterTest(remoteTo(server.baseUrl, { timeoutMs: 60_000 }))
 }
 
 /** A request, and whom the server says it is about. */

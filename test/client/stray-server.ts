@@ -1,15 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { answering, closeAfterTest, type Listener, received } from './listeners.js'
+import { answers, received } from './listeners.js'
 
 /** What a server sends beside an answer: nothing, the answer once more after some time or at once, or more of its body. */
 type Surplus = 'none' | 'late' | 'doubled' | 'appended'
-
-/** A server of companies, some of whose answers are followed by bytes that no request asked for. */
-export interface StrayServer extends Listener {
-  readonly baseUrl: string
-  /** Number of answers that were followed by others. */
-  readonly strays: () => number
-}
 
 /** Returns numbers from 0 to 1 that depend on the seed alone. */
 export function numbersFrom(seed: number): () => number {
@@ -21,25 +14,18 @@ export function numbersFrom(seed: number): () => number {
 }
 
 /**
- * Opens the server. One answer in `nth` is followed by a surplus one, 0 to 20 ms later. It answers whom it is asked for,
- * without subdomains; with `knowsKeys` it honours idempotency keys.
+ * Opens a server of companies. One answer in `nth` is followed by bytes that no request asked for, 0 to 20 ms later. It
+ * answers whom it is asked for, without subdomains; with `knowsKeys` it honours idempotency keys.
  */
-export async function strayServer({
-  seed,
-  nth,
-  knowsKeys = false,
-}: {
-  readonly seed: number
-  readonly nth: number
-  readonly knowsKeys?: boolean
-}): Promise<StrayServer> {
+export async function strayServer(how: { seed: number; nth: number; knowsKeys?: boolean }) {
+  const { seed, nth, knowsKeys = false } = how
   const random = numbersFrom(seed)
   let strays = 0
   const choose = (): Surplus =>
     random() * nth < 1
       ? ((['late', 'late', 'doubled', 'appended'] as const)[Math.floor(random() * 4)] ?? 'late')
       : 'none'
-  const listener = await answering(async (request, response) => {
+  const listener = await answers(async (request, response) => {
     if (request.url === '/health')
       return void response.end(knowsKeys ? '{"idempotency":"Idempotency-Key"}' : '{}')
     const { body } = await received(request)
@@ -59,8 +45,8 @@ export async function strayServer({
     await pause(random() * 20)
     socket.write(head + text)
   })
-  closeAfterTest(listener)
-  return { ...listener, baseUrl: `http://127.0.0.1:${listener.port}/api/v2`, strays: () => strays }
+  /** With the number of answers that were followed by others. */
+  return { ...listener, strays: () => strays }
 }
 
 function answerTo(url: string, { domain, network_url: url_, email }: Record<string, string>): object {

@@ -9,13 +9,13 @@ import { performTask } from '../../src/http/body-thread.js'
 import { handler } from '../../src/http/handler.js'
 import { type BodyThread, createBodyThread } from '../../src/http/request-body.js'
 import { bundled } from '../support/programs.js'
-import { answering, closeAfterTest, received } from './listeners.js'
+import { answers, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
 
 /** A server, and a handler that forwards requests to it unchanged. */
 async function passing(answer: RequestListener) {
-  const upstream = closeAfterTest(await answering(answer))
-  const caller = closeAfterTest(remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`))
+  const upstream = await answers(answer)
+  const caller = closeAfterTest(remoteTo(upstream.baseUrl))
   const serve = handler({ caller, version: 'test', document: async () => ({}) })
   const headers = { 'content-type': 'application/json', 'x-api-key': 'pk_of_the_caller' }
   return (method: string, path: string, body?: string, more: Record<string, string> = {}) =>
@@ -36,35 +36,25 @@ describe('a request passed through to another server', () => {
     '{"error":422,"message":"m"}',
   ]
   const statuses = [200, 201, 202, 400, 401, 402, 403, 404, 409, 422, 429, 500, 501, 503]
+  const limits = {
+    'ratelimit-limit': '10',
+    'ratelimit-remaining': '0',
+    'ratelimit-reset': '17',
+    'retry-after': '17',
+    'idempotent-replayed': 'true',
+  }
+  const hops = { Connection: 'close, X-Hop', 'X-Hop': '1', 'Access-Control-Allow-Origin': '*' }
 
   it.each(statuses)(
     'passes the status, bytes and headers of a response through unchanged: %i',
     async (status) => {
       for (const text of bodies) {
         const send = await passing((_, response) =>
-          response
-            .writeHead(status, {
-              'RateLimit-Limit': '10',
-              'RateLimit-Remaining': '0',
-              'RateLimit-Reset': '17',
-              'Retry-After': '17',
-              'Idempotent-Replayed': 'true',
-              Connection: 'close, X-Hop',
-              'X-Hop': '1',
-              'Set-Cookie': 'a=b',
-              'Access-Control-Allow-Origin': '*',
-            })
-            .end(text),
+          response.writeHead(status, { ...limits, ...hops, 'Set-Cookie': 'a=b' }).end(text),
         )
         const response = await send('POST', '/accounts/count_profiles', '{}')
         expect([response.status, await response.text()]).toEqual([status, text])
-        expect(Object.fromEntries(response.headers)).toMatchObject({
-          'ratelimit-limit': '10',
-          'ratelimit-remaining': '0',
-          'ratelimit-reset': '17',
-          'retry-after': '17',
-          'idempotent-replayed': 'true',
-        })
+        expect(Object.fromEntries(response.headers)).toMatchObject(limits)
         for (const name of ['x-hop', 'set-cookie', 'access-control-allow-origin', 'transfer-encoding'])
           expect(response.headers.get(name), name).toBeNull()
       }
@@ -107,11 +97,9 @@ describe('a request passed through to another server', () => {
 const keyed = (id: OperationId): boolean => operations().find((row) => row.id === id)?.idempotent === true
 
 describe('a large response of another server', () => {
-  let program: string
   let thread: BodyThread
   beforeAll(async () => {
-    program = await bundled('../src/http/body-thread.ts')
-    thread = createBodyThread(program)
+    thread = createBodyThread(await bundled('../src/http/body-thread.ts'))
   })
 
   const names = { network: 'linkedin', premium: 'sales_navigator' }
@@ -130,14 +118,12 @@ describe('a large response of another server', () => {
 
   /** Returns a caller that passes the replies of a server on, and what it gave to the thread. */
   async function openForProxy(status: number, body: string | Buffer) {
-    const upstream = closeAfterTest(
-      await answering((_, response) =>
-        response.writeHead(status, { 'x-more': 'pk_of_the_caller' }).end(body),
-      ),
+    const upstream = await answers((_, response) =>
+      response.writeHead(status, { 'x-more': 'pk_of_the_caller' }).end(body),
     )
     const given: ReplyTask[] = []
     const caller = closeAfterTest(
-      remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`, {
+      remoteTo(upstream.baseUrl, {
         names,
         passOn: (task) => {
           given.push(task)
@@ -241,9 +227,9 @@ describe('a large response of another server', () => {
   })
 
   it('whose thread ended is answered 502', async () => {
-    const upstream = closeAfterTest(await answering((_, response) => response.end(`${pad}{}`)))
+    const upstream = await answers((_, response) => response.end(`${pad}{}`))
     const caller = closeAfterTest(
-      remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`, {
+      remoteTo(upstream.baseUrl, {
         passOn: () => Promise.reject(new Error('no memory')),
       }),
     )

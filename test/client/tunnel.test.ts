@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { certify } from './certificate.js'
-import { answering, closeAfterTest, listening, socksProxy } from './listeners.js'
+import { answering, answers, closeAfterTest, listening, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 
 /** A proxy that answers CONNECT with a status, and tunnels to a port of this machine where that is 200. */
@@ -30,14 +30,12 @@ async function proxy(status: number, port: number) {
 async function through(status: number) {
   const tls = certify('api.example')
   const keys: unknown[] = []
-  const server = closeAfterTest(
-    await answering(
-      (request, response) => {
-        keys.push(request.headers['x-api-key'])
-        response.end('{"credits":{"enrichment":7}}')
-      },
-      { tls },
-    ),
+  const server = await answers(
+    (request, response) => {
+      keys.push(request.headers['x-api-key'])
+      response.end('{"credits":{"enrichment":7}}')
+    },
+    { tls },
   )
   const { seen, at } = await proxy(status, server.port)
   const env = { https_proxy: `http://user:pass%20word@${at}` }

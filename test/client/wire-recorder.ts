@@ -1,14 +1,8 @@
 import { connect } from 'node:net'
-import { accepting, type Listener } from './listeners.js'
+import { accepting } from './listeners.js'
 
-/** A proxy that records every byte in both directions. */
-export interface Recorder extends Listener {
-  /** Returns the traffic since the last call. */
-  taken(): { readonly sent: string; readonly answered: string }
-}
-
-/** Opens a recording proxy to a port of this machine. */
-export async function recorderTo(port: number): Promise<Recorder> {
+/** Opens a proxy to a port of this machine that records every byte in both directions. */
+export async function recorderTo(port: number) {
   let sent: Buffer[] = []
   let answered: Buffer[] = []
   const listener = await accepting((socket) => {
@@ -27,6 +21,7 @@ export async function recorderTo(port: number): Promise<Recorder> {
     server.on('close', () => socket.destroy())
     socket.on('close', () => server.destroy())
   })
+  /** Returns the traffic since the last call. */
   const taken = () => {
     const both = { sent: Buffer.concat(sent).toString(), answered: Buffer.concat(answered).toString() }
     sent = []

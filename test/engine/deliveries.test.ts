@@ -10,126 +10,112 @@ import {
 } from '../../src/engine/tables/deliveries.js'
 import { claimJob } from '../../src/engine/tables/jobs.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
-import { type Bench, openBench } from '../support/engine.js'
 import { until } from '../support/until.js'
-import { answered, type FakeSender, idOf, unanswered, workerOf } from './fake-sender.js'
+import { answered, idOf, openWorked, unanswered } from './fake-sender.js'
 
 const hook = 'https://hook.example/'
 const lead = { webhook_url: hook, keyword: 'known', live: false }
 const hour = 3_600_000
 
-interface World extends ReturnType<typeof workerOf> {
-  readonly bench: Bench
-}
-
-async function open(): Promise<World> {
-  const bench = await openBench()
-  return { bench, ...workerOf(bench) }
-}
+const bench = perTest(openWorked)
 
 /** A search that found so many leads, with nothing delivered yet beyond the first attempts. */
-async function searched({ bench, worker }: World, matches: number, more: object = {}): Promise<string> {
+async function searched(matches: number, more: object = {}): Promise<string> {
   bench.source.matches = matches
   const { body, status } = await bench.call('leads.advanced_search', { ...lead, ...more })
   expect(status).toBe(202)
-  const job = await worker.finish(idOf(body))
+  const job = await bench.worker.finish(idOf(body))
   expect(job?.state).toBe('finished')
   return idOf(body)
 }
 
-const deliveriesOf = async ({ bench }: World, jobId: string): Promise<Delivery[]> => {
+const deliveriesOf = async (jobId: string): Promise<Delivery[]> => {
   const all = await bench.store.read((tx) => listDeliveries(tx, bench.workspaceId, { jobId }, 1_000))
   return [...all].sort((one, other) => one.seq - other.seq)
 }
 
 /** Lets the engine's time go by to each moment at which a delivery is due, and works then; answers those moments. */
-async function untilNothingIsDue(world: World, jobId: string): Promise<number[]> {
+async function untilNothingIsDue(jobId: string): Promise<number[]> {
   const moments: number[] = []
   for (let step = 0; step < 100; step++) {
-    const due = (await deliveriesOf(world, jobId)).flatMap(({ state, dueAt }) =>
+    const due = (await deliveriesOf(jobId)).flatMap(({ state, dueAt }) =>
       state === 'pending' && dueAt !== null ? [dueAt] : [],
     )
     if (due.length === 0) return moments
     const next = Math.min(...due)
-    world.bench.clock.advance(Math.max(0, next - world.bench.clock.now()))
+    bench.clock.advance(Math.max(0, next - bench.clock.now()))
     moments.push(next)
-    await world.worker.drain()
+    await bench.worker.drain()
   }
   throw new Error('deliveries never end')
 }
 
-const ordinals = (sender: FakeSender) => sender.bodies().map(({ ordinal }) => ordinal)
+/** Has all deliveries of a search made again. */
+async function replayed(jobId: string): Promise<void> {
+  await bench.admin.retryDeliveries((await deliveriesOf(jobId)).map(({ id }) => id))
+  await bench.worker.drain()
+}
+
+const ordinals = () => bench.sender.bodies().map(({ ordinal }) => ordinal)
 
 describe('P14: a dead receiver', () => {
   it('is tried on the schedule with one id and new timestamps, then marked as failed', async () => {
-    const world = await open()
-    world.sender.answer = () => unanswered
-    const began = world.bench.clock.now()
-    const id = await searched(world, 3)
-    const moments = [began, ...(await untilNothingIsDue(world, id))]
+    bench.sender.answer = () => unanswered
+    const began = bench.clock.now()
+    const id = await searched(3)
+    const moments = [began, ...(await untilNothingIsDue(id))]
     const pauses = moments.map((moment, at) => moment - (moments[at - 1] ?? began))
     expect(pauses).toHaveLength(8)
     for (const [at, pause] of pauses.entries()) {
       expect(pause).toBeGreaterThanOrEqual((schedule[at] ?? 0) * 0.8)
       expect(pause).toBeLessThanOrEqual((schedule[at] ?? 0) * 1.2)
     }
-    const { attempts } = world.sender
+    const { attempts } = bench.sender
     expect(new Set(attempts.map((attempt) => attempt.id)).size).toBe(1)
     expect(attempts.map(({ timestamp }) => timestamp)).toEqual(moments)
     expect(new Set(attempts.map(({ body }) => body)).size).toBe(1)
-    const [delivery] = await world.bench.admin.deliveries({ state: 'failed' }, 10)
+    const [delivery] = await bench.admin.deliveries({ state: 'failed' }, 10)
     expect(delivery).toMatchObject({ jobId: id, attempts: 8, error: 'refused the connection', status: null })
   })
 
   it('follows the published schedule', () => {
-    const [second, minute] = [1_000, 60_000]
-    expect(schedule).toEqual([
-      0,
-      5 * second,
-      5 * minute,
-      30 * minute,
-      2 * hour,
-      5 * hour,
-      10 * hour,
-      10 * hour,
-    ])
+    const seconds = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]
+    expect(schedule).toEqual(seconds.map((each) => each * 1_000))
   })
 
   it('gets its failed deliveries with the same ids when they are replayed', async () => {
-    const world = await open()
-    world.sender.answer = () => answered(410)
-    const id = await searched(world, 1)
-    const [failed] = await deliveriesOf(world, id)
-    world.sender.answer = () => undefined
+    bench.sender.answer = () => answered(410)
+    const id = await searched(1)
+    const [failed] = await deliveriesOf(id)
+    bench.sender.answer = () => undefined
     // The second time it is due already.
     const twice = [failed?.id ?? '', failed?.id ?? '']
-    expect(await world.bench.admin.retryDeliveries(twice)).toBe(1)
-    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
-    expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'delivered', attempts: 1, status: 200 }])
-    expect(world.sender.attempts.map((attempt) => attempt.id)).toEqual([failed?.id, failed?.id])
+    expect(await bench.admin.retryDeliveries(twice)).toBe(1)
+    expect(await bench.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
+    expect(await deliveriesOf(id)).toMatchObject([{ state: 'delivered', attempts: 1, status: 200 }])
+    expect(bench.sender.attempts.map((attempt) => attempt.id)).toEqual([failed?.id, failed?.id])
   })
 })
 
 describe('a receiver that answers', () => {
   it.each([429, 503])('%i with Retry-After is not retried earlier', async (status) => {
-    const world = await open()
-    world.sender.answer = () => answered(status, hour)
-    const began = world.bench.clock.now()
-    const id = await searched(world, 1)
-    expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'pending', dueAt: began + hour, status }])
-    world.bench.clock.advance(hour - 1)
-    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
-    world.bench.clock.advance(1)
-    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
+    bench.sender.answer = () => answered(status, hour)
+    const began = bench.clock.now()
+    const id = await searched(1)
+    expect(await deliveriesOf(id)).toMatchObject([{ state: 'pending', dueAt: began + hour, status }])
+    bench.clock.advance(hour - 1)
+    expect(await bench.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
+    bench.clock.advance(1)
+    expect(await bench.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
   })
 
   it('keeps to the schedule for a 429 with a short Retry-After', async () => {
-    const world = await open()
-    world.sender.answer = () => answered(429, 1)
-    const began = world.bench.clock.now()
-    const id = await searched(world, 1)
-    const [delivery] = await deliveriesOf(world, id)
+    bench.sender.answer = () => answered(429, 1)
+    const began = bench.clock.now()
+    const id = await searched(1)
+    const [delivery] = await deliveriesOf(id)
     expect(delivery?.dueAt).toBeGreaterThanOrEqual(began + 4_000)
   })
 
@@ -137,77 +123,65 @@ describe('a receiver that answers', () => {
     ['410', answered(410)],
     ['at an address that is not permitted', { status: null, error: 'is a private address', refused: true }],
   ])('%s is not tried again', async (_, answer) => {
-    const world = await open()
-    world.sender.answer = () => answer
-    const id = await searched(world, 1)
-    expect(await deliveriesOf(world, id)).toMatchObject([
-      { state: 'failed', attempts: 1, error: answer.error },
-    ])
-    world.bench.clock.advance(48 * hour)
-    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
+    bench.sender.answer = () => answer
+    const id = await searched(1)
+    expect(await deliveriesOf(id)).toMatchObject([{ state: 'failed', attempts: 1, error: answer.error }])
+    bench.clock.advance(48 * hour)
+    expect(await bench.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
   })
 
   it('is tried again at once, in its order, when no connection was free, and that is no attempt', async () => {
-    const world = await open()
     const postponed = [1, 1, 3]
-    world.sender.answer = ({ body }) => {
+    bench.sender.answer = ({ body }) => {
       const at = postponed.indexOf(JSON.parse(body).ordinal as number)
       if (at === -1) return undefined
       postponed.splice(at, 1)
       return { status: null, error: 'No connection to hook.example was free', postponed: true }
     }
-    const id = await searched(world, 4, { streaming: true })
-    expect(ordinals(world.sender)).toEqual([1, 1, 1, 2, 3, 3, 4, undefined])
-    for (const delivery of await deliveriesOf(world, id))
+    const id = await searched(4, { streaming: true })
+    expect(ordinals()).toEqual([1, 1, 1, 2, 3, 3, 4, undefined])
+    for (const delivery of await deliveriesOf(id))
       expect(delivery).toMatchObject({ state: 'delivered', attempts: 1, error: null })
   })
 
-  it('is retried after a redirect or an error', async () => {
-    for (const status of [301, 400, 404, 500]) {
-      const world = await open()
-      world.sender.answer = () => answered(status)
-      const id = await searched(world, 1)
-      expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'pending', attempts: 1, status }])
-    }
+  it.each([301, 400, 404, 500])('is retried after %i', async (status) => {
+    bench.sender.answer = () => answered(status)
+    const id = await searched(1)
+    expect(await deliveriesOf(id)).toMatchObject([{ state: 'pending', attempts: 1, status }])
   })
 })
 
 describe('streaming', () => {
   it('makes first attempts in order, and a failed one holds nothing up', async () => {
-    const world = await open()
     const fails = (attempt: DeliveryAttempt) =>
       [2, 100, 101].includes(JSON.parse(attempt.body).ordinal as number)
-    world.sender.answer = (attempt) => (fails(attempt) ? unanswered : undefined)
-    const id = await searched(world, 230, { streaming: true })
-    expect(ordinals(world.sender)).toEqual([...Array.from({ length: 230 }, (_, at) => at + 1), undefined])
-    expect((await deliveriesOf(world, id)).filter(({ state }) => state === 'pending')).toHaveLength(3)
-    world.sender.answer = () => undefined
-    await untilNothingIsDue(world, id)
-    expect(ordinals(world.sender).slice(231).sort()).toEqual([100, 101, 2])
+    bench.sender.answer = (attempt) => (fails(attempt) ? unanswered : undefined)
+    const id = await searched(230, { streaming: true })
+    expect(ordinals()).toEqual([...Array.from({ length: 230 }, (_, at) => at + 1), undefined])
+    expect((await deliveriesOf(id)).filter(({ state }) => state === 'pending')).toHaveLength(3)
+    bench.sender.answer = () => undefined
+    await untilNothingIsDue(id)
+    expect(ordinals().slice(231).sort()).toEqual([100, 101, 2])
   })
 
   it('sends records as they are found, before the search has ended', async () => {
-    const world = await open()
     const found: number[] = []
-    world.sender.answer = async () => {
-      const job = await world.bench.admin.jobs(1)
+    bench.sender.answer = async () => {
+      const job = await bench.admin.jobs(1)
       found.push(job[0]?.done ?? 0)
       return undefined
     }
     let asked = 0
-    world.bench.source.before = async () => {
+    bench.source.before = async () => {
       // After the count and two of three pages.
       if (++asked > 3) await until(() => found.length > 0)
     }
-    await searched(world, 300, { streaming: true })
+    await searched(300, { streaming: true })
     expect(found[0]).toBeLessThan(300)
   })
 })
 
 describe('first attempts of one search', () => {
-  /** Ordinals in the order of their first attempts. */
-  const firsts = (sender: FakeSender) => [...new Set(ordinals(sender))]
-
   it('are made in order and none is lost, despite failures, replays and crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -221,32 +195,32 @@ describe('first attempts of one search', () => {
           { maxLength: 5 },
         ),
         async (matches, rounds) => {
-          const world = await open()
           let gone: readonly number[] = []
-          world.sender.answer = (attempt) =>
+          bench.sender.answer = (attempt) =>
             gone.includes((JSON.parse(attempt.body) as { ordinal?: number }).ordinal ?? 13)
               ? answered(410)
               : undefined
-          world.bench.source.matches = matches
-          const { body } = await world.bench.call('leads.advanced_search', { ...lead, streaming: true })
+          bench.source.matches = matches
+          const { body } = await bench.call('leads.advanced_search', { ...lead, streaming: true })
           const id = idOf(body)
           for (const { fails, replays, crashes } of rounds) {
             gone = fails
-            await world.worker.drain()
-            const all = await deliveriesOf(world, id)
-            await world.bench.admin.retryDeliveries(
+            await bench.worker.drain()
+            const all = await deliveriesOf(id)
+            await bench.admin.retryDeliveries(
               all.filter(({ seq }) => replays.includes(seq)).map((delivery) => delivery.id),
             )
-            if (crashes) await claimAndDie(world)
+            if (crashes) await claimAndDie()
           }
           gone = []
-          world.bench.clock.advance(60_000)
-          await world.worker.drain()
-          const left = (await deliveriesOf(world, id)).filter(({ state }) => state === 'pending')
+          bench.clock.advance(60_000)
+          await bench.worker.drain()
+          const left = (await deliveriesOf(id)).filter(({ state }) => state === 'pending')
           expect(left).toEqual([])
-          const order = firsts(world.sender)
-          expect(order).toEqual([...Array.from({ length: matches }, (_, at) => at + 1), undefined])
-          await world.bench.caller.close()
+          // In the order of their first attempts.
+          const firsts = [...new Set(ordinals())]
+          expect(firsts).toEqual([...Array.from({ length: matches }, (_, at) => at + 1), undefined])
+          bench.sender.attempts.length = 0
         },
       ),
       { numRuns: tries(10, 30) },
@@ -254,28 +228,27 @@ describe('first attempts of one search', () => {
   })
 
   /** Takes up what is due, and is never heard of again. */
-  const claimAndDie = async ({ bench }: World) => {
+  const claimAndDie = async () => {
     const now = bench.clock.now()
     const claim = { token: 'dead', now, farthest: now + 24 * hour, realNow: now, leaseUntil: now + 30_000 }
     await bench.store.transaction((tx) => claimDelivery(tx, { ...claim, busy: [] }))
   }
 
   it('are made one after the other when they were replayed together', async () => {
-    const world = await open()
-    const id = await searched(world, 40, { streaming: true })
-    const all = await deliveriesOf(world, id)
+    const id = await searched(40, { streaming: true })
+    const all = await deliveriesOf(id)
     let under = 0
     let most = 0
-    world.sender.answer = async () => {
+    bench.sender.answer = async () => {
       most = Math.max(most, ++under)
       await new Promise((resolve) => setImmediate(resolve))
       under--
       return undefined
     }
     const again = [...all].reverse().map((delivery) => delivery.id)
-    expect(await world.bench.admin.retryDeliveries(again)).toBe(41)
-    await world.worker.drain()
-    expect(ordinals(world.sender).slice(41)).toEqual(ordinals(world.sender).slice(0, 41))
+    expect(await bench.admin.retryDeliveries(again)).toBe(41)
+    await bench.worker.drain()
+    expect(ordinals().slice(41)).toEqual(ordinals().slice(0, 41))
     expect(most).toBe(1)
   })
 })
@@ -283,16 +256,14 @@ describe('first attempts of one search', () => {
 describe('completed bodies', () => {
   const big = 'x'.repeat(20_000)
   const found = async (matches: number, more: object = {}) => {
-    const world = await open()
-    world.bench.source.record = (_, ordinal) => ({ lead: { summary: `${ordinal} ${big}` }, company: null })
-    await world.bench.admin.setQuotas({ dailyProfiles: 10_000 })
-    const id = await searched(world, matches, more)
-    return { world, id }
+    bench.source.record = (_, ordinal) => ({ lead: { summary: `${ordinal} ${big}` }, company: null })
+    await bench.admin.setQuotas({ dailyProfiles: 10_000 })
+    return await searched(matches, more)
   }
 
   it('above 5 MB are split into parts that contain each record once', async () => {
-    const { world, id } = await found(600, { custom: { of: 'mine' } })
-    const bodies = world.sender.bodies() as { leads: { ordinal: number }[]; part: number; parts: number }[]
+    const id = await found(600, { custom: { of: 'mine' } })
+    const bodies = bench.sender.bodies() as { leads: { ordinal: number }[]; part: number; parts: number }[]
     expect(bodies.map(({ part, parts }) => [part, parts])).toEqual([
       [1, 3],
       [2, 3],
@@ -302,71 +273,64 @@ describe('completed bodies', () => {
       Array.from({ length: 600 }, (_, at) => at + 1),
     )
     for (const body of bodies) expect(body).toMatchObject({ id, total: 600, custom: { of: 'mine' } })
-    expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(3)
+    expect(new Set(bench.sender.attempts.map((attempt) => attempt.id)).size).toBe(3)
     // Reading ahead stops after a large body.
-    const all = (await deliveriesOf(world, id)) as [Delivery, ...Delivery[]]
-    expect(await world.bench.store.read((tx) => buildBodies(tx, all))).toHaveLength(1)
+    const all = (await deliveriesOf(id)) as [Delivery, ...Delivery[]]
+    expect(await bench.store.read((tx) => buildBodies(tx, all))).toHaveLength(1)
   })
 
-  it('are at most 5 MB, and in one piece up to there', async () => {
-    for (const matches of [240, 248, 249, 250, 260]) {
-      const { world } = await found(matches, { custom: { note: 'y'.repeat(10_000) } })
-      const sizes = world.sender.attempts.map(({ body }) => Buffer.byteLength(body))
+  it.each([240, 248, 249, 250, 260])(
+    'are at most 5 MB, and in one piece up to there: %i',
+    async (matches) => {
+      await found(matches, { custom: { note: 'y'.repeat(10_000) } })
+      const sizes = bench.sender.attempts.map(({ body }) => Buffer.byteLength(body))
       expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000_000)
       expect(sizes).toHaveLength(matches < 249 ? 1 : 2)
-    }
-  })
+    },
+  )
 
   it('are empty when nothing was found', async () => {
-    const world = await open()
-    const id = await searched(world, 0)
-    expect(world.sender.bodies()).toMatchObject([{ id, leads: [], total: 0, truncated: false }])
+    const id = await searched(0)
+    expect(bench.sender.bodies()).toMatchObject([{ id, leads: [], total: 0, truncated: false }])
   })
 })
 
 describe('secrets', () => {
   it('both sign for a day after a rotation', async () => {
-    const world = await open()
-    const id = await searched(world, 1)
-    const again = async () => {
-      await world.bench.admin.retryDeliveries((await deliveriesOf(world, id)).map((delivery) => delivery.id))
-      await world.worker.drain()
-    }
-    const old = await world.bench.admin.webhookSecret(false)
-    const fresh = await world.bench.admin.webhookSecret(true)
-    world.bench.clock.advance(24 * hour - 1)
-    await again()
-    world.bench.clock.advance(1)
-    await again()
-    expect(world.sender.attempts.map(({ secrets }) => secrets)).toEqual([[old], [fresh, old], [fresh]])
+    const id = await searched(1)
+    const old = await bench.admin.webhookSecret(false)
+    const fresh = await bench.admin.webhookSecret(true)
+    bench.clock.advance(24 * hour - 1)
+    await replayed(id)
+    bench.clock.advance(1)
+    await replayed(id)
+    expect(bench.sender.attempts.map(({ secrets }) => secrets)).toEqual([[old], [fresh, old], [fresh]])
     expect(fresh).not.toBe(old)
   })
 })
 
 describe('a delivery whose records were deleted', () => {
   it('fails with a reason, and does not hold up the others', async () => {
-    const world = await open()
-    world.sender.answer = () => answered(410)
-    const id = await searched(world, 3, { streaming: true })
-    const all = await deliveriesOf(world, id)
+    bench.sender.answer = () => answered(410)
+    const id = await searched(3, { streaming: true })
+    const all = await deliveriesOf(id)
     const gone = { ...all[0], first: 900, last: 900, id: 'msg_gone', seq: 90, state: 'pending', attempts: 0 }
-    world.sender.answer = () => undefined
-    await world.bench.store.transaction(async (tx) => {
+    bench.sender.answer = () => undefined
+    await bench.store.transaction(async (tx) => {
       await insertDeliveries(tx, [{ ...gone, dueAt: 1, token: null } as Delivery])
     })
-    await world.bench.admin.retryDeliveries(all.map((delivery) => delivery.id))
-    await world.worker.drain()
-    const states = (await deliveriesOf(world, id)).map(({ state, error }) => [state, error])
+    await bench.admin.retryDeliveries(all.map((delivery) => delivery.id))
+    await bench.worker.drain()
+    const states = (await deliveriesOf(id)).map(({ state, error }) => [state, error])
     expect(states.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => ['delivered', null]))
     expect(states[4]).toEqual(['failed', 'The records of this delivery were deleted'])
   })
 
   it('ends what is read ahead of it, and any other error is reported', async () => {
-    const world = await open()
-    const id = await searched(world, 3, { streaming: true })
-    const [first, second, third] = (await deliveriesOf(world, id)) as [Delivery, Delivery, Delivery]
+    const id = await searched(3, { streaming: true })
+    const [first, second, third] = (await deliveriesOf(id)) as [Delivery, Delivery, Delivery]
     const gone = { ...second, first: 900, last: 900 }
-    const { store } = world.bench
+    const { store } = bench
     expect(await store.read((tx) => buildBodies(tx, [first, gone, third]))).toHaveLength(1)
     await expect(store.read((tx) => buildBodies(tx, [gone]))).rejects.toMatchObject({
       code: 'engine.records_gone',
@@ -383,29 +347,27 @@ describe('a delivery whose records were deleted', () => {
 
 describe('when the clock goes back', () => {
   it('makes first attempts all the same, and retries wait no longer than the longest pause', async () => {
-    const world = await open()
-    world.sender.answer = () => unanswered
-    world.bench.source.matches = 1
-    await world.bench.admin.advanceClock(30 * 24 * hour)
-    const { body } = await world.bench.call('leads.advanced_search', lead)
-    world.bench.clock.advance(1_000)
-    const tried = await searched(world, 1)
-    await world.worker.finish(idOf(body))
-    await world.bench.admin.resetClock()
-    world.sender.answer = () => undefined
-    await world.worker.drain()
-    expect(await deliveriesOf(world, tried)).toMatchObject([{ state: 'delivered', attempts: 2 }])
-    expect(await deliveriesOf(world, idOf(body))).toMatchObject([{ state: 'delivered' }])
+    bench.sender.answer = () => unanswered
+    bench.source.matches = 1
+    await bench.admin.advanceClock(30 * 24 * hour)
+    const { body } = await bench.call('leads.advanced_search', lead)
+    bench.clock.advance(1_000)
+    const tried = await searched(1)
+    await bench.worker.finish(idOf(body))
+    await bench.admin.resetClock()
+    bench.sender.answer = () => undefined
+    await bench.worker.drain()
+    expect(await deliveriesOf(tried)).toMatchObject([{ state: 'delivered', attempts: 2 }])
+    expect(await deliveriesOf(idOf(body))).toMatchObject([{ state: 'delivered' }])
   })
 
   it('takes over the work of dead processes all the same', async () => {
-    const world = await open()
-    world.bench.source.matches = 1
-    const { body } = await world.bench.call('leads.advanced_search', lead)
-    const far = world.bench.clock.now() + 24 * hour
-    await world.bench.store.transaction((tx) =>
+    bench.source.matches = 1
+    const { body } = await bench.call('leads.advanced_search', lead)
+    const far = bench.clock.now() + 24 * hour
+    await bench.store.transaction((tx) =>
       claimJob(tx, { token: 'dead', realNow: far, leaseUntil: far + 30_000 }),
     )
-    expect(await world.worker.finish(idOf(body))).toMatchObject({ state: 'finished', done: 1 })
+    expect(await bench.worker.finish(idOf(body))).toMatchObject({ state: 'finished', done: 1 })
   })
 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody } from '../../src/api/calls/errors.js'
 import { RunLease } from '../../src/engine/distributed/caller.js'
@@ -10,24 +10,12 @@ import {
 } from '../../src/engine/distributed/chunk.js'
 import { answerChunk, claimChunk, holdsChunk } from '../../src/engine/tables/chunks.js'
 import { setCounter } from '../../src/engine/tables/counters.js'
+import { perTest } from '../support/each.js'
 import { randomIds, TestSource } from '../support/engine.js'
-import { emptySchema, type TestDatabase } from '../support/postgres.js'
-import { openSpreadWork, type SpreadWork } from '../support/spread-work.js'
+import { domains, openSpreadWork } from '../support/spread-work.js'
 import { until } from '../support/until.js'
 
-let schema: TestDatabase
-let work: SpreadWork
-
-beforeEach(async () => {
-  schema = await emptySchema()
-  work = await openSpreadWork(schema.url)
-})
-
-afterEach(async () => {
-  await work.close()
-  await schema.drop()
-})
-
+const work = perTest(openSpreadWork)
 const clock = { now: () => Date.now() }
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 /** The lease that a command takes on the run. */
@@ -35,8 +23,11 @@ const lease = () => {
   const { store, key: apiKey } = work
   return new RunLease({ store, clock, ids: randomIds, sleep, run: 'run', apiKey, source: '' })
 }
-const domains = (rows: number) => Array.from({ length: rows }, (_, at) => `known-${at}.example`)
-const chunks = (state: string) => schema.sql(`SELECT id FROM chunks WHERE state = '${state}'`)
+/** A chunk of one call. */
+const chunk = (id: string) => {
+  const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
+  return { id, operation: 'accounts.enrich' as const, calls: [call] }
+}
 const busy: Reply = { status: 429, body: {}, headers: { 'retry-after': '60' }, credits: 0 }
 
 const told = (replies: readonly Promise<Reply>[]) =>
@@ -46,7 +37,7 @@ const told = (replies: readonly Promise<Reply>[]) =>
 
 /** Takes the one chunk there is, as a worker would; with no time, as one that is killed at once. */
 async function taken(token: string, ms = 60_000): Promise<string> {
-  await until(async () => (await chunks('queued')).length + (await chunks('running')).length > 0)
+  await until(async () => (await work.chunks('queued')).length + (await work.chunks('running')).length > 0)
   const realNow = Date.now() + (work.store.aheadMs?.() ?? 0)
   const claim = { token, source: '', realNow, leaseUntil: realNow + ms }
   const chunk = await work.store.transaction((tx) => claimChunk(tx, claim), 'test')
@@ -64,8 +55,8 @@ async function killed(): Promise<void> {
 }
 
 const queuedCalls = async (): Promise<readonly ChunkCall[]> => {
-  await until(async () => (await chunks('queued')).length > 0)
-  const found = await schema.sql("SELECT calls FROM chunks WHERE state = 'queued' ORDER BY created_at")
+  await until(async () => (await work.chunks('queued')).length > 0)
+  const found = await work.sql("SELECT calls FROM chunks WHERE state = 'queued' ORDER BY created_at")
   return found.flatMap(({ calls }) => readCalls(String(calls)))
 }
 
@@ -115,7 +106,7 @@ describe('rows of a chunk that another worker may have called', () => {
     const replies = told(domains(2).map((domain, at) => command.call(at, domain)))
     await killed()
     await answered('giving', came)
-    await until(async () => (await chunks('running')).length === 0)
+    await until(async () => (await work.chunks('running')).length === 0)
     ending.abort('SIGINT')
     expect(await replies).toEqual(Array(2).fill('outcome_unknown'))
   })
@@ -142,10 +133,10 @@ describe('rows of a chunk that another worker may have called', () => {
     const answer = (id: string, token: string, came: CallResult) =>
       work.store.transaction((tx) => answerChunk(tx, id, token, writeResults([came])), 'test')
     await answer(first, 'first', { ...busy, status: 402 })
-    await until(async () => (await chunks('answered')).length === 0)
+    await until(async () => (await work.chunks('answered')).length === 0)
     await answer(second, 'second', null)
     expect(await replies).toMatchObject([{ status: 402 }, { status: 429, waitMs: 0 }])
-    expect(await chunks('queued')).toEqual([])
+    expect(await work.chunks('queued')).toEqual([])
   })
 
   it('get their refusal when no worker had them', async () => {
@@ -181,15 +172,15 @@ describe('a worker whose database fails', () => {
   )
 
   it('deletes dead workers even when no run is dead', async () => {
-    await schema.sql("INSERT INTO chunk_workers (id, source, seen_until) VALUES ('killed', '', 1)")
+    await work.sql("INSERT INTO chunk_workers (id, source, seen_until) VALUES ('killed', '', 1)")
     work.work()
-    await until(async () => (await schema.sql('SELECT id FROM chunk_workers')).length === 0)
+    await until(async () => (await work.sql('SELECT id FROM chunk_workers')).length === 0)
   })
 })
 
 describe('a command that pauses', () => {
   const leaseUntil = async () =>
-    Number((await schema.sql("SELECT lease_until FROM chunk_runs WHERE run = 'run'"))[0]?.lease_until ?? 0)
+    Number((await work.sql("SELECT lease_until FROM chunk_runs WHERE run = 'run'"))[0]?.lease_until ?? 0)
 
   it('keeps its run while nothing is in flight', async () => {
     work.work()
@@ -204,7 +195,7 @@ describe('a command that pauses', () => {
     const first = expect(work.command('run').call(0, 'known-0.example')).rejects.toMatchObject({
       code: 'run.withdrawn',
     })
-    await until(async () => (await chunks('queued')).length > 0)
+    await until(async () => (await work.chunks('queued')).length > 0)
     const second = work.command('run').call(1, 'known-1.example')
     await first
     work.work()
@@ -215,18 +206,17 @@ describe('a command that pauses', () => {
     const [first, second] = [lease(), lease()]
     await first.begin()
     await second.begin()
-    const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
-    await second.put([{ id: 'c', operation: 'accounts.enrich', calls: [call] }], [])
+    await second.put([chunk('c')], [])
     for (const all of [false, true])
       await expect(first.withdraw(all)).rejects.toMatchObject({ code: 'run.withdrawn' })
-    expect(await chunks('queued')).toEqual([{ id: 'c' }])
+    expect(await work.chunks('queued')).toEqual([{ id: 'c' }])
     await second.end()
   })
 })
 
 describe('a command whose database refuses', () => {
   const refuse = (when: string) =>
-    schema.sql(`CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS $$
+    work.sql(`CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '55P03'; END $$;
       CREATE TRIGGER refused BEFORE ${when} ON chunks FOR EACH ROW EXECUTE FUNCTION refused()`)
 
@@ -236,16 +226,16 @@ describe('a command whose database refuses', () => {
     const command = work.command('run')
     expect((await command.call(0, 'known-0.example')).status).toBe(200)
     await sleep(100)
-    expect(await chunks('answered')).toHaveLength(1)
-    await schema.sql('DROP TRIGGER refused ON chunks')
+    expect(await work.chunks('answered')).toHaveLength(1)
+    await work.sql('DROP TRIGGER refused ON chunks')
     expect((await command.call(1, 'known-1.example')).status).toBe(200)
-    await until(async () => (await chunks('answered')).length === 0)
+    await until(async () => (await work.chunks('answered')).length === 0)
   })
 
   it('leaves no row waiting for an answer that cannot be read', async () => {
     const reply = expect(work.command('run').call(0, 'known.example')).rejects.toThrow(SyntaxError)
-    await until(async () => (await chunks('queued')).length > 0)
-    await schema.sql("UPDATE chunks SET state = 'answered', replies = '{'")
+    await until(async () => (await work.chunks('queued')).length > 0)
+    await work.sql("UPDATE chunks SET state = 'answered', replies = '{'")
     await reply
   })
 })
@@ -254,9 +244,7 @@ describe('charges of several chunks', () => {
   it('does not deadlock with a command that takes the run', async () => {
     const first = lease()
     await first.begin()
-    const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
-    const bundle = (id: string) => ({ id, operation: 'accounts.enrich' as const, calls: [call] })
-    await first.put([bundle('a'), bundle('b')], [])
+    await first.put([chunk('a'), chunk('b')], [])
     await taken('worker')
     await taken('worker')
     let tries = 0
@@ -273,20 +261,17 @@ describe('charges of several chunks', () => {
     await until(() => isHeld)
     await lease().begin()
     await charging
-    expect([tries, await schema.sql('SELECT id FROM chunks')]).toEqual([1, []])
+    expect([tries, await work.sql('SELECT id FROM chunks')]).toEqual([1, []])
   })
 
   it('does not deadlock with the heartbeats of the worker', async () => {
     const source = new TestSource()
-    let release = () => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
     source.before = () => released
     const worker = work.work({ source, leaseMs: 900 })
     const replies = work.command('run', { rows: 2, atOnce: 2 }).all(domains(2))
-    await until(async () => (await chunks('running')).length === 2)
-    const found = await schema.sql('SELECT id, token FROM chunks ORDER BY created_at, id')
+    await until(async () => (await work.chunks('running')).length === 2)
+    const found = await work.sql('SELECT id, token FROM chunks ORDER BY created_at, id')
     const [a, b] = found.map(({ id, token }) => [String(id), String(token)] as const)
     if (!a || !b) throw new Error('two chunks are expected')
     // The signs of both are due while one of them cannot be given.

@@ -1,7 +1,7 @@
 import type { DeliveryAttempt, DeliveryResult, Sender } from '../../src/api/ports/ports.js'
 import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import { type Bench, randomIds } from '../support/engine.js'
+import { type Bench, openBench, randomIds } from '../support/engine.js'
 
 type Answer = Partial<DeliveryResult> | undefined
 
@@ -51,6 +51,12 @@ export const portsOf = (bench: Bench, more: Partial<WorkerPorts> = {}): WorkerPo
 export function workerOf(bench: Bench, more: Partial<WorkerPorts> = {}) {
   const sender = new FakeSender()
   return { sender, worker: createWorker(portsOf(bench, { sender, ...more })) }
+}
+
+/** A bench, and a worker over it. */
+export async function openWorked() {
+  const bench = await openBench()
+  return { ...bench, ...workerOf(bench) }
 }
 
 /** The id of the work that a reply's body tells of. */

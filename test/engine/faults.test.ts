@@ -1,43 +1,31 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
+import { describe, expect, it } from 'vitest'
+import { ConnectionLost } from '../../src/api/calls/caller.js'
 import type { WantedFault } from '../../src/engine/admin/faults.js'
 import type { FaultRules } from '../../src/engine/tables/faults.js'
-import { handler } from '../../src/http/handler.js'
-import { type Listening, listen } from '../../src/http/listen.js'
-import { type Bench, openBench } from '../support/engine.js'
-import { idOf, workerOf } from './fake-sender.js'
+import { served } from '../client/serving.js'
+import { perTest } from '../support/each.js'
+import { idOf, openWorked } from './fake-sender.js'
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
+const bench = perTest(openWorked)
 
-async function open(): Promise<Bench> {
-  const bench = await openBench()
-  closing.push(() => bench.caller.close())
-  return bench
-}
-
-const enrich = (bench: Bench, domain = 'known.example') => bench.call('accounts.enrich', { domain })
+const enrich = (options = {}) => bench.call('accounts.enrich', { domain: 'known.example' }, options)
 const wanted = (rules: FaultRules, more: Partial<WantedFault> = {}): WantedFault => ({
   where: 'accounts.enrich',
   rules,
   ...more,
 })
-const counts = async ({ admin }: Bench) =>
-  (await admin.faults()).map(({ matched, fired }) => [matched, fired])
+const counts = async () => (await bench.admin.faults()).map(({ matched, fired }) => [matched, fired])
 
 /** Returns for each of some calls whether a fault changed it. */
-async function changed(bench: Bench, calls: number): Promise<string> {
+async function changed(calls: number): Promise<string> {
   let found = ''
   for (let at = 0; at < calls; at++)
-    found += (await enrich(bench)).headers['x-prospect-fault'] === undefined ? '.' : 'x'
+    found += (await enrich()).headers['x-prospect-fault'] === undefined ? '.' : 'x'
   return found
 }
 
 describe('faults on demand', () => {
   it('refuse with the status and error they name, before anything is counted or charged', async () => {
-    const bench = await open()
     const cases: [FaultRules, number, object][] = [
       [{ status: 400 }, 400, { error: 'Refused by the fault f1' }],
       [{ status: 401 }, 401, { error: 'Invalid API key' }],
@@ -54,7 +42,7 @@ describe('faults on demand', () => {
     ]
     for (const [rules, status, body] of cases) {
       await bench.admin.applyFaults([wanted(rules)])
-      const reply = await enrich(bench)
+      const reply = await enrich()
       expect({ status: reply.status, body: reply.body }).toEqual({
         status,
         body: expect.objectContaining(body),
@@ -62,32 +50,30 @@ describe('faults on demand', () => {
       expect(reply.headers['x-prospect-fault']).toBe('f1')
     }
     await bench.admin.applyFaults([wanted({ status: 429, retryAfter: 7 })])
-    expect((await enrich(bench)).headers['retry-after']).toBe('7')
+    expect((await enrich()).headers['retry-after']).toBe('7')
     expect(await bench.balance()).toBe(1_000)
     expect(bench.source.asked).toBe(0)
   })
 
   it('change every nth call, a share, at most a count, and for a time of the engine', async () => {
-    const bench = await open()
     const refuse = (rules: FaultRules) => bench.admin.applyFaults([wanted({ status: 500, ...rules })])
     await refuse({ nth: 3 })
-    expect(await changed(bench, 7)).toBe('..x..x.')
-    expect(await counts(bench)).toEqual([[7, 2]])
+    expect(await changed(7)).toBe('..x..x.')
+    expect(await counts()).toEqual([[7, 2]])
     await refuse({ count: 2 })
-    expect(await changed(bench, 4)).toBe('xx..')
+    expect(await changed(4)).toBe('xx..')
     await refuse({ for: 60_000 })
-    expect(await changed(bench, 2)).toBe('xx')
+    expect(await changed(2)).toBe('xx')
     bench.clock.advance(60_000)
-    expect(await changed(bench, 2)).toBe('..')
+    expect(await changed(2)).toBe('..')
     await bench.admin.clearFaults()
-    expect(await changed(bench, 2)).toBe('..')
+    expect(await changed(2)).toBe('..')
   })
 
   it('P55: change the same calls with the same seed, and others with another', async () => {
-    const bench = await open()
     const of = async (seed: number) => {
       await bench.admin.applyFaults([wanted({ status: 500, rate: 0.3 }, { seed })])
-      return changed(bench, 24)
+      return changed(24)
     }
     const first = await of(7)
     expect(first.split('x').length - 1).toBeGreaterThan(2)
@@ -97,17 +83,15 @@ describe('faults on demand', () => {
   })
 
   it('are counted once for each call, however many come at once', async () => {
-    const bench = await open()
     await bench.admin.addFault(wanted({ status: 503, nth: 4 }))
-    const replies = await Promise.all(Array.from({ length: 40 }, () => enrich(bench)))
+    const replies = await Promise.all(Array.from({ length: 40 }, () => enrich()))
     expect(replies.filter(({ status }) => status === 503)).toHaveLength(10)
-    expect(await counts(bench)).toEqual([[40, 10]])
+    expect(await counts()).toEqual([[40, 10]])
     expect(await bench.balance()).toBe(970)
   })
 
   it('change deliveries as they say, each at its first attempt', async () => {
-    const bench = await open()
-    const { sender, worker } = workerOf(bench)
+    const { sender, worker } = bench
     bench.source.matches = 3
     const deliver = async (rules: FaultRules) => {
       sender.attempts.length = 0
@@ -127,7 +111,7 @@ describe('faults on demand', () => {
     expect(await deliver({ lose: true, nth: 2 })).toEqual({ sent: [1, 3], states })
     expect(await deliver({ double: true, count: 1 })).toEqual({ sent: [1, 1, 2, 3, 'end'], states })
     expect(await deliver({ reorder: true, count: 1 })).toEqual({ sent: [2, 1, 3, 'end'], states })
-    expect(await counts(bench)).toEqual([[1, 1]])
+    expect(await counts()).toEqual([[1, 1]])
     const late = { sent: [2, 3, 'end'], states: ['delivered', 'delivered', 'delivered', 'pending'] }
     expect(await deliver({ late: 60_000, count: 1 })).toEqual(late)
     sender.attempts.length = 0
@@ -139,14 +123,7 @@ describe('faults on demand', () => {
     expect(right).not.toBe(wrong)
   })
 
-  const lost = (bench: Bench): Promise<Reply | ConnectionLost> =>
-    enrich(bench).catch((error: unknown) => {
-      if (error instanceof ConnectionLost) return error
-      throw error
-    })
-
   it('lose the answer of an engine in this process as that of a server is lost', async () => {
-    const bench = await open()
     const cases: [FaultRules, charged: number, object][] = [
       [{ drop: 'before' }, 0, { name: 'ConnectionLost', unknown: true }],
       [{ drop: 'after' }, 1, { name: 'ConnectionLost', unknown: true }],
@@ -157,18 +134,16 @@ describe('faults on demand', () => {
     for (const [rules, charged, result] of cases) {
       const before = await bench.balance()
       await bench.admin.applyFaults([wanted(rules)])
-      expect(await lost(bench)).toMatchObject(result)
+      expect(await enrich().catch((error: unknown) => error)).toMatchObject(result)
       expect(before - (await bench.balance())).toBe(charged)
     }
   })
 
   it('are told apart by operation, group and member', async () => {
-    const bench = await open()
     const { admin } = bench
     await admin.addMember({ email: 'ann@example.com' })
     const { key } = await admin.createKey({ member: 'ann@example.com' })
-    const status = async (options = {}) =>
-      (await bench.call('accounts.enrich', { domain: 'known.example' }, options)).status
+    const status = async (options = {}) => (await enrich(options)).status
     for (const where of ['accounts.enrich', 'accounts', 'all']) {
       await admin.applyFaults([wanted({ status: 500 }, { where })])
       expect(await status()).toBe(500)
@@ -184,21 +159,19 @@ describe('faults on demand', () => {
   })
 
   it('need a session for one that is not valid', async () => {
-    const bench = await open()
     await bench.admin.addFault(wanted({ invalidSession: true }, { where: 'all' }))
     await bench.call('accounts.enrich', { domain: 'known.example', live: false })
     await bench.call('credits.show', {})
-    expect(await counts(bench)).toEqual([[0, 0]])
+    expect(await counts()).toEqual([[0, 0]])
   })
 
   it('leave one change to the first, and add delays to it', async () => {
-    const bench = await open()
     const rules = [{ delay: 2_000 }, { status: 500, nth: 2 }, { status: 503 }, { delay: 500 }]
     await bench.admin.applyFaults(rules.map((each) => wanted(each)))
-    expect(await enrich(bench)).toMatchObject({ status: 503, headers: { 'x-prospect-fault': 'f1, f3, f4' } })
-    expect(await enrich(bench)).toMatchObject({ status: 500, headers: { 'x-prospect-fault': 'f1, f2, f4' } })
+    expect(await enrich()).toMatchObject({ status: 503, headers: { 'x-prospect-fault': 'f1, f3, f4' } })
+    expect(await enrich()).toMatchObject({ status: 500, headers: { 'x-prospect-fault': 'f1, f2, f4' } })
     expect(bench.sleeps).toEqual([2_500, 2_500])
-    expect(await counts(bench)).toEqual([
+    expect(await counts()).toEqual([
       [2, 2],
       [2, 1],
       [2, 1],
@@ -207,17 +180,15 @@ describe('faults on demand', () => {
   })
 
   it('belong to a workspace', async () => {
-    const bench = await open()
     await bench.admin.createWorkspace('Other')
     await bench.admin.useWorkspace('Other')
     await bench.admin.addFault(wanted({ status: 500 }))
-    expect((await enrich(bench)).status).toBe(200)
+    expect((await enrich()).status).toBe(200)
   })
 
   it('pay once for a call that is repeated with its key after its answer was lost', async () => {
-    const bench = await open()
     await bench.admin.addFault(wanted({ drop: 'after', count: 1 }))
-    const again = () => bench.call('accounts.enrich', { domain: 'known.example' }, { idempotencyKey: 'one' })
+    const again = () => enrich({ idempotencyKey: 'one' })
     await expect(again()).rejects.toBeInstanceOf(ConnectionLost)
     // What was answered under its key is never refused for what it asks.
     for (const rules of [{ status: 422 }, { status: 402 }, { invalidSession: true }])
@@ -238,7 +209,6 @@ describe('faults on demand', () => {
     [wanted({ late: 86_400_001 }, { where: 'deliveries' }), 'engine.fault_late'],
     [wanted({ status: 500 }, { member: 'nobody@example.com' }), 'engine.no_member'],
   ])('are refused when they could never happen: %j', async (fault, code) => {
-    const bench = await open()
     await bench.admin.addFault(wanted({ status: 500 }))
     await expect(bench.admin.applyFaults([wanted({ drop: 'after' }), fault])).rejects.toMatchObject({ code })
     expect((await bench.admin.faults()).map(({ rules }) => rules)).toEqual([{ status: 500 }])
@@ -246,62 +216,45 @@ describe('faults on demand', () => {
 })
 
 describe('a server with faults on demand', () => {
-  async function serve() {
-    const bench = await open()
-    const handle = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
-    const server = await listen({ handler: handle, host: '127.0.0.1', port: 0 })
-    closing.push(() => server.close())
-    return { bench, server }
-  }
-  const post = ({ bench, server }: { bench: Bench; server: Listening }, signal?: AbortSignal) =>
-    fetch(`${server.baseUrl}/accounts/single_enrich`, {
+  const there = perTest(served)
+  const post = (signal: AbortSignal | null = null) =>
+    fetch(`${there.server.baseUrl}/accounts/single_enrich`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': bench.key },
+      headers: { 'content-type': 'application/json', 'x-api-key': there.bench.key },
       body: JSON.stringify({ domain: 'known.example' }),
-      ...(signal ? { signal } : {}),
+      signal,
     })
 
-  it('closes the connection, before the work or after it', async () => {
-    const served = await serve()
-    for (const [drop, balance] of [
-      ['before', 1_000],
-      ['after', 999],
-    ] as const) {
-      await served.bench.admin.applyFaults([wanted({ drop })])
-      await expect(post(served)).rejects.toThrow('fetch failed')
-      expect(await served.bench.balance()).toBe(balance)
-    }
-    await served.bench.admin.clearFaults()
-    expect((await post(served)).status).toBe(200)
-  })
-
-  it('sends half of a body, or something that is not JSON', async () => {
-    const served = await serve()
-    await served.bench.admin.applyFaults([wanted({ truncate: true })])
-    const half = await post(served)
-    expect([half.status, half.headers.get('x-prospect-fault')]).toEqual([200, 'f1'])
-    await expect(half.text()).rejects.toThrow('terminated')
-    await served.bench.admin.applyFaults([wanted({ garble: true })])
-    const garbled = await post(served)
-    expect([garbled.status, garbled.headers.get('x-prospect-fault')]).toEqual([200, 'f1'])
-    await expect(garbled.json()).rejects.toThrow('JSON')
-    expect(await served.bench.balance()).toBe(998)
+  it.each([
+    ['closes the connection before the work', { drop: 'before' }, 'fetch failed', 1_000],
+    ['closes the connection after it', { drop: 'after' }, 'fetch failed', 999],
+    ['sends half of a body', { truncate: true }, 'terminated', 999],
+    ['sends something that is not JSON', { garble: true }, 'JSON', 999],
+  ] as const)('%s', async (_, rules, failure, balance) => {
+    await there.bench.admin.applyFaults([wanted(rules)])
+    const answer = post().then(async (response) => {
+      expect([response.status, response.headers.get('x-prospect-fault')]).toEqual([200, 'f1'])
+      return response.json()
+    })
+    await expect(answer).rejects.toThrow(failure)
+    expect(await there.bench.balance()).toBe(balance)
+    await there.bench.admin.clearFaults()
+    expect((await post()).status).toBe(200)
   })
 
   it('does the work and never answers, until its client or it gives up', async () => {
-    const served = await serve()
-    await served.bench.admin.applyFaults([wanted({ timeout: true })])
+    await there.bench.admin.applyFaults([wanted({ timeout: true })])
     const patience = new AbortController()
-    const given = post(served, patience.signal)
+    const given = post(patience.signal)
     const charged = async (balance: number) => {
-      while ((await served.bench.balance()) > balance) await new Promise(setImmediate)
+      while ((await there.bench.balance()) > balance) await new Promise(setImmediate)
     }
     await charged(999)
     patience.abort()
     await expect(given).rejects.toThrow('aborted')
-    const waiting = expect(post(served)).rejects.toThrow('fetch failed')
+    const waiting = expect(post()).rejects.toThrow('fetch failed')
     await charged(998)
-    await served.server.close()
+    await there.server.close()
     await waiting
   })
 })

@@ -25,24 +25,6 @@ describe('leads.enrich', () => {
     expect(credits).toBe(1)
   })
 
-  it.each([
-    ['2024-01-15', 0, 0],
-    ['2024-02-14', 0, 0],
-    ['2024-02-15', 0, 1],
-    ['2025-01-14', 0, 11],
-    ['2026-03-10', 2, 1],
-    ['2023-12-31', 0, 0],
-  ])('counts the terms on %s as %i years and %i months', async (day, years, months) => {
-    bench.clock.set(`${day}T12:00:00Z`)
-    const { body } = await bench.call('leads.enrich', { network_url: ada })
-    expect(body).toMatchObject({
-      years_in_position: years,
-      months_in_position: months,
-      years_in_company: years,
-      months_in_company: months,
-    })
-  })
-
   it("counts the terms by the engine's clock", async () => {
     await bench.admin.setClock(Date.parse('2027-01-20T00:00:00Z'), true)
     const { body } = await bench.call('leads.enrich', { network_url: ada })
@@ -67,40 +49,6 @@ it('a search in which some companies are unknown has a note that counts and name
   bench.source.unknown = {}
   const { body } = await bench.call('leads.advanced_search_preview', filters)
   expect(body).not.toHaveProperty('note')
-})
-
-describe('the terms of a person', () => {
-  const enriched = async (given: object) => {
-    const known = bench.source.person({ url: ada })
-    bench.source.person = () => known && { ...known, ...given }
-    return (await bench.call('leads.enrich', { network_url: ada })).body
-  }
-
-  it('in the company are the given ones when they are longer than the position', async () => {
-    expect(await enriched({ years_in_company: 7, months_in_company: 2 })).toMatchObject({
-      years_in_position: 2,
-      months_in_position: 1,
-      years_in_company: 7,
-      months_in_company: 2,
-    })
-  })
-
-  it('in the company are never shorter than those in the position', async () => {
-    expect(await enriched({ years_in_company: 1, months_in_company: 11 })).toMatchObject({
-      years_in_company: 2,
-      months_in_company: 1,
-    })
-  })
-
-  it('are the given ones when the position has no start date', async () => {
-    const given = {
-      years_in_position: 4,
-      months_in_position: null,
-      years_in_company: null,
-      months_in_company: null,
-    }
-    expect(await enriched({ ...given, current_position: null })).toMatchObject(given)
-  })
 })
 
 it('contacts.reverse_lookup returns the whole person, with current terms', async () => {

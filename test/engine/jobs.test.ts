@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Provider } from '../../src/api/ports/ports.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { keepStep, LeaseLost } from '../../src/engine/jobs/progress.js'
@@ -16,24 +16,25 @@ import {
 } from '../../src/engine/tables/jobs.js'
 import { findWorkspace, insertWorkspace } from '../../src/engine/tables/members.js'
 import { createWorker, runJob } from '../../src/engine/worker/worker.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
-import { type Bench, openBench, randomIds } from '../support/engine.js'
+import { openBench, randomIds } from '../support/engine.js'
 import { idOf, portsOf } from './fake-sender.js'
 
 const hook = 'https://hook.example/'
 const search = { webhook_url: hook, keyword: 'known' }
 const lead = { ...search, live: false }
+const bench = perTest(openBench)
 
-async function finished(bench: Bench, id: string): Promise<AsyncJob> {
+async function finished(id: string): Promise<AsyncJob> {
   const job = await createWorker(portsOf(bench)).finish(id)
   if (!job) throw new Error('the job was not free')
   return job
 }
 
-const recordsOf = (bench: Bench, id: string) =>
-  bench.store.read((tx) => listRecords(tx, id, { after: 0 }, 100_000))
+const recordsOf = (id: string) => bench.store.read((tx) => listRecords(tx, id, { after: 0 }, 100_000))
 
-const positionOf = (bench: Bench) => bench.store.read((tx) => readBalances(tx, bench.workspaceId))
+const position = () => bench.store.read((tx) => readBalances(tx, bench.workspaceId))
 
 describe('an import', () => {
   it.each([
@@ -44,21 +45,19 @@ describe('an import', () => {
   ])(
     'with a quota of %i left and a limit of %i keeps %i: truncated %s',
     async (quota, limit, kept, truncated) => {
-      const bench = await openBench()
       bench.source.matches = 230
       await bench.admin.setQuotas({ dailyProfiles: quota })
       const { body } = await bench.call('leads.advanced_search', { ...lead, limit })
-      const job = await finished(bench, idOf(body))
+      const job = await finished(idOf(body))
       expect([job.done, job.truncated, job.state]).toEqual([kept, truncated, 'finished'])
-      expect(await recordsOf(bench, job.id)).toHaveLength(kept)
+      expect(await recordsOf(job.id)).toHaveLength(kept)
     },
   )
 
   it('leaves out the fields that scale leaves out', async () => {
-    const bench = await openBench()
     bench.source.matches = 1
     const { body } = await bench.call('leads.advanced_search', { ...lead, scale: true })
-    await finished(bench, idOf(body))
+    await finished(idOf(body))
     const saved = (await bench.call('searches.get', { id: idOf(body) })).body as { leads: { lead: object }[] }
     const { lead: found = {} } = saved.leads[0] ?? {}
     expect(Object.keys(found).filter((name) => ['connections_count', 'headline'].includes(name))).toEqual([])
@@ -66,49 +65,45 @@ describe('an import', () => {
   })
 
   it('fails when the source fails, and keeps its records', async () => {
-    const bench = await openBench()
     bench.source.matches = 230
     const { body } = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'] })
-    const held = await positionOf(bench)
+    const held = await position()
     expect(held).toMatchObject({ credits: 310, held: 690 })
     let asked = 0
     bench.source.before = () => {
       if (++asked > 1) throw new Error('unplugged')
     }
-    const job = await finished(bench, idOf(body))
+    const job = await finished(idOf(body))
     expect(job).toMatchObject({ state: 'failed', done: 100, error: 'Internal error', held: 0, spent: 300 })
     const { body: search } = await bench.call('searches.get', { id: idOf(body) })
     expect(search).toMatchObject({ search: { status: 'ERROR', error: 'Internal error' } })
-    expect(await positionOf(bench)).toMatchObject({ credits: 700, held: 0, spent: 300 })
+    expect(await position()).toMatchObject({ credits: 700, held: 0, spent: 300 })
     expect(await bench.admin.verify()).toMatchObject({ ok: true })
   })
 })
 
 describe('P04: hold, then settle once', () => {
   it('holds price times records, pays for each record, and releases the rest', async () => {
-    const bench = await openBench()
     bench.source.matches = 50
     const { body } = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'], limit: 80 })
-    expect(await positionOf(bench)).toMatchObject({ credits: 850, held: 150, spent: 0 })
+    expect(await position()).toMatchObject({ credits: 850, held: 150, spent: 0 })
     const shown = (await bench.call('credits.show', {})).body
     expect(shown).toMatchObject({ credits: { enrichment: 850 } })
     bench.source.matches = 40
-    const job = await finished(bench, idOf(body))
+    const job = await finished(idOf(body))
     expect(job).toMatchObject({ done: 40, spent: 120, held: 0, truncated: false })
-    expect(await positionOf(bench)).toMatchObject({ credits: 880, held: 0, spent: 120 })
+    expect(await position()).toMatchObject({ credits: 880, held: 0, spent: 120 })
   })
 
   it('never pays more than it holds, however many records match later', async () => {
-    const bench = await openBench()
     bench.source.matches = 10
     const { body } = await bench.call('intents.hiring', { webhook_url: hook })
     bench.source.matches = 500
-    const job = await finished(bench, idOf(body))
+    const job = await finished(idOf(body))
     expect(job).toMatchObject({ done: 10, spent: 10, held: 0, truncated: true })
   })
 
   it('counts held credits against the weekly limit, and releases them', async () => {
-    const bench = await openBench()
     bench.source.matches = 50
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 100 })
     const first = await bench.call('intents.hiring', { webhook_url: hook, limit: 60 })
@@ -117,9 +112,9 @@ describe('P04: hold, then settle once', () => {
     const over = await bench.call('accounts.enrich', { domain: 'known.example' })
     expect(over).toMatchObject({ status: 403, body: { code: 'workspace_limit_exceeded' } })
     bench.source.matches = 20
-    await finished(bench, idOf(first.body))
+    await finished(idOf(first.body))
     expect((await bench.call('accounts.enrich', { domain: 'known.example' })).status).toBe(200)
-    await finished(bench, idOf(second.body))
+    await finished(idOf(second.body))
     const [member] = await bench.admin.members()
     // Two searches that found 20 each, and the lookup.
     expect(member?.spentThisWeek).toBe(41)
@@ -130,16 +125,13 @@ describe('P04: hold, then settle once', () => {
       fc.asyncProperty(
         fc.array(
           fc.record({ limit: fc.integer({ min: 1, max: 120 }), later: fc.integer({ min: 0, max: 150 }) }),
-          {
-            minLength: 1,
-            maxLength: 6,
-          },
+          { minLength: 1, maxLength: 6 },
         ),
         fc.integer({ min: 0, max: 700 }),
         async (asks, credits) => {
-          const bench = await openBench()
           bench.source.matches = 150
           await bench.admin.setCredits(credits)
+          const before = await position()
           const accepted: string[] = []
           for (const { limit } of asks) {
             const { status, body } = await bench.call('intents.stack', {
@@ -150,12 +142,11 @@ describe('P04: hold, then settle once', () => {
             if (status === 202) accepted.push(idOf(body))
           }
           bench.source.matches = asks[0]?.later ?? 0
-          const jobs = await Promise.all(accepted.map((id) => finished(bench, id)))
-          const { credits: left, held, spent } = await positionOf(bench)
-          expect(spent).toBe(3 * jobs.reduce((sum, { done }) => sum + done, 0))
-          expect([held, left + spent]).toEqual([0, credits])
+          const jobs = await Promise.all(accepted.map((id) => finished(id)))
+          const { credits: left, held, spent } = await position()
+          expect(spent - before.spent).toBe(3 * jobs.reduce((sum, { done }) => sum + done, 0))
+          expect([held, left + spent - before.spent]).toEqual([0, credits])
           expect(await bench.admin.verify()).toMatchObject({ ok: true })
-          await bench.caller.close()
         },
       ),
       { numRuns: tries(20, 40) },
@@ -165,15 +156,13 @@ describe('P04: hold, then settle once', () => {
 
 describe('a job', () => {
   const queued = async (matches: number) => {
-    const bench = await openBench()
     bench.source.matches = matches
-    const { body } = await bench.call('leads.advanced_search', lead)
-    return { bench, id: idOf(body), ports: portsOf(bench) }
+    return idOf((await bench.call('leads.advanced_search', lead)).body)
   }
-  const claimed = async ({ bench, id }: Awaited<ReturnType<typeof queued>>, token: string) => {
+  const claimed = async (id: string, token: string) => {
     const realNow = bench.clock.now()
     const claim = { token, realNow, leaseUntil: realNow + 30_000, id }
-    return await bench.store.transaction((tx) => claimJob(tx, claim))
+    return (await bench.store.transaction((tx) => claimJob(tx, claim))) as AsyncJob
   }
 
   it('is announced once it is stored, so that a worker begins at once', async () => {
@@ -186,38 +175,34 @@ describe('a job', () => {
   })
 
   it('belongs to one worker while its lease lasts, then to the next', async () => {
-    const all = await queued(10)
-    expect(await claimed(all, 'a')).toMatchObject({ state: 'running', attempts: 1 })
-    all.bench.clock.advance(29_999)
-    expect(await claimed(all, 'b')).toBeUndefined()
-    all.bench.clock.advance(1)
-    expect(await claimed(all, 'b')).toMatchObject({ token: 'b', attempts: 2 })
+    const id = await queued(10)
+    expect(await claimed(id, 'a')).toMatchObject({ state: 'running', attempts: 1 })
+    bench.clock.advance(29_999)
+    expect(await claimed(id, 'b')).toBeUndefined()
+    bench.clock.advance(1)
+    expect(await claimed(id, 'b')).toMatchObject({ token: 'b', attempts: 2 })
   })
 
   it('P44: is not written by a worker that lost it', async () => {
-    const all = await queued(250)
-    const first = await claimed(all, 'a')
-    if (!first) throw new Error('not claimed')
+    const [id, ports] = [await queued(250), portsOf(bench)]
     const step = { records: [{ lead: {} }], place: '1', ended: false }
-    const half = await keepStep(all.ports, first, step)
-    all.bench.clock.advance(30_000)
-    const second = await claimed(all, 'b')
-    await expect(keepStep(all.ports, half, step)).rejects.toBeInstanceOf(LeaseLost)
-    expect(await all.bench.store.transaction((tx) => renewJob(tx, all.id, 'a', 9e15))).toBe(false)
-    const ended = second && (await runJob(all.ports, second))
-    expect(ended).toMatchObject({ state: 'finished', done: 250 })
-    expect(await runJob(all.ports, half)).toBeUndefined()
-    expect((await recordsOf(all.bench, all.id)).map(({ ordinal }) => ordinal)).toEqual(
+    const half = await keepStep(ports, await claimed(id, 'a'), step)
+    bench.clock.advance(30_000)
+    const second = await claimed(id, 'b')
+    await expect(keepStep(ports, half, step)).rejects.toBeInstanceOf(LeaseLost)
+    expect(await bench.store.transaction((tx) => renewJob(tx, id, 'a', 9e15))).toBe(false)
+    expect(await runJob(ports, second)).toMatchObject({ state: 'finished', done: 250 })
+    expect(await runJob(ports, half)).toBeUndefined()
+    expect((await recordsOf(id)).map(({ ordinal }) => ordinal)).toEqual(
       Array.from({ length: 250 }, (_, at) => at + 1),
     )
   })
 
   it('is enriched once one of its leads can be reached, whatever it finds later', async () => {
-    const all = await queued(250)
     const reachable = { lead: { most_probable_email: 'ada@known.example' } }
-    let job = await claimed(all, 'a')
+    let job = await claimed(await queued(250), 'a')
     for (const records of [[reachable, { lead: {} }], [{ lead: {} }]])
-      job = job && (await keepStep(all.ports, job, { records, place: '1', ended: false }))
+      job = await keepStep(portsOf(bench), job, { records, place: '1', ended: false })
     expect(job).toMatchObject({ done: 3, enriched: true })
   })
 
@@ -226,24 +211,22 @@ describe('a job', () => {
     [{ phones: [] }, false],
     [{}, false],
   ])('can be reached by an address or a number: %j', async (lead, enriched) => {
-    const all = await queued(250)
-    const job = await claimed(all, 'a')
+    const job = await claimed(await queued(250), 'a')
     const step = { records: [{ lead }], place: '1', ended: false }
-    expect(job && (await keepStep(all.ports, job, step))).toMatchObject({ enriched })
+    expect(await keepStep(portsOf(bench), job, step)).toMatchObject({ enriched })
   })
 
   it('is given back after its turn, and continues in the next one', async () => {
-    const all = await queued(250)
+    const id = await queued(250)
     for (const done of [100, 200]) {
-      const taken = await claimed(all, `turn ${done}`)
-      const given = taken && (await runJob(all.ports, taken, undefined, undefined, 0))
-      expect(given).toMatchObject({ state: 'running', done })
+      const given = runJob(portsOf(bench), await claimed(id, `turn ${done}`), undefined, undefined, 0)
+      expect(await given).toMatchObject({ state: 'running', done })
     }
-    expect(await finished(all.bench, all.id)).toMatchObject({ state: 'finished', done: 250 })
+    expect(await finished(id)).toMatchObject({ state: 'finished', done: 250 })
   })
 
   it('P13: goes from queued to running to its end, and no other way', async () => {
-    const { bench, id } = await queued(1)
+    const id = await queued(1)
     const job = await bench.admin.job(id)
     const legal = ['queued running', 'running finished', 'running failed']
     for (const from of jobStates)
@@ -259,7 +242,7 @@ describe('a job', () => {
   })
 
   it('of a workspace has its turn after one of each other, however many came before it', async () => {
-    const { bench, id } = await queued(1)
+    const id = await queued(1)
     const [job, workspace] = [await bench.admin.job(id), await bench.store.read((tx) => findWorkspace(tx))]
     if (!workspace) throw new Error('no workspace')
     await bench.store.transaction(async (tx) => {
@@ -280,12 +263,12 @@ describe('a job', () => {
   })
 
   it('fails after it killed its process again and again', async () => {
-    const all = await queued(10)
+    const id = await queued(10)
     for (let attempt = 0; attempt < 10; attempt++) {
-      await claimed(all, `lost ${attempt}`)
-      all.bench.clock.advance(30_000)
+      await claimed(id, `lost ${attempt}`)
+      bench.clock.advance(30_000)
     }
-    expect(await finished(all.bench, all.id)).toMatchObject({ state: 'failed', done: 0 })
+    expect(await finished(id)).toMatchObject({ state: 'failed', done: 0 })
   })
 })
 
@@ -296,45 +279,27 @@ describe('a waterfall', () => {
       lastName === 'Nobody' ? undefined : { email: 'a@known.example', status: 'valid' },
     phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }],
   }
-  const open = async () => {
-    const bench = await openBench()
+  beforeEach(() => {
     bench.source.ladder = [ladder]
-    return bench
-  }
+  })
   const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
 
   it('is pending, then finished, and pays for what it found', async () => {
-    const bench = await open()
-    const { body } = await bench.call('contacts.enrich', {
-      ...ada,
-      enrichment_type: ['email'],
-      custom: { a: 1 },
-    })
+    const custom = { a: 1 }
+    const { body } = await bench.call('contacts.enrich', { ...ada, enrichment_type: ['email'], custom })
     const id = idOf(body)
-    expect(body).toEqual({
-      enrichment_id: id,
-      first_name: 'Ada',
-      last_name: 'Byron',
-      status: 'pending',
-      custom: { a: 1 },
-    })
+    const who = { enrichment_id: id, first_name: 'Ada', last_name: 'Byron', custom }
+    expect(body).toEqual({ ...who, status: 'pending' })
     expect((await bench.call('contacts.get', { id })).body).toMatchObject({ status: 'pending', email: null })
-    expect(await positionOf(bench)).toMatchObject({ credits: 997, held: 3 })
-    await finished(bench, id)
+    expect(await position()).toMatchObject({ credits: 997, held: 3 })
+    await finished(id)
     const { body: result } = await bench.call('contacts.get_enrichment', { id })
-    expect(result).toMatchObject({
-      enrichment_id: id,
-      status: 'finished',
-      email: 'a@known.example',
-      email_status: 'valid',
-      credits_used: 3,
-      custom: { a: 1 },
-    })
-    expect(await positionOf(bench)).toMatchObject({ credits: 997, held: 0, spent: 3 })
+    const found = { email: 'a@known.example', email_status: 'valid', credits_used: 3 }
+    expect(result).toMatchObject({ enrichment_id: id, status: 'finished', ...found, custom })
+    expect(await position()).toMatchObject({ credits: 997, held: 0, spent: 3 })
   })
 
   it('in bulk returns each contact by its own id, and pays only for those found', async () => {
-    const bench = await open()
     const contacts = Array.from({ length: 45 }, (_, at) => ({
       ...ada,
       lastname: at % 3 === 0 ? 'Nobody' : `Byron ${at}`,
@@ -343,29 +308,25 @@ describe('a waterfall', () => {
     const { body } = await bench.call('contacts.bulk_enrich', { contacts, enrichment_type: ['email'] })
     const { contacts: each } = body as { contacts: { enrichment_id: string; custom: { at: number } }[] }
     expect(each.map(({ custom }) => custom.at)).toEqual(contacts.map((_, at) => at))
-    await finished(bench, idOf(body))
+    await finished(idOf(body))
     const all = (await bench.call('contacts.get', { id: idOf(body) })).body
     expect(all).toMatchObject({ status: 'finished', total: 45, finished: 45 })
     const one = (await bench.call('contacts.get', { id: each[3]?.enrichment_id ?? '' })).body
     expect(one).toMatchObject({ email: null, credits_used: 0, message: 'No data found', custom: { at: 3 } })
-    expect(await positionOf(bench)).toMatchObject({ credits: 910, held: 0, spent: 90 })
+    expect(await position()).toMatchObject({ credits: 910, held: 0, spent: 90 })
   })
 
   it('is charged at once when it is answered at once, and can be read again', async () => {
-    const bench = await open()
     const { body, credits } = await bench.call('contacts.enrich_sync', { ...ada, enrichment_type: ['email'] })
     expect(credits).toBe(3)
     expect((await bench.call('contacts.get', { id: idOf(body) })).body).toEqual(body)
   })
 
   it('looks for personal addresses only with consent', async () => {
-    const bench = await open()
     const asked = { network_url: 'https://www.network.example/in/ada', enrichment_type: ['personal_email'] }
     const refused = await bench.call('contacts.enrich', asked)
-    expect(refused).toMatchObject({
-      status: 422,
-      body: { error: 'Personal email enrichment requires consent' },
-    })
+    const error = 'Personal email enrichment requires consent'
+    expect(refused).toMatchObject({ status: 422, body: { error } })
     await bench.admin.changeMember('me@localhost', { consentPersonalEmail: true })
     expect((await bench.call('contacts.enrich', asked)).status).toBe(201)
   })
@@ -373,7 +334,6 @@ describe('a waterfall', () => {
 
 describe('a list', () => {
   it('is pending, then completed, and limits searches to its companies', async () => {
-    const bench = await openBench()
     const companies = [{ domain: 'known.example' }, { domain: 'nobody.example' }, { name: 'Known' }]
     const { body, status } = await bench.call('lists.create', { name: 'Mine', companies })
     expect(status).toBe(201)
@@ -381,7 +341,7 @@ describe('a list', () => {
     expect((await bench.call('lists.get', { id })).body).toMatchObject({ name: 'Mine', status: 'pending' })
     const asked = { ...lead, included_account_lists: [id] }
     expect(await bench.call('leads.advanced_search', asked)).toMatchObject({ status: 422 })
-    expect(await finished(bench, id)).toMatchObject({ state: 'finished', done: 3 })
+    expect(await finished(id)).toMatchObject({ state: 'finished', done: 3 })
     expect((await bench.call('lists.list', {})).body).toMatchObject({
       lists: [{ id, status: 'completed' }],
       pagination: { total_count: 1, has_more: false },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
+import { requests } from '../spec/requests.js'
 import { perTest } from '../support/each.js'
 import { openBench } from '../support/engine.js'
 
@@ -70,24 +71,20 @@ describe('the windows of a member', () => {
 
 describe('asking for the limits', () => {
   it('does not count as a request', async () => {
-    const first = await limits()
-    expect(await limits()).toEqual(first)
+    expect(await limits()).toEqual(await limits())
   })
 
   it('is refused without a valid key', async () => {
-    const { admin } = bench
-    await expect(admin.limits('pk_nobody')).rejects.toMatchObject({ status: 401 })
-    await expect(admin.limits(undefined)).rejects.toMatchObject({ status: 401 })
+    for (const key of ['pk_nobody', undefined])
+      await expect(bench.admin.limits(key)).rejects.toMatchObject({ status: 401 })
   })
 })
 
 describe('the credits of a member', () => {
-  it('are the balance, the hold and the next grant', async () => {
-    expect((await limits()).credits).toEqual({
-      enrichment: 1_000,
-      held: 0,
-      nextAllocation: { credits: 5_000, at: Date.parse('2026-04-10T00:00:00Z') },
-    })
+  it('are the balance, the hold and the next grant, and no week without a weekly limit', async () => {
+    const nextAllocation = { credits: 5_000, at: Date.parse('2026-04-10T00:00:00Z') }
+    const { credits, weekly } = await limits()
+    expect([credits, weekly]).toEqual([{ enrichment: 1_000, held: 0, nextAllocation }, null])
   })
 
   it('include the grant that is due', async () => {
@@ -98,20 +95,10 @@ describe('the credits of a member', () => {
     })
   })
 
-  it('have no week without a weekly limit', async () => {
-    expect((await limits()).weekly).toBeNull()
-  })
-
   it('include the rest of the week, until Monday', async () => {
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 50 })
     await bench.call('accounts.enrich', { domain: 'known.example', live: false })
-    const contact = {
-      firstname: 'ada',
-      lastname: 'known',
-      domain: 'known.example',
-      enrichment_type: ['email'],
-    }
-    await bench.call('contacts.enrich', { ...contact, webhook_url: 'https://hooks.example/in' })
+    await bench.call('contacts.enrich', requests['contacts.enrich'])
     expect(await limits()).toMatchObject({
       credits: { enrichment: 996, held: 3 },
       weekly: { limit: 50, spent: 1, held: 3, left: 46, resetsAt: Date.parse('2026-03-16T00:00:00Z') },
@@ -137,14 +124,10 @@ describe('the credits of a member', () => {
 
   it('include the quotas', async () => {
     await bench.admin.setQuotas({ dailyProfiles: 7 })
+    const [tomorrow, month] = [Date.parse('2026-03-11T00:00:00Z'), Date.parse('2026-04-01T00:00:00Z')]
     expect((await limits()).quotas).toMatchObject({
-      daily_profile_scraping: {
-        limit: 7,
-        used: 0,
-        remaining: 7,
-        resetsAt: Date.parse('2026-03-11T00:00:00Z'),
-      },
-      monthly_company_import: { limit: 25_000, resetsAt: Date.parse('2026-04-01T00:00:00Z') },
+      daily_profile_scraping: { limit: 7, used: 0, remaining: 7, resetsAt: tomorrow },
+      monthly_company_import: { limit: 25_000, resetsAt: month },
     })
   })
 })

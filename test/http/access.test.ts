@@ -1,16 +1,22 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hasBody } from '../../src/api/operations/facts.js'
-import { areaOf, type Operation, type OperationId, operations } from '../../src/api/operations/table.js'
+import type { Caller } from '../../src/api/calls/caller.js'
+import {
+  areaOf,
+  type Operation,
+  type OperationId,
+  operation,
+  operations,
+} from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { type Fields, requests, unknownId } from '../spec/requests.js'
 import { type Bench, openBench } from '../support/engine.js'
+import { fetchCaller } from '../support/fetch-caller.js'
 
-const base = 'http://127.0.0.1:4010/api/v2'
 const rows = operations().map((row) => [row.id, row] as const)
 const areas = [...new Set(operations().map(({ id }) => areaOf(id)))]
 
 let bench: Bench
-let serve: (request: Request) => Promise<Response>
+let wire: Caller
 /** API keys by their defect, or by the area of their scope. */
 const keys = new Map<string, string | undefined>([
   ['missing', undefined],
@@ -19,35 +25,21 @@ const keys = new Map<string, string | undefined>([
   ['unknown', `pk_${'0'.repeat(38)}`],
 ])
 
-interface Seen {
-  readonly status: number
-  readonly body: string
-  readonly headers: Record<string, string>
-}
-
-async function ask(row: Operation, key: string | undefined, more: Fields = {}): Promise<Seen> {
-  const { method, path } = row
-  const headers = new Headers({ 'content-type': 'application/json' })
-  if (key !== undefined) headers.set('x-api-key', key)
-  const input = { ...requests[row.id], ...more }
-  const url = base + path.replace(/\{(\w+)\}/, (_, name: string) => String(input[name]))
-  const rest = Object.entries(input).filter(([name]) => !path.includes(`{${name}}`))
-  const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
-  const request = hasBody(row)
-    ? new Request(url, { method, headers, body: JSON.stringify(input) })
-    : new Request(`${url}?${query}`, { method, headers })
-  const response = await serve(request)
-  return {
-    status: response.status,
-    body: await response.text(),
-    headers: Object.fromEntries(response.headers),
-  }
+/** Asks with a key of that name; returns what comes over HTTP. */
+async function ask(id: OperationId, key: string, more: Fields = {}) {
+  const { status, body, headers } = await wire.call(
+    id,
+    { ...requests[id], ...more },
+    { apiKey: keys.get(key) },
+  )
+  return { status, body: JSON.stringify(body), headers }
 }
 
 beforeAll(async () => {
   bench = await openBench()
   const { admin } = bench
-  serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
+  const serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
+  wire = fetchCaller(serve, 'http://127.0.0.1:4010/api/v2')
   const make = async (name: string, more: { scopes?: string[]; expiresAt?: number } = {}) => {
     const { id, key } = await admin.createKey({ member: 'me@localhost', ...more })
     keys.set(name, key)
@@ -71,8 +63,8 @@ describe.each(rows)('%s', (id, row) => {
   it.each(['missing', 'empty', 'malformed', 'unknown', 'revoked', 'expired'])(
     'refuses a key that is %s with the same 401 as a missing key',
     async (name) => {
-      const first = await ask(row, keys.get('missing'))
-      const seen = await ask(row, keys.get(name))
+      const first = await ask(id, 'missing')
+      const seen = await ask(id, name)
       expect(seen.status).toBe(401)
       expect(seen.body).toBe('{"error":"Invalid API key"}')
       expect(seen).toEqual(first)
@@ -82,13 +74,13 @@ describe.each(rows)('%s', (id, row) => {
   it('refuses a key of any other scope with 403', async () => {
     for (const area of areas.filter((one) => one !== areaOf(id))) {
       bench.clock.advance(120_000)
-      const { status, body } = await ask(row, keys.get(area))
+      const { status, body } = await ask(id, area)
       expect([area, status, Object.keys(JSON.parse(body))]).toEqual([area, 403, ['error']])
     }
   })
 
   it.each(['all', 'theirs', 'its area'])('accepts a key of %s', async (name) => {
-    const { status } = await ask(row, keys.get(name === 'its area' ? areaOf(id) : name))
+    const { status } = await ask(id, name === 'its area' ? areaOf(id) : name)
     expect([row.unavailable ? 422 : row.ok, 404]).toContain(status)
   })
 })
@@ -104,12 +96,12 @@ const kinds: readonly (readonly [makes: OperationId, shows: readonly OperationId
   ['contacts.enrich_sync', ['contacts.get', 'contacts.get_enrichment']],
   ['contacts.bulk_enrich', ['contacts.get', 'contacts.get_enrichment']],
 ]
-const rowOf = (id: OperationId): Operation => rows.find(([one]) => one === id)?.[1] as Operation
 const inPath = ({ path }: Operation): string => /\{(\w+)\}/.exec(path)?.[1] ?? ''
+const nameIn = (id: OperationId) => inPath(operation(id))
 
 /** Creates an object and returns its ids; for a bulk enrichment also those of its contacts. */
-async function made(makes: OperationId, key: string | undefined): Promise<string[]> {
-  const { body } = await ask(rowOf(makes), key)
+async function made(makes: OperationId, key: string): Promise<string[]> {
+  const { body } = await ask(makes, key)
   return body.match(/(?<="(?:id|enrichment_id)":")[0-9a-f-]{36}/g) ?? []
 }
 
@@ -126,26 +118,25 @@ describe('ids in a path', () => {
 
   describe.each(kinds)('created by %s', (makes, shows) => {
     it.each(shows)('%s answers an id of another workspace exactly like an unknown id', async (id) => {
-      const row = rowOf(id)
-      const ids = await made(makes, keys.get('all'))
+      const ids = await made(makes, 'all')
       expect(ids.length).toBeGreaterThan(0)
       for (const one of ids) {
         bench.clock.advance(120_000)
-        const unknown = await ask(row, keys.get('theirs'), { [inPath(row)]: unknownId })
+        const unknown = await ask(id, 'theirs', { [nameIn(id)]: unknownId })
         bench.clock.advance(120_000)
-        const theirs = await ask(row, keys.get('theirs'), { [inPath(row)]: one })
+        const theirs = await ask(id, 'theirs', { [nameIn(id)]: one })
         expect(theirs).toEqual(unknown)
         expect(theirs.status).toBe(404)
-        expect((await ask(row, keys.get(areaOf(id)), { [inPath(row)]: one })).status).toBe(200)
+        expect((await ask(id, areaOf(id), { [nameIn(id)]: one })).status).toBe(200)
       }
     })
 
     it('answers an id of another kind with 404, like an unknown id', async () => {
       const others = operations().filter((row) => inPath(row) && !shows.includes(row.id))
-      const [id = ''] = await made(makes, keys.get('all'))
+      const [id = ''] = await made(makes, 'all')
       for (const row of others) {
-        const { status, body } = await ask(row, keys.get('all'), { [inPath(row)]: id })
-        const unknown = await ask(row, keys.get('all'), { [inPath(row)]: unknownId })
+        const { status, body } = await ask(row.id, 'all', { [inPath(row)]: id })
+        const unknown = await ask(row.id, 'all', { [inPath(row)]: unknownId })
         expect([row.id, status, body]).toEqual([row.id, 404, unknown.body])
       }
     })
@@ -158,58 +149,47 @@ describe('lists of a workspace', () => {
     ['lists.create', 'lists.list', {}],
     ['leads.search', 'searches.list', { enriched: false }],
   ] as const)('shows what %s created in %s of its own workspace only', async (makes, lists, query) => {
-    const [mine = ''] = await made(makes, keys.get('all'))
-    const [theirs = ''] = await made(makes, keys.get('theirs'))
-    const [ours, others] = [
-      await ask(rowOf(lists), keys.get('all'), query),
-      await ask(rowOf(lists), keys.get('theirs'), query),
-    ]
+    const [mine = ''] = await made(makes, 'all')
+    const [theirs = ''] = await made(makes, 'theirs')
+    const [ours, others] = [await ask(lists, 'all', query), await ask(lists, 'theirs', query)]
     expect([ours.body.includes(mine), ours.body.includes(theirs)]).toEqual([true, false])
     expect([others.body.includes(mine), others.body.includes(theirs)]).toEqual([false, true])
   })
 })
 
 describe('two workspaces', () => {
-  const enrich = (key: string | undefined, domain: string, more = {}) => {
-    const headers = new Headers({ 'content-type': 'application/json', 'x-api-key': key ?? '' })
-    const body = JSON.stringify({ domain, ...more })
-    return serve(new Request(`${base}/accounts/single_enrich`, { method: 'POST', headers, body }))
+  const read = async (key: string, id: OperationId, query: Fields = {}) => {
+    bench.clock.advance(60_000)
+    return JSON.parse((await ask(id, key, query)).body) as Record<string, unknown>
   }
-  const read = async (key: string | undefined, path: string) =>
-    await (await serve(new Request(base + path, { headers: { 'x-api-key': key ?? '' } }))).json()
-  const balance = async (key: string | undefined) =>
-    ((await read(key, '/credits')) as { credits: { enrichment: number } }).credits.enrichment
+  const range = { start_date: '2026-01-01', end_date: '2027-01-01' }
+  /** What both have, and what they spent. */
+  const position = async () => {
+    const all: number[] = []
+    for (const key of ['all', 'theirs']) {
+      const { credits } = await read(key, 'credits.show')
+      const { credits_consumed } = await read(key, 'credits.consumption', range)
+      all.push((credits as { enrichment: number }).enrichment, Number(credits_consumed))
+    }
+    return all
+  }
 
   it('charges each workspace for its own calls, and shows it only its own account and spending', async () => {
-    const [mine, theirs] = [keys.get('all'), keys.get('theirs')]
-    const before = [await balance(mine), await balance(theirs)]
-    await enrich(mine, 'known.example')
-    expect([await balance(mine), await balance(theirs)]).toEqual([(before[0] ?? 0) - 1, before[1]])
-    expect(await read(theirs, '/account')).toMatchObject({
+    const before = await position()
+    await ask('accounts.enrich', 'all')
+    expect((await position()).map((now, at) => now - (before[at] ?? 0))).toEqual([-1, 1, 0, 0])
+    expect(await read('theirs', 'account.show')).toMatchObject({
       account: { email: 'them@other.example' },
       workspace: { name: 'Other' },
     })
-    const range = '/credits_consumption?start_date=2026-01-01&end_date=2027-01-01'
-    const spent = [await read(mine, range), await read(theirs, range)] as { credits_consumed: number }[]
-    await enrich(mine, 'known-b.example')
-    bench.clock.advance(60_000)
-    const now = [await read(mine, range), await read(theirs, range)] as { credits_consumed: number }[]
-    expect(now.map((one, at) => one.credits_consumed - (spent[at]?.credits_consumed ?? 0))).toEqual([1, 0])
   })
 
   it('ignores a field that names a workspace, a member, a price or credits', async () => {
-    const [mine, theirs] = [keys.get('all'), keys.get('theirs')]
-    const before = [await balance(mine), await balance(theirs)]
+    const before = await position()
     const owned = { workspace: 'Other', workspace_id: bench.workspaceId, member: 'me@localhost' }
-    const plainly = await (await enrich(theirs, 'known.example')).json()
-    const hopefully = await enrich(theirs, 'known.example', {
-      ...owned,
-      id: 1,
-      status: 402,
-      price: 0,
-      credits: 9,
-    })
-    expect(await hopefully.json()).toEqual(plainly)
-    expect([await balance(mine), await balance(theirs)]).toEqual([before[0], (before[1] ?? 0) - 2])
+    const plainly = await ask('accounts.enrich', 'theirs')
+    const more = { ...owned, id: 1, status: 402, price: 0, credits: 9 }
+    expect(await ask('accounts.enrich', 'theirs', more)).toEqual(plainly)
+    expect((await position()).map((now, at) => now - (before[at] ?? 0))).toEqual([0, 0, -2, 2])
   })
 })

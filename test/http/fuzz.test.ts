@@ -2,18 +2,17 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Shape, shapeOf } from '../../src/api/areas/shapes.js'
 import { hasBody } from '../../src/api/operations/facts.js'
-import { type Operation, operations } from '../../src/api/operations/table.js'
+import { areaOf, type Operation, type OperationId, operations } from '../../src/api/operations/table.js'
 import type { Provider } from '../../src/api/ports/ports.js'
 import { parseUrl } from '../../src/api/values/url.js'
-import { acceptJob } from '../../src/engine/credits/accept.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
-import { personaTable } from '../../src/engine/handlers/personas.js'
-import { findWorkspace, listMembers } from '../../src/engine/tables/members.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
+import { idOf } from '../engine/fake-sender.js'
+import { requests as valid } from '../spec/requests.js'
 import { sample, tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { damages, inputs, knownId, pathValues, type Schema, searchId } from './requests.js'
+import { damages, inputs, knownId, pathValues, type Schema } from './requests.js'
 
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? 20_260_310)
 const runs = Math.ceil(tries(6_000, 6_000, 40_000) / operations().length)
@@ -92,11 +91,11 @@ const requests = (described: Described): fc.Arbitrary<Sent> =>
     network: rarely(true, true, false),
   })
 
-function requestOf(row: Operation, sent: Sent, apiKey: string | undefined): Request {
+function requestOf(row: Operation, sent: Sent, id: string, apiKey: string | undefined): Request {
   const headers = new Headers({ 'content-type': 'application/json' })
   if (apiKey !== undefined) headers.set('x-api-key', apiKey)
   if (sent.idempotencyKey !== undefined) headers.set('idempotency-key', sent.idempotencyKey)
-  const url = `${origin}/api/v2${row.path.replace(/\{\w+\}/, () => sent.path)}`
+  const url = `${origin}/api/v2${row.path.replace(/\{\w+\}/, () => id)}`
   if (hasBody(row))
     return new Request(url, { method: row.method, headers, body: sent.damage(JSON.stringify(sent.input)) })
   const texts = Object.entries(sent.input).flatMap(([name, value]) =>
@@ -157,54 +156,13 @@ const ladder: Provider = {
   phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }],
 }
 
-function addPersona({ store, workspaceId, clock }: Bench): Promise<void> {
-  const lists = { job_titles: ['CEO'], excluded_job_titles: [], functions: [], seniority_levels: [] }
-  const times = { created_at: clock.now(), updated_at: clock.now() }
-  const persona = { id: knownId, workspace_id: workspaceId, name: 'Buyers', ...lists, ...times }
-  return store.transaction((tx) => personaTable.insert(tx, persona))
-}
-
-/** A list, a search and an enrichment of the known id. */
-async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
-  const now = clock.now()
-  await store.transaction(async (tx) => {
-    const [member] = await listMembers(tx, workspaceId)
-    const workspace = await findWorkspace(tx, workspaceId)
-    if (!member || !workspace) return
-    const bill = { workspace, member, credits: 0, topUpUrl: '' }
-    const none = { name: 'Known', expected: 0, enrichments: [] }
-    const ask = { types: ['email'], mobileOnly: false, phoneCountryCodes: [] } as const
-    const contacts = { does: 'waterfall', ask, contacts: [{ firstName: 'Ada' }] } as const
-    const work = { ...none, id: waterfallId, plan: contacts }
-    const enrichment = {
-      id: knownId,
-      jobId: waterfallId,
-      ordinal: 1,
-      firstName: 'Ada',
-      lastName: null,
-      custom: null,
-    }
-    await acceptJob(
-      tx,
-      { ...bill, operation: 'contacts.enrich' },
-      { ...work, enrichments: [enrichment] },
-      now,
-    )
-    const people = { does: 'search', search: { kind: 'people', filters: {} }, scale: false } as const
-    await acceptJob(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: searchId, plan: people }, now)
-    const moments = { created_at: now, updated_at: now }
-    const of = { workspace_id: workspaceId, network_list_id: 7 }
-    const list = { ...of, id: knownId, name: 'Known', status: 'pending' } as const
-    await acceptJob(
-      tx,
-      { ...bill, operation: 'lists.create' },
-      { ...none, id: knownId, plan: { does: 'list' }, list: { ...list, ...moments, companies: [] } },
-      now,
-    )
-  })
-}
-
-const waterfallId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a12'
+/** What makes a thing that operations of an area take by its id. */
+const makes: readonly (readonly [area: string, makes: OperationId])[] = [
+  ['personas', 'personas.create'],
+  ['lists', 'lists.create'],
+  ['searches', 'leads.search'],
+  ['contacts', 'contacts.enrich'],
+]
 
 describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
   let bench: Bench
@@ -213,15 +171,15 @@ describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
   let granted: number
   let paid: number
   let reported: unknown[]
+  /** Ids of what there is, by area. */
+  const known = new Map<string, string>()
   const seen = new Map<string, Set<number>>()
   let total = 0
 
   beforeEach(async () => {
     bench = await openBench()
-    bench.source.openJobs = 3
-    bench.source.matches = 30
-    bench.source.ladder = [ladder]
-    bench.source.uses = [{ name: 'React', slug: 'react', confidence: 1 }]
+    const uses = [{ name: 'React', slug: 'react', confidence: 1 }]
+    Object.assign(bench.source, { openJobs: 3, matches: 30, ladder: [ladder], uses })
     await bench.admin.setPlan('Scale')
     await bench.admin.addMember({ email: 'capped@known.example', weeklyLimit: 1 })
     const keyOf = async (member: string, scopes?: string[]) =>
@@ -233,9 +191,8 @@ describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
       none: undefined,
       wrong: 'pk_wrong',
     }
-    await addPersona(bench)
-    await addWork(bench)
-    granted = await bench.balance()
+    for (const [area, id] of makes) known.set(area, idOf((await bench.call(id, valid[id])).body))
+    granted = 1_000
     paid = 0
     reported = []
     serve = handler({
@@ -258,7 +215,8 @@ describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
 
   async function send(row: Operation, shape: Shape, sent: Sent): Promise<void> {
     await prepare(sent)
-    const response = await serve(requestOf(row, sent, apiKeys[sent.key]))
+    const id = (sent.path === knownId && known.get(areaOf(row.id))) || sent.path
+    const response = await serve(requestOf(row, sent, id, apiKeys[sent.key]))
     const body = (await response.json()) as Record<string, unknown>
     const { status, headers } = response
     total++
@@ -297,7 +255,7 @@ describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
       const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
       for (const method of others.filter((one) => !allowed.includes(one))) {
         const url = `${origin}/api/v2${path.replace(/\{\w+\}/, 'x')}`
-        const response = await serve(new Request(url, { method, headers: { 'x-api-key': bench.key } }))
+        const response = await serve(new Request(url, { method }))
         expect([response.status, response.headers.get('content-type')]).toEqual([405, 'application/json'])
         expect(response.headers.get('allow')?.split(', ').sort()).toEqual([...allowed].sort())
       }

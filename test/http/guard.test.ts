@@ -4,7 +4,6 @@ import { type Listening, listen } from '../../src/http/listen.js'
 import { casesOf } from '../support/fixtures.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
-import { refusedHeads, refusedHosts } from './strangers.js'
 
 const caller = new CountingCaller()
 let server: Listening
@@ -31,16 +30,34 @@ describe('the Host header', () => {
     expect(statuses(await ask('GET /health HTTP/1.1', [`Host: ${host}`]))).toEqual([200])
   })
 
-  it.each(refusedHosts)('refuses the host %s with %i on every path', async (host, status) => {
-    const calls = caller.calls
-    for (const path of ['/health', '/api/v2/credits', '/nothing']) {
-      const raw = await ask(`GET ${path} HTTP/1.1`, [`Host: ${host}`, 'X-API-KEY: right'])
-      expect(statuses(raw)).toEqual([status])
-    }
-    expect(caller.calls).toBe(calls)
-  })
+  it.each(casesOf<[string, number]>('http/strangers/hosts'))(
+    'refuses the host %s with %i on every path',
+    async (host, status) => {
+      const calls = caller.calls
+      for (const path of ['/health', '/api/v2/credits', '/nothing']) {
+        const raw = await ask(`GET ${path} HTTP/1.1`, [`Host: ${host}`, 'X-API-KEY: right'])
+        expect(statuses(raw)).toEqual([status])
+      }
+      expect(caller.calls).toBe(calls)
+    },
+  )
 
-  it.each(refusedHeads)('refuses a request with %s', async (_, headers, status) => {
+  it.each<[string, string[], number]>([
+    ['no Host', [], 400],
+    ['two Hosts', ['Host: localhost:PORT', 'Host: evil.example'], 400],
+    ['two Hosts, the wrong one first', ['Host: evil.example', 'Host: localhost:PORT'], 400],
+    ['the same Host twice', ['Host: localhost:PORT', 'hOST: localhost:PORT'], 400],
+    [
+      'a second Host behind thousands of headers',
+      ['Host: localhost:PORT', ...Array(2_500).fill('a:'), 'Host: e'],
+      400,
+    ],
+    [
+      'another name in X-Forwarded-Host only',
+      ['Host: evil.example', 'X-Forwarded-Host: localhost:PORT'],
+      403,
+    ],
+  ])('refuses a request with %s', async (_, headers, status) => {
     expect(statuses(await ask('GET /health HTTP/1.1', headers))).toEqual([status])
   })
 

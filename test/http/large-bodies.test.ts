@@ -1,7 +1,6 @@
-import { request as httpRequest } from 'node:http'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
-import { type Caller, compose, type Input } from '../../src/api/calls/caller.js'
+import { compose } from '../../src/api/calls/caller.js'
 import { operation } from '../../src/api/operations/table.js'
 import type { ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
@@ -12,25 +11,17 @@ import { listCompanies } from '../../src/engine/tables/lists.js'
 import { type RequestTask, readRequestOf } from '../../src/http/body.js'
 import { performTask } from '../../src/http/body-thread.js'
 import { handler } from '../../src/http/handler.js'
-import { type Listening, listen } from '../../src/http/listen.js'
+import { listen } from '../../src/http/listen.js'
 import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
 import { type BodyThread, createBodyReader, createBodyThread } from '../../src/http/request-body.js'
+import { answering } from '../support/answering.js'
 import { isLong } from '../support/effort.js'
-import { type Bench, openBench } from '../support/engine.js'
+import { openBench } from '../support/engine.js'
 import { bundled } from '../support/programs.js'
 
-let program: string
 let thread: BodyThread
-const open: Listening[] = []
-const benches: Bench[] = []
-
 beforeAll(async () => {
-  program = await bundled('../src/http/body-thread.ts')
-  thread = createBodyThread(program)
-})
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close(0)))
-  await Promise.all(benches.splice(0).map((bench) => bench.caller.close()))
+  thread = createBodyThread(await bundled('../src/http/body-thread.ts'))
 })
 
 const json = (apiKey: string) => ({ 'content-type': 'application/json', 'x-api-key': apiKey })
@@ -46,19 +37,27 @@ const taskOf = (fields: object, more: Partial<RequestTask> = {}): RequestTask =>
   ...more,
 })
 
-async function serve(readBody = createBodyReader(thread)) {
-  const bench = await openBench()
-  benches.push(bench)
-  const respond = handler({ caller: bench.caller, version: '1', document: async () => ({}), readBody })
-  return { bench, respond }
+/** Answers a request; its body is JSON. */
+async function answer(respond: ReturnType<typeof handler>, apiKey: string, body: string, more: Sent = {}) {
+  const { path = '/lists', headers = {} } = more
+  const init = { method: 'POST', headers: { ...json(apiKey), ...headers }, body }
+  const response = await respond(new Request(`http://localhost:4010/api/v2${path}`, init))
+  return {
+    status: response.status,
+    body: await response.json(),
+    headers: Object.fromEntries(response.headers),
+  }
+}
+interface Sent {
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
-const listRequest = (apiKey: string, body: string, more: Record<string, string> = {}) =>
-  new Request('http://localhost:4010/api/v2/lists', {
-    method: 'POST',
-    headers: { ...json(apiKey), ...more },
-    body,
-  })
+async function serve(readBody = createBodyReader(thread)) {
+  const bench = await openBench()
+  const respond = handler({ caller: bench.caller, version: '1', document: async () => ({}), readBody })
+  return { bench, respond, post: (body: string, more?: Sent) => answer(respond, bench.key, body, more) }
+}
 
 describe('a large body', () => {
   /** Returns the status of a large refused request, and how many others were answered while it was parsed. */
@@ -74,22 +73,18 @@ describe('a large body', () => {
     }
     const { bench, respond } = await serve(createBodyReader(watched))
     const server = await listen({ handler: respond, host: '127.0.0.1', port: 0 })
-    open.push(server)
+    onTestFinished(() => server.close(0))
+    const body = JSON.stringify({ name: 'x', companies: 0, x: Array(250_000).fill({}) })
     let status: number | undefined
-    const sent = httpRequest(`${server.baseUrl}/lists`, { method: 'POST', headers: json(bench.key) })
-    const replied = new Promise<void>((resolve, reject) => {
-      sent.on('error', reject).on('response', (response) => {
-        status = response.resume().statusCode
-        resolve()
-      })
+    const replied = fetch(`${server.baseUrl}/lists`, { method: 'POST', headers: json(bench.key), body })
+    void replied.then((response) => {
+      status = response.status
     })
-    sent.end(JSON.stringify({ name: 'x', companies: 0, x: Array(250_000).fill({}) }))
     let answered = 0
     while (status === undefined) {
       await (await fetch(`${server.origin}/health`)).arrayBuffer()
       if (isParsing) answered++
     }
-    await replied
     return { status, answered }
   }
 
@@ -103,12 +98,10 @@ describe('a large body', () => {
   })
 
   it('creates the list that a small one creates', async () => {
-    const { bench, respond } = await serve()
-    const response = await respond(
-      listRequest(bench.key, JSON.stringify({ name: 'x', companies: companies(2_345) })),
-    )
-    expect(response.status).toBe(201)
-    const { id } = (await response.json()) as { id: string }
+    const { bench, post } = await serve()
+    const { status, body } = await post(JSON.stringify({ name: 'x', companies: companies(2_345) }))
+    expect(status).toBe(201)
+    const { id } = body as { id: string }
     const listed = await bench.store.read((tx) => listCompanies(tx, id, 0, 5_000))
     expect(listed.map(({ ordinal, company }) => ({ ordinal, ...company }))).toEqual(
       companies(2_345).map((company, at) => ({ ordinal: at + 1, ...company })),
@@ -116,45 +109,32 @@ describe('a large body', () => {
   })
 
   it('is answered where its lists are as long as may be', async () => {
-    const { bench, respond } = await serve()
+    const { bench, post } = await serve()
     await bench.admin.setCredits(10_000)
     const custom = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`field_${at}`, at]))
     const contacts = companies(100).map(({ domain }) => ({ firstname: 'A', lastname: 'B', domain, custom }))
-    const init = (body: object) => ({ method: 'POST', headers: json(bench.key), body: JSON.stringify(body) })
-    const bulk = await respond(
-      new Request(
-        'http://localhost:4010/api/v2/contacts/bulk_enrich',
-        init({ enrichment_type: ['email'], contacts }),
-      ),
-    )
-    expect([bulk.status, await bulk.json()]).toEqual([
-      operation('contacts.bulk_enrich').ok,
-      expect.objectContaining({
-        contacts: contacts.map(() => ({ enrichment_id: expect.any(String), custom })),
-      }),
-    ])
+    const bulk = JSON.stringify({ enrichment_type: ['email'], contacts })
+    expect(await post(bulk, { path: '/contacts/bulk_enrich' })).toMatchObject({
+      status: operation('contacts.bulk_enrich').ok,
+      body: { contacts: contacts.map(() => ({ enrichment_id: expect.any(String), custom })) },
+    })
     const words = Array.from({ length: 1_000 }, (_, at) => `${'word '.repeat(15)}${at}`)
-    const preview = await respond(
-      new Request(
-        'http://localhost:4010/api/v2/leads/advanced_search/preview',
-        init({ live: false, job_titles: words }),
-      ),
-    )
-    expect([preview.status, Object.keys((await preview.json()) as object)]).toEqual([200, expect.anything()])
+    const people = JSON.stringify({ live: false, job_titles: words })
+    expect((await post(people, { path: '/leads/advanced_search/preview' })).status).toBe(200)
   })
 
   it('has the reply that is stored for the same request in a small one', async () => {
-    const { bench, respond } = await serve()
+    const { post } = await serve()
     const fields = JSON.stringify({ name: 'x', companies: companies(3) })
-    const key = { 'idempotency-key': 'one' }
-    const first = await respond(listRequest(bench.key, fields, key))
-    const again = await respond(listRequest(bench.key, `${fields.slice(0, -1)}${' '.repeat(100_000)}}`, key))
-    expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 201, 'true'])
-    expect(await again.json()).toEqual(await first.json())
+    const headers = { 'idempotency-key': 'one' }
+    const first = await post(fields, { headers })
+    const again = await post(`${fields.slice(0, -1)}${' '.repeat(100_000)}}`, { headers })
+    expect([first.status, again.status, again.headers['idempotent-replayed']]).toEqual([201, 201, 'true'])
+    expect(again.body).toEqual(first.body)
   })
 
   it('is refused as a small one is', async () => {
-    const { bench, respond } = await serve()
+    const { post } = await serve()
     const pad = ' '.repeat(100_000)
     for (const broken of [
       '{',
@@ -166,32 +146,23 @@ describe('a large body', () => {
       '{"name":"x","companies":[],"__proto__":{}}',
       `{"name":"x","custom":${'['.repeat(70)}${']'.repeat(70)}}`,
     ]) {
-      const [small, large] = [
-        await respond(listRequest(bench.key, broken)),
-        await respond(listRequest(bench.key, pad + broken)),
-      ]
-      expect([broken, large.status, await large.json()]).toEqual([broken, small.status, await small.json()])
+      const [small, large] = [await post(broken), await post(pad + broken)]
+      expect([broken, large.status, large.body]).toEqual([broken, small.status, small.body])
     }
   })
 
   it('with too many values is refused before it is parsed', async () => {
-    const { bench, respond } = await serve()
+    const { post } = await serve()
     const { values } = operation('lists.create').body ?? { values: 0 }
-    const response = await respond(listRequest(bench.key, `{"x":[${'0,'.repeat(values)}0]}`))
-    expect([response.status, await response.json()]).toEqual([
-      413,
-      { error: `The request body has more than ${values} values` },
-    ])
+    const error = `The request body has more than ${values} values`
+    expect(await post(`{"x":[${'0,'.repeat(values)}0]}`)).toMatchObject({ status: 413, body: { error } })
   })
 
   it('with too many fields is refused', async () => {
-    const { bench, respond } = await serve()
+    const { post } = await serve()
     const fields = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`field_${at}`, 1]))
-    const response = await respond(listRequest(bench.key, JSON.stringify(fields)))
-    expect([response.status, await response.json()]).toEqual([
-      400,
-      { error: 'The request body has more than 1000 fields' },
-    ])
+    const error = 'The request body has more than 1000 fields'
+    expect(await post(JSON.stringify(fields))).toMatchObject({ status: 400, body: { error } })
   })
 
   it('of a key without the scope is not read', async () => {
@@ -227,16 +198,8 @@ describe('what is handed back by the thread', () => {
 
   it('is sent on by a proxy as it came', async () => {
     const front = await openBench()
-    benches.push(front)
-    const sent: unknown[] = []
     const names = { network: 'linkedin', premium: 'navigator' }
-    const upstream: Caller = {
-      call: async (id, input: Input) => {
-        sent.push(JSON.parse(String(wireRequest(operation(id), input, names).body)))
-        return { status: 201, body: {}, headers: {}, credits: 0 }
-      },
-      close: async () => {},
-    }
+    const upstream = answering({ status: 201 })
     const ports = { store: front.store, clock: front.clock, apiKey: 'theirs', sleep: async () => {} }
     const respond = handler({
       caller: compose([guardCaller(ports)], upstream),
@@ -251,8 +214,9 @@ describe('what is handed back by the thread', () => {
       custom: { large: Array(2_000).fill({ id: 1 }) },
       other: 'é',
     }
-    expect((await respond(listRequest(front.key, JSON.stringify(given)))).status).toBe(201)
-    expect(sent).toEqual([given])
+    expect((await answer(respond, front.key, JSON.stringify(given))).status).toBe(201)
+    const sent = upstream.asked.map(({ id, input }) => wireRequest(operation(id), input, names).body)
+    expect(sent.map((body) => JSON.parse(String(body)))).toEqual([given])
   })
 })
 
@@ -275,16 +239,15 @@ describe('the room for large bodies', () => {
     }
     const body = JSON.stringify({ name: 'x', companies: companies(2_000) })
     const max = { own: 2 * body.length, all: 10 * body.length }
-    const { bench, respond } = await serve(createBodyReader(held, max))
-    const ask = () => respond(listRequest(bench.key, body, { 'content-length': String(body.length) }))
+    const { post } = await serve(createBodyReader(held, max))
+    const ask = () => post(body, { headers: { 'content-length': String(body.length) } })
     const replies = [ask(), ask()]
     while (waiting.length < 2) await new Promise(setImmediate)
-    const refused = await ask()
-    expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
-      503,
-      '1',
-      { error: 'Too many large requests at once' },
-    ])
+    expect(await ask()).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '1' },
+      body: { error: 'Too many large requests at once' },
+    })
     for (const go of waiting.splice(0)) go()
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([201, 201])
     const next = ask()
@@ -314,16 +277,9 @@ describe('a large delivery', () => {
       },
       ...more,
     })
-    const headers = {
-      'content-type': 'application/json',
-      ...(signing.length > 0 ? sign('id', now, body, signing) : {}),
-    }
-    const request = new Request(`http://localhost:4011${receiverPath('x')}`, {
-      method: 'POST',
-      headers,
-      body,
-    })
-    const response = await take(request)
+    const signed = signing.length > 0 ? sign('id', now, body, signing) : {}
+    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...signed }, body }
+    const response = await take(new Request(`http://localhost:4011${receiverPath('x')}`, init))
     return { status: response.status, reply: await response.json(), kept, given }
   }
 

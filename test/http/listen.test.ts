@@ -1,26 +1,21 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
-import { defaultTiming, type Listening, type ListenOptions, listen } from '../../src/http/listen.js'
+import { defaultTiming, type ListenOptions, listen } from '../../src/http/listen.js'
 import { casesOf } from '../support/fixtures.js'
+import { until } from '../support/until.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
 const { bytes: usualBodyLimit } = usualBody
-const open: Listening[] = []
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close(0)))
-})
 
-async function start(
-  caller = new CountingCaller(),
-  options: Partial<ListenOptions> = {},
-): Promise<Listening> {
+async function start(caller = new CountingCaller(), options: Partial<ListenOptions> = {}) {
   const serve = handler({ caller, version: '1', document: async () => ({}) })
   const server = await listen({ handler: serve, host: '127.0.0.1', port: 0, ...options })
-  open.push(server)
+  onTestFinished(() => server.close(0))
   return server
 }
 
@@ -103,54 +98,22 @@ describe('malformed HTTP', () => {
 })
 
 describe('size limits', () => {
-  it('refuses headers over 16 KiB with 431', async () => {
-    const { port } = await start()
-    const raw = await exchange(
-      port,
-      lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(16_384)}`)),
-    )
-    expect(statuses(raw)).toEqual([431])
-    expect(bodyOf(raw)).toEqual({ error: 'The request headers are too large' })
-  })
+  const [get, to] = ['GET /health HTTP/1.1', `POST ${path} HTTP/1.1`]
+  const tooLong = `Content-Length: ${usualBodyLimit + 1}`
+  const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
 
-  it('refuses a request target over 16 KiB with 431', async () => {
+  it.each<[string, number, first: string, more: string[], ...parts: string[]]>([
+    ['headers below 16 KiB', 200, get, [`X-A: ${'a'.repeat(15_000)}`]],
+    ['headers over 16 KiB', 431, get, [`X-A: ${'a'.repeat(16_384)}`]],
+    ['a request target over 16 KiB', 431, `GET /${'a'.repeat(17_000)} HTTP/1.1`, []],
+    ['a declared length over the limit, before the body is sent', 413, to, [tooLong]],
+    ['a declared length over the limit that waits to be asked', 413, to, [tooLong, 'Expect: 100-continue']],
+    ['chunks over the limit', 413, to, ['Transfer-Encoding: chunked'], chunk.repeat(17), '0\r\n\r\n'],
+  ])('answers %s with %i', async (_, status, first, more, ...parts) => {
     const { port } = await start()
-    expect(
-      statuses(await exchange(port, lines(`GET /${'a'.repeat(17_000)} HTTP/1.1`, headers(port)))),
-    ).toEqual([431])
-  })
-
-  it('accepts headers below 16 KiB', async () => {
-    const { port } = await start()
-    const raw = await exchange(
-      port,
-      lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(15_000)}`)),
-    )
-    expect(statuses(raw)).toEqual([200])
-  })
-
-  it('refuses a declared length over the limit with 413 before the body is sent', async () => {
-    const { port } = await start()
-    const length = `Content-Length: ${usualBodyLimit + 1}`
-    const raw = await exchange(port, lines(`POST ${path} HTTP/1.1`, headers(port, length)))
-    expect(statuses(raw)).toEqual([413])
-  })
-
-  it('refuses a declared length over the limit without asking for the body', async () => {
-    const { port } = await start()
-    const length = `Content-Length: ${usualBodyLimit + 1}`
-    const raw = await exchange(
-      port,
-      lines(`POST ${path} HTTP/1.1`, headers(port, length, 'Expect: 100-continue')),
-    )
-    expect(statuses(raw).at(-1)).toBe(413)
-  })
-
-  it('refuses chunks over the limit with 413', async () => {
-    const { port } = await start()
-    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
-    const head = lines(`POST ${path} HTTP/1.1`, headers(port, 'Transfer-Encoding: chunked'))
-    expect(statuses(await exchange(port, head, ...Array<string>(17).fill(chunk), '0\r\n\r\n'))).toEqual([413])
+    const raw = await exchange(port, lines(first, headers(port, ...more)), ...parts)
+    expect(statuses(raw).at(-1)).toBe(status)
+    if (status === 431) expect(bodyOf(raw)).toEqual({ error: 'The request headers are too large' })
   })
 
   it('reads chunks below the limit', async () => {
@@ -177,12 +140,11 @@ describe('size limits', () => {
 
 describe('connections', () => {
   it('serves several requests on one connection', async () => {
-    const caller = new CountingCaller()
-    const { port } = await start(caller)
+    const { port } = await start()
     const raw = await exchange(
       port,
-      post(port, '{"n":1}'),
-      post(port, '{"n":2}'),
+      post(port, '{}'),
+      post(port, '{}'),
       post(port, '{}', 'Connection: close'),
     )
     expect(statuses(raw)).toEqual([200, 200, 200])
@@ -191,11 +153,8 @@ describe('connections', () => {
   it('answers pipelined requests in order, however long each takes', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
-    let slow = true
     caller.work = async () => {
-      const first = slow
-      slow = false
-      if (first) await new Promise((resolve) => setTimeout(resolve, 30))
+      if (caller.calls === 1) await pause(30)
     }
     const requests = [
       post(port, '{}'),
@@ -246,7 +205,7 @@ describe('connections', () => {
     const { port } = await start(caller)
     const socket = connect(port, '127.0.0.1')
     socket.write(`POST ${path} HTTP/1.1\r\n${headers(port, 'Content-Length: 100').join('\r\n')}\r\n\r\n{"a":`)
-    while (caller.calls === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (caller.calls === 0) await pause(5)
     socket.destroy()
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
     expect(caller.seen).toEqual([])
@@ -317,7 +276,7 @@ describe('timeouts', () => {
 
   it('does not time out a call that runs long after its body arrived', async () => {
     const caller = new CountingCaller()
-    caller.work = () => new Promise((resolve) => setTimeout(resolve, 900))
+    caller.work = () => pause(900)
     const { port } = await start(caller, { timing: hurried })
     expect(statuses(await exchange(port, post(port, '{}', 'Connection: close')))).toEqual([200])
   })
@@ -341,16 +300,10 @@ describe('closing the server', () => {
   it('finishes requests in flight when it closes, and accepts no more', async () => {
     const caller = new CountingCaller()
     const server = await start(caller)
-    let finish = () => {}
-    const begun = new Promise<void>((resolve) => {
-      caller.work = () =>
-        new Promise((done) => {
-          finish = done
-          resolve()
-        })
-    })
+    const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
+    caller.work = () => finished
     const answer = exchange(server.port, post(server.port, '{}'))
-    await begun
+    await until(() => caller.seen.length > 0)
     const closed = server.close()
     await expect(fetch(`${server.origin}/health`)).rejects.toThrow()
     finish()
@@ -370,50 +323,41 @@ describe('closing the server', () => {
   it('cuts requests off after the grace period of the first of two closes', async () => {
     const caller = new CountingCaller()
     const server = await start(caller)
-    const begun = new Promise<void>((resolve) => {
-      caller.work = ({ signal }) =>
-        new Promise((done) => {
-          signal?.addEventListener('abort', () => done())
-          resolve()
-        })
-    })
+    caller.work = ({ signal }) => new Promise((done) => signal?.addEventListener('abort', () => done()))
     const answer = exchange(server.port, post(server.port, '{}'))
-    await begun
+    await until(() => caller.seen.length > 0)
     await Promise.all([server.close(10), server.close(60_000)])
     expect(await answer).toBe('')
   })
 })
 
 describe('connections that send no request', () => {
-  const opened = (port: number) =>
-    new Promise<{ isClosed: boolean; destroy(): void }>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => resolve(state))
-      const state = { isClosed: false, destroy: () => void socket.destroy() }
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          state.isClosed = true
-        })
-    })
+  /** Connections that say nothing, opened one after the other. */
+  async function silent(port: number, count: number) {
+    const all: Socket[] = []
+    for (let at = 0; at < count; at++) {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      onTestFinished(() => void socket.destroy())
+      await once(socket.resume(), 'connect')
+      all.push(socket)
+    }
+    return all
+  }
 
   it('do not take the place of others: the oldest of an address is closed', async () => {
     const { port } = await start(undefined, { maxConnections: 20, maxSilent: 5 })
-    const silent: Awaited<ReturnType<typeof opened>>[] = []
-    for (let at = 0; at < 30; at++) silent.push(await opened(port))
+    const all = await silent(port, 30)
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
-    await expect.poll(() => silent.filter(({ isClosed }) => isClosed).length).toBeGreaterThanOrEqual(25)
-    expect(silent.slice(0, 25).every(({ isClosed }) => isClosed)).toBe(true)
-    for (const socket of silent) socket.destroy()
+    await expect.poll(() => all.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(25)
+    expect(all.slice(0, 25).every(({ closed }) => closed)).toBe(true)
   })
 
   it('of a trusted proxy are not counted', async () => {
     const isProxy = (address: string) => address === '127.0.0.1'
     const { port } = await start(undefined, { maxConnections: 20, maxSilent: 1, isProxy })
-    const silent: Awaited<ReturnType<typeof opened>>[] = []
-    for (let at = 0; at < 10; at++) silent.push(await opened(port))
+    const all = await silent(port, 10)
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
-    expect(silent.some(({ isClosed }) => isClosed)).toBe(false)
-    for (const socket of silent) socket.destroy()
+    expect(all.some(({ closed }) => closed)).toBe(false)
   })
 
   it('are not those that wait between two requests', async () => {
@@ -426,9 +370,9 @@ describe('connections that send no request', () => {
     const ask = () => kept.write(`GET /health HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`)
     ask()
     await expect.poll(() => statuses(answers)).toEqual([200])
-    const silent = [await opened(port), await opened(port), await opened(port)]
+    await silent(port, 3)
     ask()
     await expect.poll(() => statuses(answers)).toEqual([200, 200])
-    for (const socket of [kept, ...silent]) socket.destroy()
+    kept.destroy()
   })
 })

@@ -1,19 +1,10 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Caller } from '../../src/api/calls/caller.js'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { handler } from '../../src/http/handler.js'
-
-const caller: Caller = {
-  call: async () => ({ status: 200, body: {}, headers: {}, credits: 0 }),
-  close: async () => {},
-}
-
-afterEach(() => {
-  vi.useRealTimers()
-})
+import { answering } from '../support/answering.js'
 
 const ask = async (ready?: () => Promise<unknown>) => {
-  const serve = handler({ caller, version: 'test', document: async () => ({}), ready })
+  const serve = handler({ caller: answering({}), version: 'test', document: async () => ({}), ready })
   const response = await serve(new Request('http://127.0.0.1:4010/ready'))
   return [response.status, await response.json()]
 }
@@ -38,6 +29,7 @@ describe('GET /ready', () => {
 
   it('reports not ready after two seconds without a result', async () => {
     vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
     const asked = ask(() => new Promise(() => {}))
     await vi.advanceTimersByTimeAsync(2_000)
     expect(await asked).toEqual([503, { status: 'not_ready' }])

@@ -7,7 +7,6 @@ import { type Listening, listen } from '../../src/http/listen.js'
 import { deliveryLimit, newToken, receiver, receiverPath } from '../../src/http/receiver.js'
 import { casesOf } from '../support/fixtures.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
-import { refusedHeads, refusedHosts } from './strangers.js'
 
 const token = newToken(randomBytes(16))
 const path = receiverPath(token)
@@ -144,20 +143,15 @@ describe('receiving a delivery', () => {
 
 describe('deliveries that are refused', () => {
   it.each([
-    ['/', 404],
-    ['/health', 404],
-    ['/hooks', 404],
-    ['/hooks/', 404],
-    [`/hooks/${token.slice(0, -1)}`, 404],
-    [`/hooks/${token}x`, 404],
-    [`/hooks/${token}/`, 404],
-    [`/hooks/${token.toLowerCase()}x`, 404],
-    [`/HOOKS/${token}`, 404],
-    [`/behind${path}`, 404],
-    ['/api/v2/credits', 404],
-  ])('refuses the path %s with %i', async (to, status) => {
-    expect((await post('{}', {}, to)).status).toBe(status)
-    expect(taken()).toEqual([])
+    '/hooks/',
+    `/hooks/${token.slice(0, -1)}`,
+    `/hooks/${token}x`,
+    `/hooks/${token}/`,
+    `/HOOKS/${token}`,
+    `/behind${path}`,
+    '/api/v2/credits',
+  ])('refuses the path %s with 404', async (to) => {
+    expect([(await post('{}', {}, to)).status, taken()]).toEqual([404, []])
   })
 
   it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('refuses the method %s with 405', async (method) => {
@@ -185,14 +179,14 @@ describe('deliveries that are refused', () => {
     expect((await post('{}', { 'content-encoding': 'gzip' })).status).toBe(415)
   })
 
-  it.each([
-    ['storage_failed', 503],
-    ['busy', 503],
-  ] as const)('answers a %s error with %i, so that the sender retries', async (code, status) => {
-    inbox.failure = new ApiError(code, { reason: 'the disk is full' })
-    expect((await post('{}')).status).toBe(status)
-    expect(reported).toEqual([inbox.failure])
-  })
+  it.each(['storage_failed', 'busy'] as const)(
+    'answers 503 to %s, so that the sender retries',
+    async (code) => {
+      inbox.failure = new ApiError(code, { reason: 'the disk is full' })
+      expect((await post('{}')).status).toBe(503)
+      expect(reported).toEqual([inbox.failure])
+    },
+  )
 
   it('answers 500 without the reason when storing fails unexpectedly', async () => {
     inbox.failure = new Error('secret path /home/ann')
@@ -214,10 +208,7 @@ describe('signed deliveries', () => {
   it.each<[string, Record<string, string>]>([
     ['what is not signed', {}],
     ['what another secret signed', { ...sign('msg_1', now, body, [newSecret(randomBytes(32))]) }],
-    ['a signature of another body', { ...sign('msg_1', now, `${body} `, secrets) }],
-    ['a signature of another id', { ...sign('msg_1', now, body, secrets), 'webhook-id': 'msg_2' }],
     ['an old signature', { ...sign('msg_1', now - 301_000, body, secrets) }],
-    ['a signature from the future', { ...sign('msg_1', now + 301_000, body, secrets) }],
   ])('answers 401 to %s and stores nothing', async (_, headers) => {
     const answer = await send(headers)
     expect([answer.status, Object.keys((await answer.json()) as object)]).toEqual([401, ['error']])
@@ -242,26 +233,16 @@ describe('requests of strangers', () => {
   const target = `POST ${path} HTTP/1.1`
   const own = ['Content-Type: application/json', 'Content-Length: 2']
 
-  it.each(refusedHosts)('refuses a delivery to the host %s with %i', async (host, status) => {
-    expect(statuses(await raw(target, [`Host: ${host}`, ...own], '{}'))).toEqual([status])
-    expect(taken()).toEqual([])
-  })
-
-  it.each(refusedHeads)('refuses a delivery with %s', async (_, headers, status) => {
-    expect(statuses(await raw(target, [...headers, ...own], '{}'))).toEqual([status])
-    expect(taken()).toEqual([])
-  })
-
-  it.each([
-    ['Origin: http://evil.example'],
-    ['Origin: null'],
-    ['Sec-Fetch-Site: cross-site'],
-    ['Access-Control-Request-Method: POST'],
-  ])('refuses a delivery from a web page: %s', async (header) => {
-    const reply = await raw(target, ['Host: localhost:PORT', header, ...own], '{}')
-    expect(statuses(reply)).toEqual([403])
+  // What the guard refuses is told of the server; here, that it guards the receiver too.
+  it.each<[string[], number]>([
+    [['Host: evil.example'], 403],
+    [['Host: localhost:PORT', 'Host: evil.example'], 400],
+    [['Host: localhost:PORT', 'Origin: http://evil.example'], 403],
+    [['Host: localhost:PORT', 'Access-Control-Request-Method: POST'], 403],
+  ])('refuses a delivery with %j: %i', async (headers, status) => {
+    const reply = await raw(target, [...headers, ...own], '{}')
+    expect([statuses(reply), taken()]).toEqual([[status], []])
     expect(reply).not.toMatch(/access-control/i)
-    expect(taken()).toEqual([])
   })
 
   it('sends security headers with every answer', async () => {

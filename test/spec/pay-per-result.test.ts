@@ -135,19 +135,24 @@ describe('P03: a balance or a weekly limit that does not suffice', () => {
   })
 
   it('is explained with the shortfall, for operations priced per result as for others', async () => {
-    await service.admin.setCredits(2)
+    await service.admin.setCredits(1)
     expect((await service.ask('accounts.stack')).body).toEqual({
-      error: 'Insufficient credits: need 3 credits, have 2',
+      error: 'Insufficient credits: need 3 credits, have 1',
       code: 'insufficient_credits',
       top_up_url: 'http://127.0.0.1:4010/top-up',
     })
-    expect((await service.ask('intents.stack')).body.error).toBe(
-      'Insufficient credits: need 9 credits, have 2',
-    )
+    for (const [id, need] of [
+      ['intents.stack', 9],
+      ['accounts.bulk_enrich', 2],
+      ['leads.bulk_enrich', 2],
+    ] as const)
+      expect((await service.ask(id)).body.error).toBe(`Insufficient credits: need ${need} credits, have 1`)
   })
 
   it('is not lifted by credits where it is the weekly limit', async () => {
     await service.admin.changeMember('me@localhost', { weeklyLimit: 1 })
+    for (const id of ['accounts.bulk_enrich', 'leads.bulk_enrich'] as const)
+      expect((await service.ask(id)).status).toBe(403)
     expect((await service.ask('accounts.enrich')).status).toBe(200)
     await service.admin.addCredits(1_000)
     const { status, body } = await service.ask('accounts.enrich')

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { parse } from 'csv-parse/sync'
 import { expect } from 'vitest'
-import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
-import type { OperationId } from '../../src/api/operations/table.js'
 import type { Streams } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/program/main.js'
 import type { Overrides } from '../../src/cli/target/create.js'
+
+export { type Asked, answering } from './answering.js'
 
 /** The surroundings of a command. */
 export interface Given extends Overrides {
@@ -220,32 +220,6 @@ export async function ends(
 /** Returns the error object that a command printed as the last line of stderr. */
 export const errorOf = ({ stderr }: Pick<CommandResult, 'stderr'>): Record<string, unknown> =>
   JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as Record<string, unknown>
-
-/** A call that reached the target. */
-export interface Asked {
-  readonly id: OperationId
-  readonly input: Input
-  readonly options: CallOptions
-}
-
-/** A target that replies from a list, whose last reply repeats, or with what a function returns, and records its calls. */
-export function answering(
-  ...replies: readonly Partial<Reply>[] | [(id: OperationId, input: Input, options: CallOptions) => Answered]
-): Caller & { readonly asked: Asked[] } {
-  const asked: Asked[] = []
-  return {
-    asked,
-    call: async (id, input, options = {}) => {
-      asked.push({ id, input, options })
-      const reply = replies[Math.min(asked.length, replies.length) - 1]
-      const own = await (typeof reply === 'function' ? reply(id, input, options) : reply)
-      return { status: 200, body: {}, headers: {}, credits: 0, ...own }
-    },
-    close: async () => {},
-  }
-}
-
-type Answered = Partial<Reply> | Promise<Partial<Reply>>
 
 /** A well-formed API key that nothing accepts. */
 export const canary = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'

@@ -2,8 +2,9 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import { operations } from '../../../src/api/operations/table.js'
+import { aliasesOf, operations } from '../../../src/api/operations/table.js'
 import { validate } from '../../../src/api/validation/validate.js'
+import { requests } from '../../spec/requests.js'
 import { tries } from '../../support/effort.js'
 import { accepted, refusalOf } from '../refusal.js'
 
@@ -87,19 +88,42 @@ describe('other spellings of a field', () => {
     })
   })
 
-  it('are refused beside another one of the same field, unless one of them is empty', async () => {
-    const other = 'https://network.example/in/other'
-    expect(await refusalOf('leads.enrich', { linkedin_url: other, network_url })).toBe(
-      '422 linkedin_url and network_url are the same field: give one of them',
-    )
-    expect(await accepted('leads.enrich', { linkedin_url: '', network_url })).toMatchObject({ network_url })
-  })
+  const spellings = operations().flatMap(({ id }) =>
+    Object.entries(aliasesOf(id)).map(([alias, own]) => [id, alias, own] as const),
+  )
+
+  it.each(spellings)(
+    'are refused beside another one of the same field, unless one of them is empty: %s, %s and %s',
+    async (id, alias, own) => {
+      const within = (fields: object) =>
+        id === 'contacts.bulk_enrich' ? { contacts: [fields, fields] } : { ...requests[id], ...fields }
+      const both = { ...requests[id], ...within({ [alias]: 'one', [own]: 'other' }) }
+      expect(await refusalOf(id, both)).toMatch(/^422 .* are the same field: give one of them/)
+      const empty = { ...requests[id], ...within({ ...requests[id], [alias]: '' }) }
+      expect(await refusalOf(id, empty)).not.toContain('are the same field')
+    },
+  )
 
   it('are not written into the given request', async () => {
     const input = { contacts: [{ linkedin_url: network_url }, { network_url }], enrichment_type: ['phone'] }
     const before = structuredClone(input)
     await accepted('contacts.bulk_enrich', input)
     expect(input).toEqual(before)
+  })
+})
+
+describe('unknown fields', () => {
+  it.each(operations().filter(({ filters }) => filters))(
+    'are reported before missing ones: $id',
+    async ({ id }) => {
+      expect(await refusalOf(id, { no_such_field: 1 })).toMatch(/^422 Unknown field no_such_field,/)
+    },
+  )
+
+  it('are named five at most, each cut short', async () => {
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${'x'.repeat(9_000)}${at}`, 1]))
+    const refusal = await refusalOf('accounts.search', { ...requests['accounts.search'], ...many })
+    expect([refusal.length < 1_000, refusal.endsWith('; and more')]).toEqual([true, true])
   })
 })
 

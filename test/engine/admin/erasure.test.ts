@@ -2,13 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { Provider } from '../../../src/api/ports/ports.js'
 import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
-import { claimJob, listRecords } from '../../../src/engine/tables/jobs.js'
-import { runJob } from '../../../src/engine/worker/worker.js'
+import { listRecords } from '../../../src/engine/tables/jobs.js'
+import { createWorker } from '../../../src/engine/worker/worker.js'
 import { perTest } from '../../support/each.js'
-import { openBench, randomIds } from '../../support/engine.js'
-import { idOf, portsOf, workerOf } from '../fake-sender.js'
+import { idOf, openWorked, portsOf } from '../fake-sender.js'
 
-const bench = perTest(openBench)
+const bench = perTest(openWorked)
 
 const hook = 'https://hook.example/'
 const lead = { webhook_url: hook, keyword: 'known', live: false }
@@ -51,43 +50,43 @@ const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, .
 /** How much was erased: nothing but what is given. */
 const counts = (some: object = {}) => ({ records: 0, contacts: 0, jobs: 0, replies: 0, ...some })
 
+/** Does what was accepted, and delivers nothing yet. */
+const found = () => createWorker(portsOf(bench)).drain()
+
 const recordsOf = async (id: string) =>
   (await bench.store.read((tx) => listRecords(tx, id, { after: 0 }, 1_000))).map(({ ordinal }) => ordinal)
 
 describe('erasing a person from accepted work', () => {
   it('deletes their record, and delivers the rest of a search with the right number of leads', async () => {
     bench.source.matches = 4
-    const { sender, worker } = workerOf(bench)
     const { body } = await bench.call('leads.advanced_search', lead)
-    await runJob(portsOf(bench), (await claimed()) as never)
+    await found()
     expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts({ records: 1 }))
     expect(await recordsOf(idOf(body))).toEqual([1, 2, 4])
-    await worker.drain()
-    const [told] = sender.bodies() as { leads: { ordinal: number }[]; total: number }[]
+    await bench.worker.drain()
+    const [told] = bench.sender.bodies() as { leads: { ordinal: number }[]; total: number }[]
     expect([told?.total, told?.leads.map(({ ordinal }) => ordinal)]).toEqual([4, [1, 2, 4]])
     expect((await bench.call('searches.list', { enriched: 'false' })).body).toMatchObject({
       searches: [{ leads_count: 4 }],
     })
-    expect(JSON.stringify(sender.bodies())).not.toContain('person-2@')
+    expect(JSON.stringify(bench.sender.bodies())).not.toContain('person-2@')
   })
 
   it('cancels the delivery of their streamed record, and makes the others', async () => {
     bench.source.matches = 4
-    const { sender, worker } = workerOf(bench)
     await bench.call('leads.advanced_search', { ...lead, streaming: true })
-    await runJob(portsOf(bench), (await claimed()) as never)
+    await found()
     await eraseFromEngine(bench.database, third, false)
-    await worker.drain()
-    expect(sender.bodies().map(({ ordinal }) => ordinal)).toEqual([1, 2, 4, undefined])
+    await bench.worker.drain()
+    expect(bench.sender.bodies().map(({ ordinal }) => ordinal)).toEqual([1, 2, 4, undefined])
     expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 3, attempts: 1 }])
   })
 
   it('stores no result for them when the erasure happens while the work runs', async () => {
     bench.source.matches = 4
     const { body } = await bench.call('leads.advanced_search', lead)
-    const job = await claimed()
     const release = bench.source.hold()
-    const running = runJob(portsOf(bench), job as never)
+    const running = createWorker(portsOf(bench)).finish(idOf(body))
     const go = await release
     await eraseFromEngine(bench.database, third, false)
     go()
@@ -95,8 +94,7 @@ describe('erasing a person from accepted work', () => {
     expect(await recordsOf(idOf(body))).toEqual([])
     // Whoever takes the work up next asks a source that has forgotten them.
     bench.source.matches = 2
-    const { worker } = workerOf(bench)
-    await worker.drain()
+    await bench.worker.drain()
     expect(await recordsOf(idOf(body))).toEqual([1, 2])
   })
 
@@ -109,7 +107,7 @@ describe('erasing a person from accepted work', () => {
     expect(await eraseFromEngine(bench.database, third, false)).toEqual(
       counts({ contacts: 2, jobs: 1, replies: 1 }),
     )
-    await workerOf(bench).worker.drain()
+    await bench.worker.drain()
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as {
       contacts: Record<string, unknown>[]
     }
@@ -126,7 +124,7 @@ describe('erasing a person from accepted work', () => {
   it('keeps of a finished contact only that it existed, and does not deliver it', async () => {
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk)
-    await runJob(portsOf(bench), (await claimed()) as never)
+    await found()
     expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ records: 1, contacts: 2 })
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as { contacts: object[] }
     expect(contacts).toMatchObject([
@@ -134,9 +132,8 @@ describe('erasing a person from accepted work', () => {
       { first_name: 'Jane', custom: { row: 2 } },
       { first_name: 'Ann', custom: { note: 'Ask [forgotten].' } },
     ])
-    const { sender, worker } = workerOf(bench)
-    await worker.drain()
-    expect(sender.bodies().map(({ first_name }) => first_name)).toEqual(['Jane', 'Ann'])
+    await bench.worker.drain()
+    expect(bench.sender.bodies().map(({ first_name }) => first_name)).toEqual(['Jane', 'Ann'])
     expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 1 }])
   })
 
@@ -199,17 +196,8 @@ describe('erasing a person from accepted work', () => {
   it('changes nothing the second time', async () => {
     bench.source.matches = 4
     await bench.call('leads.advanced_search', { ...lead, custom: { for: 'Mail person-2@known.example' } })
-    await workerOf(bench).worker.drain()
+    await bench.worker.drain()
     expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts({ records: 1, jobs: 1 }))
     expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts())
   })
 })
-
-const claimed = () =>
-  bench.store.transaction((tx) =>
-    claimJob(tx, {
-      token: randomIds.uuid(),
-      realNow: bench.clock.now(),
-      leaseUntil: bench.clock.now() + 30_000,
-    }),
-  )

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../../src/api/operations/facts.js'
 import { operations } from '../../../src/api/operations/table.js'
-import { createAdmin } from '../../../src/engine/admin/admin.js'
 import {
   addMovement,
   charge,
@@ -13,14 +12,11 @@ import {
   verifyLedger,
 } from '../../../src/engine/credits/ledger.js'
 import { findWorkspace, insertWorkspace, listMembers } from '../../../src/engine/tables/members.js'
-import { engineSchema } from '../../../src/engine/tables/schema.js'
-import { migrate } from '../../../src/storage/database/migrate.js'
 import type { Driver, Value } from '../../../src/storage/driver/connection.js'
-import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { requests } from '../../spec/requests.js'
 import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { openBench, randomIds, TestClock } from '../../support/engine.js'
+import { openBench, randomIds } from '../../support/engine.js'
 
 const bench = perTest(openBench)
 
@@ -75,11 +71,7 @@ describe('P01: balanced, append-only', () => {
   })
 
   it('is enforced by the database', async () => {
-    const driver = openSqlite(':memory:')
-    await migrate(driver, engineSchema)
-    const store = driver
-    const admin = createAdmin({ store, clock: new TestClock(), ids: randomIds })
-    await admin.init()
+    const { admin, store } = bench
     await admin.addCredits(5)
     const insert = (values: string) =>
       `INSERT INTO movements (workspace_id, seq, kind, debit, credit, amount, credits, held, spent, created_at)
@@ -107,21 +99,13 @@ describe('P01: balanced, append-only', () => {
       insert("3, 'charge', 'credits', 'spent', 5, 1005, 0, 5"),
       insert("3, 'gift', 'issued', 'credits', 5, 1010, 0, 0"),
       insert("3, 'charge', 'credits', 'credits', 5, 1005, 0, 0"),
+      insert("2, 'top_up', 'issued', 'credits', 5, 1005, 0, 0").replace('INSERT', 'INSERT OR REPLACE'),
     ]
-    for (const sql of attempts)
-      await expect(
-        driver.transaction((connection) => connection.exec(sql)),
-        sql,
-      ).rejects.toThrow()
-    const replaced = insert("2, 'top_up', 'issued', 'credits', 5, 1005, 0, 0").replace(
-      'INSERT',
-      'INSERT OR REPLACE',
-    )
-    await expect(driver.transaction((connection) => connection.exec(replaced))).rejects.toThrow()
-    const balanced = await driver.read((connection) =>
-      connection.get<{ total: number }>('SELECT sum(amount) AS total FROM entries'),
-    )
-    expect(balanced?.total).toBe(0)
+    const trying = (sql: string) => store.transaction((tx) => tx.exec(sql))
+    for (const sql of attempts) await expect(trying(sql), sql).rejects.toThrow()
+    const sum = 'SELECT sum(amount) AS total FROM entries'
+    const balanced = await store.read((tx) => tx.get<{ total: number }>(sum))
+    expect(Number(balanced?.total)).toBe(0)
     expect(await admin.verify()).toEqual({ ok: true, movements: 2, problems: [] })
   })
 

@@ -1,65 +1,44 @@
 import { describe, expect, it } from 'vitest'
-import { ConnectionLost, type Input, type Reply } from '../../../src/api/calls/caller.js'
+import { ConnectionLost, type Input } from '../../../src/api/calls/caller.js'
 import { readSpentAtServers } from '../../../src/engine/credits/ledger.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { listMembers } from '../../../src/engine/tables/members.js'
+import { answering } from '../../support/answering.js'
 import { openBench } from '../../support/engine.js'
 
 const server = 'https://api.example.com/api/v2'
 const contact = { network_url: 'https://www.linkedin.com/in/ada', enrichment_type: ['email'] }
 
+/** A bench whose member has a weekly limit, and what counts the member's calls of a server. */
+async function limited(
+  weeklyLimit: number | null,
+  more: Partial<Parameters<typeof createServerLimit>[0]> = {},
+) {
+  const bench = await openBench()
+  await bench.admin.changeMember('me@localhost', { weeklyLimit })
+  const [member] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
+  if (!member) throw new Error('no member')
+  const { layer } = createServerLimit({ store: bench.store, clock: bench.clock, server, ...more })
+  return { bench, member, layer }
+}
+
+const lookup = { domain: 'acme.example' }
+const technologies = { technologies: ['x'], limit: 10 }
+
 it.each([
-  [
-    'is noted once for work that was accepted, however often it is sent',
-    100,
-    'contacts.enrich',
-    contact,
-    202,
-    [3],
-  ],
-  [
-    'is noted for an import that was accepted: its limit, where the reply says no number',
-    100,
-    'intents.stack',
-    { technologies: ['x'], limit: 10 },
-    202,
-    [30],
-  ],
-  ['is not noted for work that was refused', 100, 'contacts.enrich', contact, 422, []],
-  [
-    'is not noted for an answer that comes at once',
-    100,
-    'accounts.enrich',
-    { domain: 'acme.example' },
-    200,
-    [],
-  ],
+  ['is noted once, however often it is sent', 100, 'contacts.enrich', contact, 202, [3]],
+  ['is noted by its limit where the reply says no number', 100, 'intents.stack', technologies, 202, [30]],
+  ['is not noted when it was refused', 100, 'contacts.enrich', contact, 422, []],
+  ['is not noted when it is answered at once', 100, 'accounts.enrich', lookup, 200, []],
   ['is not noted for a member without a limit', null, 'contacts.enrich', contact, 202, []],
 ] as const)(
-  'what a member owes for work at a server %s',
+  'what a member owes for work that a server accepts %s',
   async (_, weeklyLimit, id, input: Input, status, noted) => {
-    const bench = await openBench()
-    await bench.admin.changeMember('me@localhost', { weeklyLimit })
-    const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
-    if (!found) throw new Error('no member')
-    const member = { ...found, weeklyLimit }
     const holds: number[] = []
-    const { layer } = createServerLimit({
-      store: bench.store,
-      clock: bench.clock,
-      server,
-      onAccepted: async (_, { credits }) => void holds.push(credits),
-    })
-    const reply = {
-      status,
-      headers: {},
-      body: { id: 'one' },
-      credits: status === 200 ? 1 : 0,
-    } as unknown as Reply
-    const caller = layer({ call: async () => reply } as never)
-    const options = { member, idempotencyKey: 'key' }
-    await caller.call(id, input, options)
-    await caller.call(id, input, options)
+    const onAccepted = async (_: unknown, { credits }: { credits: number }) => void holds.push(credits)
+    const { layer, member } = await limited(weeklyLimit, { onAccepted })
+    const caller = layer(answering({ status, body: { id: 'one' }, credits: status === 200 ? 1 : 0 }))
+    for (const idempotencyKey of ['key', 'key']) await caller.call(id, input, { member, idempotencyKey })
     expect(holds).toEqual(noted)
   },
 )
@@ -73,30 +52,23 @@ describe('a member with a weekly limit of 1', () => {
    * got.
    */
   async function send(statuses: readonly (number | ConnectionLost)[], keys: readonly string[], everyMs = 0) {
-    const bench = await openBench()
-    await bench.admin.changeMember('me@localhost', { weeklyLimit: 1 })
-    const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
-    if (!found) throw new Error('no member')
-    const { layer } = createServerLimit({ store: bench.store, clock: bench.clock, server })
+    const { bench, member, layer } = await limited(1)
     const answers = statuses.values()
-    const caller = layer({
-      call: async (id: string) => {
+    const caller = layer(
+      answering((id) => {
         if (id === 'credits.show') throw new ConnectionLost('lost', false)
         const status = answers.next().value ?? 500
         if (status instanceof ConnectionLost) throw status
-        return { status, headers: {}, body: {}, credits: status === 200 ? 1 : 0 }
-      },
-    } as never)
+        return { status, credits: status === 200 ? 1 : 0 }
+      }),
+    )
     const got: number[] = []
     for (const idempotencyKey of keys) {
-      const options = { member: found, idempotencyKey }
-      const reply = await caller
-        .call('accounts.enrich', { domain: 'acme.example' }, options)
-        .catch(() => ({ status: 0 }))
-      got.push(reply.status)
+      const asked = caller.call('accounts.enrich', lookup, { member, idempotencyKey })
+      got.push((await asked.catch(() => ({ status: 0 }))).status)
       bench.clock.advance(everyMs)
     }
-    spent = await bench.store.read((tx) => readSpentAtServers(tx, found, bench.clock.now()))
+    spent = await bench.store.read((tx) => readSpentAtServers(tx, member, bench.clock.now()))
     await bench.caller.close()
     return got
   }
@@ -120,21 +92,12 @@ describe('a member with a weekly limit of 1', () => {
   })
 
   it('asks for the same part of the jobs when a search is sent again under its key', async () => {
-    const bench = await openBench()
-    await bench.admin.changeMember('me@localhost', { weeklyLimit: 3 })
-    const [member] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
-    const { layer } = createServerLimit({ store: bench.store, clock: bench.clock, server })
-    const limits: unknown[] = []
-    const reply = { status: 200, headers: {}, body: { jobs: [] }, credits: 3 }
-    const call = async (_: string, { limit }: Input) => {
-      limits.push(limit)
-      return reply
-    }
-    const caller = layer({ call } as never)
+    const { member, layer } = await limited(3)
+    const there = answering({ body: { jobs: [] }, credits: 3 })
+    const caller = layer(there)
     for (const idempotencyKey of ['one', 'one'])
-      if (member)
-        await caller.call('accounts.hiring', { domain: 'a.example', limit: 9 }, { member, idempotencyKey })
-    expect(limits).toEqual([3, 3])
+      await caller.call('accounts.hiring', { domain: 'a.example', limit: 9 }, { member, idempotencyKey })
+    expect(there.asked.map(({ input }) => input.limit)).toEqual([3, 3])
   })
 
   it('is refused for the limit also where the server does not say its balance', async () => {

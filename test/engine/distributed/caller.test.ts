@@ -1,30 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { answerChunk, claimChunk, holdsChunk, renewChunk } from '../../../src/engine/tables/chunks.js'
 import { releaseJobs } from '../../../src/engine/tables/jobs.js'
 import { listKeys, revokeKey } from '../../../src/engine/tables/members.js'
+import { perTest } from '../../support/each.js'
 import { TestSource } from '../../support/engine.js'
-import { emptySchema, type TestDatabase } from '../../support/postgres.js'
-import { openSpreadWork, type SpreadWork } from '../../support/spread-work.js'
+import { domains, openSpreadWork } from '../../support/spread-work.js'
 import { until } from '../../support/until.js'
 
-let schema: TestDatabase
-let work: SpreadWork
+const work = perTest(openSpreadWork)
 
-beforeEach(async () => {
-  schema = await emptySchema()
-  work = await openSpreadWork(schema.url)
-})
-
-afterEach(async () => {
+afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()
-  await work.close()
-  await schema.drop()
 })
 
-const domains = (rows: number) => Array.from({ length: rows }, (_, at) => `known-${at}.example`)
 const tick = () => new Promise((resolve) => setTimeout(resolve, 10))
-const chunks = (state: string) => schema.sql(`SELECT id FROM chunks WHERE state = '${state}'`)
 
 describe('distributed rows', () => {
   it('are answered by several workers, each once and in order, and leave nothing behind', async () => {
@@ -38,8 +28,8 @@ describe('distributed rows', () => {
     expect(sources.reduce((sum, { asked }) => sum + asked, 0)).toBe(400)
     for (const { asked } of sources) expect(asked).toBeGreaterThan(0)
     await command.close()
-    expect(await schema.sql('SELECT run FROM chunk_runs')).toEqual([])
-    expect(await schema.sql('SELECT id FROM chunks')).toEqual([])
+    expect(await work.sql('SELECT run FROM chunk_runs')).toEqual([])
+    expect(await work.sql('SELECT id FROM chunks')).toEqual([])
     expect((await work.admin.verify()).problems).toEqual([])
   })
 
@@ -51,7 +41,7 @@ describe('distributed rows', () => {
     expect(await command.call(1, 'known.example')).toMatchObject({ status: 402 })
     const stranger = work.command('other', { apiKey: `pk_${'x'.repeat(38)}` })
     expect(await stranger.call(0, 'known.example')).toMatchObject({ status: 401 })
-    expect(await schema.sql("SELECT run FROM chunk_runs WHERE run = 'other'")).toEqual([])
+    expect(await work.sql("SELECT run FROM chunk_runs WHERE run = 'other'")).toEqual([])
   })
 
   it('are refused once the key is revoked, whichever worker calls them', async () => {
@@ -76,8 +66,8 @@ describe('distributed rows', () => {
 
   it('of a small run are in several chunks, so that several workers get some', async () => {
     const replies = work.command('run', { rows: 16, atOnce: 16 }).all(domains(16))
-    await until(async () => (await chunks('queued')).length > 0)
-    expect((await chunks('queued')).length).toBeGreaterThan(3)
+    await until(async () => (await work.chunks('queued')).length > 0)
+    expect((await work.chunks('queued')).length).toBeGreaterThan(3)
     work.work()
     expect((await replies).every(({ status }) => status === 200)).toBe(true)
   })
@@ -102,7 +92,7 @@ describe('a worker', () => {
     work.work()
     const command = work.command('run')
     await command.call(0, 'known-0.example')
-    const announced = () => schema.sql('SELECT id, seen_until FROM chunk_workers')
+    const announced = () => work.sql('SELECT id, seen_until FROM chunk_workers')
     const first = await announced()
     for (const row of [1, 2, 3]) await command.call(row, `known-${row}.example`)
     expect([first.length, await announced()]).toEqual([1, first])
@@ -124,8 +114,8 @@ describe('a worker', () => {
     const troubles: unknown[] = []
     const command = work.command('run')
     void command.call(0, 'known.example').catch(() => {})
-    await until(async () => (await chunks('queued')).length === 1)
-    await schema.sql("UPDATE chunks SET calls = 'no JSON'")
+    await until(async () => (await work.chunks('queued')).length === 1)
+    await work.sql("UPDATE chunks SET calls = 'no JSON'")
     work.work({ onTrouble: (error) => troubles.push(error) })
     await until(() => troubles.length > 0)
     expect(troubles).toEqual([expect.any(SyntaxError)])
@@ -141,7 +131,7 @@ describe('a worker that loses a chunk', () => {
     const command = work.command('run')
     void command.all(Array(9).fill('nobody.example')).catch(() => {})
     const release = await held
-    await schema.sql('DELETE FROM chunks')
+    await work.sql('DELETE FROM chunks')
     const { calls, settledResults } = transaction.mock
     await until(() =>
       calls.some(([, scope], at) => scope?.startsWith('chunk ') && settledResults[at]?.value === false),
@@ -160,7 +150,7 @@ describe('a worker that loses a chunk', () => {
     const reply = command.call(0, 'known.example')
     const release = await held
     // As if its process stood still: nobody renews the lease.
-    await schema.sql("UPDATE chunks SET token = 'frozen', lease_until = 0")
+    await work.sql("UPDATE chunks SET token = 'frozen', lease_until = 0")
     work.work()
     expect((await reply).credits).toBe(1)
     await command.discardReplies(Number.MAX_SAFE_INTEGER)
@@ -177,7 +167,7 @@ describe('a worker that loses a chunk', () => {
     const replies = work.command('run', { rows: 16, atOnce: 16 }).all(domains(16))
     await until(async () => (await work.spent()) > 0)
     // The first one is killed between the charges and its answers: all it held is taken over.
-    await schema.sql(
+    await work.sql(
       "UPDATE chunks SET token = 'gone', lease_until = 0, replies = NULL, state = 'running' WHERE state = 'running'",
     )
     const found = await replies
@@ -209,13 +199,13 @@ describe('a chunk', () => {
       .command('run')
       .call(0, 'known.example')
       .catch(() => {})
-    await until(async () => (await chunks('queued')).length === 1)
+    await until(async () => (await work.chunks('queued')).length === 1)
     const take = (token: string) => {
       const now = Date.now()
       const lease = { token, source: '', realNow: now, leaseUntil: now - 1 }
       return work.store.transaction((tx) => claimChunk(tx, lease))
     }
-    const command = (until: number) => schema.sql(`UPDATE chunk_runs SET lease_until = ${until}`)
+    const command = (until: number) => work.sql(`UPDATE chunk_runs SET lease_until = ${until}`)
     await command(Date.now() - 1)
     expect(await take('early')).toBeUndefined()
     await command(Date.now() + 60_000)
@@ -236,7 +226,7 @@ describe('a command', () => {
   it('sends nothing more once another command takes its run', async () => {
     const first = work.command('run')
     const reply = first.call(0, 'known-0.example')
-    await until(async () => (await chunks('queued')).length === 1)
+    await until(async () => (await work.chunks('queued')).length === 1)
     work.work({ source: new TestSource() })
     await reply
     const second = work.command('run')
@@ -261,8 +251,8 @@ describe('a command', () => {
     const refused = expect(replies).rejects.toMatchObject({ code: 'run.withdrawn' })
     const release = await held
     await until(async () => (await work.spent()) === 1)
-    await schema.sql('DELETE FROM chunks')
-    await schema.sql('DELETE FROM chunk_runs')
+    await work.sql('DELETE FROM chunks')
+    await work.sql('DELETE FROM chunk_runs')
     release()
     await refused
     expect(await work.spent()).toBe(1)
@@ -285,30 +275,30 @@ describe('a command', () => {
     const command = work.command('run', { sleep })
     void command.call(0, 'known.example').catch(() => {})
     await command.close()
-    expect([isAsleep, await schema.sql('SELECT run FROM chunk_runs')]).toEqual([false, []])
+    expect([isAsleep, await work.sql('SELECT run FROM chunk_runs')]).toEqual([false, []])
   })
 
   it('has no rows started once it is dead', async () => {
     const command = work.command('run', { leaseMs: 200 })
     void command.call(0, 'known.example').catch(() => {})
-    await until(async () => (await chunks('queued')).length === 1)
-    const lastHeard = (at: number) => schema.sql(`UPDATE chunk_runs SET lease_until = ${at}, token = 'gone'`)
+    await until(async () => (await work.chunks('queued')).length === 1)
+    const lastHeard = (at: number) => work.sql(`UPDATE chunk_runs SET lease_until = ${at}, token = 'gone'`)
     await lastHeard(Date.now() - 1)
     const source = new TestSource()
     work.work({ source })
     for (let turn = 0; turn < 50; turn++) await tick()
-    expect([source.asked, (await chunks('queued')).length]).toEqual([0, 1])
+    expect([source.asked, (await work.chunks('queued')).length]).toEqual([0, 1])
     await lastHeard(1)
-    await until(async () => (await schema.sql('SELECT run FROM chunk_runs')).length === 0)
-    expect([source.asked, await chunks('queued')]).toEqual([0, []])
+    await until(async () => (await work.sql('SELECT run FROM chunk_runs')).length === 0)
+    expect([source.asked, await work.chunks('queued')]).toEqual([0, []])
   })
 
   it('ends when a person is erased, and leaves no row that might be about them', async () => {
     const command = work.command('run', { leaseMs: 900 })
     const reply = expect(command.call(0, 'known.example')).rejects.toMatchObject({ code: 'run.withdrawn' })
-    await until(async () => (await chunks('queued')).length === 1)
+    await until(async () => (await work.chunks('queued')).length === 1)
     await work.store.transaction((tx) => releaseJobs(tx))
-    expect(await chunks('queued')).toEqual([])
+    expect(await work.chunks('queued')).toEqual([])
     await reply
   })
 
@@ -316,10 +306,10 @@ describe('a command', () => {
     const ending = new AbortController()
     const command = work.command('run', { source: 'https://nobody.example/api/v2', signal: ending.signal })
     const waiting = command.all(domains(3))
-    await until(async () => (await chunks('queued')).length > 0)
+    await until(async () => (await work.chunks('queued')).length > 0)
     ending.abort('SIGINT')
     expect(await waiting).toMatchObject(Array(3).fill({ status: 429, waitMs: 0 }))
-    expect(await chunks('queued')).toEqual([])
+    expect(await work.chunks('queued')).toEqual([])
   })
 
   it('awaits the rows that a worker took when it stops', async () => {

@@ -1,19 +1,19 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import type { Caller } from '../../../src/api/calls/caller.js'
-import { compose } from '../../../src/api/calls/caller.js'
+import { describe, expect, it } from 'vitest'
+import { type Caller, compose } from '../../../src/api/calls/caller.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import type { PacedWindow } from '../../../src/client/paced.js'
-import { paced, type Windows } from '../../../src/client/paced.js'
+import { paced } from '../../../src/client/paced.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
 import { listKeys } from '../../../src/engine/tables/members.js'
+import { sharedWindows } from '../../client/windows.js'
 import { describeWeeklyLimit } from '../../conformance/caller.js'
-import { type Bench, openBench } from '../../support/engine.js'
+import { answering } from '../../support/answering.js'
+import { openBench } from '../../support/engine.js'
 
 const clock = { now: () => Date.now() }
 
 /** A guard with a workspace of its own in front of a caller. */
-async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller; front: Bench }> {
+async function guard(upstream: Caller, apiKey = 'of-the-server') {
   const front = await openBench()
   const { store } = front
   const limit = createServerLimit({ store, clock, server: 'http://127.0.0.1:4510/api/v2' })
@@ -24,43 +24,25 @@ async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller
   return { caller, front }
 }
 
-const open: Bench[] = []
-afterEach(async () => {
-  for (const bench of open.splice(0)) await bench.caller.close()
-})
-
 describe('the guard of a server that forwards requests', () => {
   it('reveals nothing of its own key, and forwards nothing for callers without a key', async () => {
-    const seen: unknown[] = []
-    const upstream: Caller = {
-      call: async (_, __, options) => {
-        seen.push(options?.apiKey)
-        return { status: 200, body: {}, headers: {}, credits: 0 }
-      },
-      close: async () => {},
-    }
-    const { caller, front } = await guard(upstream, 'of-the-server')
-    open.push(front)
+    const upstream = answering({})
+    const { caller, front } = await guard(upstream)
     const read = () => Promise.reject(new Error('the body of a stranger is not read'))
     const statuses = [
       await caller.answerRequest?.('accounts.enrich', read),
       await caller.answerRequest?.('accounts.enrich', read, { apiKey: 'of-the-server' }),
       await caller.call('accounts.enrich', {}, { apiKey: front.key }),
     ].map((reply) => reply?.status)
-    expect([statuses, seen]).toEqual([[401, 401, 200], ['of-the-server']])
+    const keys = upstream.asked.map(({ options }) => options.apiKey)
+    expect([statuses, keys]).toEqual([[401, 401, 200], ['of-the-server']])
   })
 })
 
 describe('the body of a request through a guard', () => {
-  const upstream: Caller = {
-    call: async () => ({
-      status: 200,
-      body: {},
-      headers: { 'ratelimit-limit': '1', 'ratelimit-remaining': '0', 'ratelimit-reset': '60' },
-      credits: 0,
-    }),
-    close: async () => {},
-  }
+  const upstream = answering({
+    headers: { 'ratelimit-limit': '1', 'ratelimit-remaining': '0', 'ratelimit-reset': '60' },
+  })
   /** Asks for a list; returns the status, and whether the body was read. */
   async function ask(caller: Caller, apiKey: string) {
     let isRead = false
@@ -73,24 +55,14 @@ describe('the body of a request through a guard', () => {
   }
 
   it('is not read for a key without the scope', async () => {
-    const { caller, front } = await guard(upstream, 'of-the-server')
-    open.push(front)
+    const { caller, front } = await guard(upstream)
     const { key } = await front.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
     expect(await ask(caller, key)).toEqual([403, false])
   })
 
   it('is not read while the window of the server is full', async () => {
-    const windows = new Map<string, PacedWindow | undefined>()
-    const memory: Windows = {
-      change: async (owner, names, decide) => {
-        const { keep, answer } = decide(names.map((name) => windows.get(`${owner} ${name}`)))
-        for (const [at, name] of names.entries()) windows.set(`${owner} ${name}`, keep[at])
-        return answer
-      },
-    }
-    const server = paced({ windows: memory, origin: 'https://api.example.com', clock })(upstream)
-    const { caller, front } = await guard(server, 'of-the-server')
-    open.push(front)
+    const server = paced({ windows: sharedWindows(), origin: 'https://api.example.com', clock })(upstream)
+    const { caller, front } = await guard(server)
     expect(await ask(caller, front.key)).toEqual([200, true])
     expect(await ask(caller, front.key)).toEqual([429, false])
   })
@@ -98,11 +70,10 @@ describe('the body of a request through a guard', () => {
 
 describe('a request that another server received', () => {
   const fault = new ApiError('storage_failed', { reason: 'the disk is full' })
-  const upstream: Caller = { call: () => Promise.reject(fault), close: async () => {} }
+  const upstream = answering(() => Promise.reject(fault))
 
   it('has an unknown outcome when a fault follows, and does not count as refused', async () => {
-    const { caller, front } = await guard(upstream, 'of-the-server')
-    open.push(front)
+    const { caller, front } = await guard(upstream)
     await expect(caller.call('accounts.enrich', {}, { apiKey: front.key })).rejects.toBe(fault)
   })
 })
@@ -110,7 +81,6 @@ describe('a request that another server received', () => {
 describe('a server that forwards a request whose key was checked before', () => {
   it('sends nothing while the key cannot be looked up, and forwards it as soon as it can', async () => {
     const front = await openBench()
-    open.push(front)
     const [key] = await front.store.read((tx) => listKeys(tx, front.workspaceId))
     let isAway = true
     const store: typeof front.store = {
@@ -118,8 +88,7 @@ describe('a server that forwards a request whose key was checked before', () => 
       get: (sql, ...values) =>
         isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.get(sql, ...values),
     }
-    const upstream = { call: async () => ({ status: 200, body: {}, headers: {}, credits: 1 }) }
-    const caller = guardCallerFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
+    const caller = guardCallerFor(key?.id ?? '', answering({}), { store, clock, apiKey: 'of-the-server' })
     await expect(caller.call('accounts.enrich', {})).rejects.toMatchObject({ code: 'engine.not_sent' })
     isAway = false
     expect((await caller.call('accounts.enrich', {})).status).toBe(200)

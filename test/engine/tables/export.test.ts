@@ -37,10 +37,12 @@ async function onServer(): Promise<string> {
   return schema.url
 }
 
+const adminOf = (store: Driver) => createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
+
 /** A database with a workspace in it. */
 async function begun(location: string): Promise<Driver> {
   const driver = await database(location)
-  await createAdmin({ store: driver, clock: { now: Date.now }, ids: randomIds }).init()
+  await adminOf(driver).init()
   return driver
 }
 
@@ -59,10 +61,7 @@ describe('exporting an engine', () => {
     const first = readFileSync(file('first'), 'utf8')
     expect(readFileSync(file('second'), 'utf8')).toBe(first)
     expect(readFileSync(file('third'), 'utf8')).toBe(first)
-    for (const driver of [server, back]) {
-      const admin = createAdmin({ store: driver, clock: { now: Date.now }, ids: randomIds })
-      expect((await admin.verify()).problems).toEqual([])
-    }
+    for (const driver of [server, back]) expect((await adminOf(driver).verify()).problems).toEqual([])
   })
 
   it('includes all of its tables', async () => {
@@ -81,17 +80,16 @@ describe('exporting an engine', () => {
 
   it('continues the numbers of its runs after the import', async () => {
     const old = await begun(file('old.db'))
-    const keep = (store: typeof old, run: string) =>
+    const keep = (store: Driver, run: string) =>
       store.transaction((tx) =>
         storeRunReply(tx, 'w', { run, ordinal: 1, fresh: false }, { status: 200, credits: 1, body: run }),
       )
     for (const run of ['a', 'b']) await keep(old, run)
-    await exportEngine(open[0] as Driver, file('export'))
+    await exportEngine(old, file('export'))
     const server = await database(await onServer())
     await importEngine(server, file('export'))
-    const store = server
-    expect(await keep(store, 'c')).toBe(true)
-    const bodies = await store.read(async (tx) => {
+    expect(await keep(server, 'c')).toBe(true)
+    const bodies = await server.read(async (tx) => {
       const replies = []
       for (const run of ['a', 'b', 'c']) replies.push((await findRunReply(tx, 'w', run, 1))?.body)
       return replies
@@ -121,33 +119,28 @@ describe('exporting an engine', () => {
     await expect(inWords(() => importEngine(driver, file('export')))).rejects.toThrow(
       'has workspaces already',
     )
-    await expect(exportEngine(driver, file('nowhere/export'))).rejects.toMatchObject({
-      name: 'Refusal',
-    })
+    await expect(exportEngine(driver, file('nowhere/export'))).rejects.toMatchObject({ name: 'Refusal' })
   })
 
-  it.each([
-    ['cut', (text: string) => text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1)],
-    ['without a line', (text: string) => text.replace(/\{"table":"members".*\n/, '')],
-    ['with another number of rows', (text: string) => text.replace('{"rows":', '{"rows":1')],
-    ['with a changed amount', (text: string) => text.replace('"amount":1000', '"amount":9000')],
-    ['of an early build', (text: string) => text.replace(/"schema":\d+/, '"schema":1')],
-    ['of a newer program', (text: string) => text.replace(/"schema":\d+/, '"schema":1900')],
-    ['of no schema', (text: string) => text.replace(/,"schema":\d+/, '')],
-    ['with a value that is none', (text: string) => text.replace('"revoked_at":null', '"revoked_at":true')],
-    ['with a list as a value', (text: string) => text.replace('"revoked_at":null', '"revoked_at":[]')],
+  it.each<[string, (text: string) => string]>([
+    ['cut', (text) => text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1)],
+    ['without a line', (text) => text.replace(/\{"table":"members".*\n/, '')],
+    ['with another number of rows', (text) => text.replace('{"rows":', '{"rows":1')],
+    ['with a changed amount', (text) => text.replace('"amount":1000', '"amount":9000')],
+    ['of an early build', (text) => text.replace(/"schema":\d+/, '"schema":1')],
+    ['of a newer program', (text) => text.replace(/"schema":\d+/, '"schema":1900')],
+    ['of no schema', (text) => text.replace(/,"schema":\d+/, '')],
+    ['with a value that is none', (text) => text.replace('"revoked_at":null', '"revoked_at":true')],
+    ['with a list as a value', (text) => text.replace('"revoked_at":null', '"revoked_at":[]')],
     [
       'continued behind its end',
-      (text: string) => {
+      (text) => {
         const [last = '', ...lines] = text.split('\n').slice(0, -2).reverse()
         return [...lines.reverse(), `{"rows":${lines.length - 1}}`, last].join('\n')
       },
     ],
     ['no export', () => 'name,domain\nAcme,acme.example\n'],
-    [
-      'with a table of its own',
-      (text: string) => text.replace('"table":"members"', '"table":"sqlite_master"'),
-    ],
+    ['with a table of its own', (text) => text.replace('"table":"members"', '"table":"sqlite_master"')],
     ['empty', () => ''],
   ])('is refused on import when it is %s, and leaves nothing behind', async (_, spoil) => {
     await exportEngine(await begun(file('one.db')), file('export'))
@@ -155,9 +148,8 @@ describe('exporting an engine', () => {
     for (const location of [file('other.db'), await onServer()]) {
       const driver = await database(location)
       await expect(importEngine(driver, file('spoilt'))).rejects.toMatchObject({ name: 'Refusal' })
-      const store = driver
-      expect(await store.read((tx) => listWorkspaces(tx))).toEqual([])
-      expect(await store.read((tx) => readClock(tx))).toEqual({ offsetMs: 0, frozenAt: null })
+      expect(await driver.read((tx) => listWorkspaces(tx))).toEqual([])
+      expect(await driver.read((tx) => readClock(tx))).toEqual({ offsetMs: 0, frozenAt: null })
     }
     expect(readdirSync(folder.path).filter((name) => name.endsWith('.partial'))).toEqual([])
   })

@@ -36,15 +36,6 @@ async function queue(matches: number, more: object = {}): Promise<string> {
   return idOf(body)
 }
 
-/** A promise, and what resolves it. */
-function gate(): [() => void, Promise<void>] {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return [open, opened]
-}
-
 const statesOf = async () => (await bench.admin.jobs(1_000)).map(({ state }) => state)
 const areFinal = async () => (await statesOf()).every((state) => state === 'finished')
 const pendingOf = async () => (await bench.admin.deliveries({ state: 'pending' }, 1_000)).length
@@ -156,7 +147,7 @@ describe('a worker that was started', () => {
 describe('a worker that is stopped', () => {
   it('ends its step and leaves the rest to another worker, whose first attempt it counts as', async () => {
     const id = await queue(450)
-    const [release, released] = gate()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
     let steps = 0
     bench.source.before = async () => {
       if (++steps === 2) await released
@@ -172,7 +163,7 @@ describe('a worker that is stopped', () => {
 
   it('leaves what takes too long, and reports no failure after that', async () => {
     await queue(1)
-    const [release, released] = gate()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const troubles: unknown[] = []
     let isClosed = false
     const store = failing(() => isClosed)
@@ -200,10 +191,7 @@ describe('a worker that is stopped', () => {
   it('waits for the attempt in progress, and stores its result', async () => {
     await queue(1)
     const { worker, sender } = started()
-    sender.answer = async () => {
-      await pause(50)
-      return undefined
-    }
+    sender.answer = () => pause(50, undefined)
     await until(() => sender.attempts.length === 1)
     await worker.stop()
     expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'delivered', attempts: 1 }])
@@ -212,7 +200,7 @@ describe('a worker that is stopped', () => {
   it('counts no attempt that its own stop cut off', async () => {
     await queue(1)
     const { worker, sender } = started()
-    const [cut, isCut] = gate()
+    const { promise: isCut, resolve: cut } = Promise.withResolvers<void>()
     sender.answer = async () => {
       await isCut
       return { status: null, error: 'Sending was stopped before an answer came' }
@@ -293,7 +281,7 @@ describe('workers on one store', () => {
     ['also when their own source fails then', new Error('too late')],
   ])('give up a job quietly that another one has taken over: %s', async (_, error) => {
     const id = await queue(150)
-    const [release, released] = gate()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
     let asked = 0
     bench.source.before = async () => {
       if (++asked > 1) return
@@ -329,11 +317,8 @@ describe('a worker that loses a delivery', () => {
   it('stores nothing of its attempt, which another one has made meanwhile', async () => {
     await queue(1)
     const slow = workerOf(bench)
-    const [release, released] = gate()
-    slow.sender.answer = async () => {
-      await released
-      return undefined
-    }
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    slow.sender.answer = () => released.then(() => undefined)
     const lost = slow.worker.drain()
     await until(() => slow.sender.attempts.length === 1)
     bench.clock.advance(30_000)
@@ -351,7 +336,7 @@ describe('P18: receivers that hang', () => {
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
     for (let at = 0; at < 90; at++) await queue(1, { webhook_url: `https://hangs.example/${at}` })
     await queue(1, { webhook_url: 'https://well.example/' })
-    const [end, ended] = gate()
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const { sender, worker } = started()
     sender.answer = async ({ url }) => {
       if (url.includes('hangs')) await ended
@@ -365,12 +350,9 @@ describe('P18: receivers that hang', () => {
 
   it('get at most four attempts at a time', async () => {
     for (let at = 0; at < 9; at++) await queue(1)
-    const [end, ended] = gate()
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const { sender, worker } = started()
-    sender.answer = async () => {
-      await ended
-      return undefined
-    }
+    sender.answer = () => ended.then(() => undefined)
     await until(async () => (await areFinal()) && sender.attempts.length >= 4)
     await pause(30)
     expect(sender.attempts).toHaveLength(4)
@@ -383,7 +365,7 @@ describe('deliveries of a workspace whose receivers never answer', () => {
   it('take at most half of the room, so those of others go out at once', async () => {
     await bench.admin.setPlan('scale')
     for (let at = 0; at < 300; at++) await queue(1, { webhook_url: `https://dead-${at}.example/` })
-    const [end, ended] = gate()
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const { sender, worker } = started()
     let over = 0
     sender.answer = async ({ url }) => {

@@ -1,20 +1,19 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { foreign, post, receiving } from '../../cli/call/foreign.js'
-import { filled, servingMachine } from '../../cli/call/serving.js'
+import { serves } from '../../cli/call/serving.js'
 import { closeAfterTest } from '../../client/listeners.js'
 import { machine } from '../../support/command.js'
 import { receiveWebhooks } from '../../support/webhook-receiver.js'
 
 const people = 'https://www.network.example/search/results/people/?keywords=sales'
 const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
+const flatShape = ['--delivery-shape', 'flat', ...words]
 
-/** Runs a waiting command against a server that delivers these bodies to its webhook, and returns what it printed. */
-async function delivered(command: readonly string[], ...bodies: unknown[]): Promise<unknown> {
+/** Runs a waiting command against a server that delivers this to its webhook, and returns what it printed. */
+async function delivered(command: readonly string[], delivery: unknown): Promise<unknown> {
   const server = closeAfterTest(
     await foreign(({ body }) => {
-      void post(body.webhook_url, ...bodies)
+      void post(body.webhook_url, delivery)
       return { message: 'ok', id: 'one', status: 'processing' }
     }),
   )
@@ -28,34 +27,18 @@ describe('deliveries of a server in the flat shape', () => {
   const flat = (name: string) => ({ first_name: name, linkedin_profile_url: `https://x.example/${name}` })
   const lead = (name: string) => ({ first_name: name, network_profile_url: `https://x.example/${name}` })
 
-  it('are taken with the fields of a lead at the top level', async () => {
-    expect(await delivered([...leads, '--streaming', '--limit', '2'], flat('Ann'), flat('Bob'))).toEqual([
-      { lead: lead('Ann'), company: null },
-      { lead: lead('Bob'), company: null },
-    ])
-  })
+  const streamed = [...leads, '--streaming', '--limit', '1']
+  const company = { name: 'Acme' }
+  const [ann, bob] = ['Ann', 'Bob'].map((name) => ({ lead: lead(name), company: null }))
 
-  it('are taken with the company beside the fields of a lead', async () => {
-    const company = { name: 'Acme' }
-    expect(await delivered([...leads, '--streaming', '--limit', '1'], { ...flat('Ann'), company })).toEqual([
-      { lead: lead('Ann'), company },
-    ])
-  })
-
-  it('are taken as a bare array', async () => {
-    expect(await delivered(leads, [flat('Ann'), flat('Bob')])).toEqual([
-      { lead: lead('Ann'), company: null },
-      { lead: lead('Bob'), company: null },
-    ])
-    expect(await delivered(['accounts', 'search', '--keyword', 'x'], [{ name: 'A' }])).toEqual([
-      { name: 'A' },
-    ])
-  })
-
-  it('are taken as a final body with leads', async () => {
-    expect(await delivered(leads, { status: 'done', leads: [flat('Ann')] })).toEqual([
-      { lead: lead('Ann'), company: null },
-    ])
+  it.each<[string, string[], unknown, unknown[]]>([
+    ['with the fields of a lead at the top level', streamed, flat('Ann'), [ann]],
+    ['with the company beside them', streamed, { ...flat('Ann'), company }, [{ lead: lead('Ann'), company }]],
+    ['as a bare array of people', leads, [flat('Ann'), flat('Bob')], [ann, bob]],
+    ['as a bare array of companies', ['accounts', 'search', '--keyword', 'x'], [company], [company]],
+    ['as a final body with leads', leads, { status: 'done', leads: [flat('Ann')] }, [ann]],
+  ])('are taken %s', async (_, command, body, found) => {
+    expect(await delivered(command, body)).toEqual(found)
   })
 })
 
@@ -63,9 +46,7 @@ describe('serve --delivery-shape flat', () => {
   it.each([[[]], [['--streaming']]])(
     'delivers what a waiting command reads as the nested shape, with options %j',
     async (options) => {
-      const there = closeAfterTest(
-        await servingMachine((one) => filled(one, 3, 3), '--delivery-shape', 'flat', ...words),
-      )
+      const there = await serves(3, 3, flatShape)
       const here = machine()
       const env = { PROSPECT_BASE_URL: there.baseUrl, PROSPECT_API_KEY: there.key }
       for (const command of [
@@ -78,9 +59,7 @@ describe('serve --delivery-shape flat', () => {
         )
         const near = await there.machine.run([...command, '--wait', '-o', 'near.csv', '--local'])
         expect([far.code, near.code]).toEqual([0, 0])
-        expect(readFileSync(join(here.home, 'far.csv'), 'utf8')).toBe(
-          readFileSync(join(there.machine.home, 'near.csv'), 'utf8'),
-        )
+        expect(here.read('far.csv')).toBe(there.machine.read('near.csv'))
       }
       here.remove()
     },
@@ -89,9 +68,7 @@ describe('serve --delivery-shape flat', () => {
   it('carries the fields of a record at the top level, signed as they are sent', async () => {
     let secret = ''
     const receiver = closeAfterTest(await receiveWebhooks(() => secret))
-    const there = closeAfterTest(
-      await servingMachine((one) => filled(one, 1, 1), '--delivery-shape', 'flat', ...words),
-    )
+    const there = await serves(1, 1, flatShape)
     secret = (await there.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret
     const headers = { 'content-type': 'application/json', 'x-api-key': there.key }
     for (const [path, fields] of [

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Fields } from '../../../src/api/values/objects.js'
 import { workerOf } from '../../engine/fake-sender.js'
 import { machine } from '../../support/command.js'
@@ -16,9 +16,6 @@ async function delivered({ bench }: Plentiful): Promise<readonly Fields[]> {
   await worker.drain()
   return sender.bodies()
 }
-
-const growth = requests['intents.growth']
-const lookalikes = requests['intents.lookalikes']
 
 describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, open) => {
   const way = perFile(() => openPlentiful(open))
@@ -64,7 +61,7 @@ describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, o
   )
 
   it('take account_url for the company to resemble', async () => {
-    const { company_network_url, ...rest } = lookalikes
+    const { company_network_url, ...rest } = requests['intents.lookalikes']
     const [asked] = await searched(() =>
       way.ask('intents.lookalikes', { ...rest, account_url: company_network_url }),
     )
@@ -72,17 +69,13 @@ describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, o
   })
 
   it('refuse a department together with growth of the whole company', async () => {
-    const department = { department: 'Sales', min_department_headcount: 5 }
+    const { webhook_url } = requests['intents.growth']
+    const department = { webhook_url, department: 'Sales', min_department_headcount: 5 }
     for (const whole of ['min_headcount_growth_percentage', 'max_headcount_growth_percentage']) {
-      const { status, body } = await way.ask('intents.growth', {
-        webhook_url: growth.webhook_url,
-        ...department,
-        [whole]: 10,
-      })
+      const { status, body } = await way.ask('intents.growth', { ...department, [whole]: 10 })
       expect([status, textOf(body)]).toEqual([422, `department cannot be combined with ${whole}`])
     }
-    const { status } = await way.ask('intents.growth', { webhook_url: growth.webhook_url, ...department })
-    expect(status).toBe(202)
+    expect((await way.ask('intents.growth', department)).status).toBe(202)
   })
 
   it.each([
@@ -110,49 +103,35 @@ describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, o
 })
 
 describe('the commands of growth, lookalikes and hiring', () => {
-  const here = machine()
+  const here = perFile(() => machine())
   beforeAll(() => loadSample(here.home))
-  afterAll(() => here.remove())
 
   it('read the fields inside account in a file of --input', async () => {
     const account = { webhook_url: 'https://hooks.example/in', min_headcount_growth_percentage: 5 }
-    const words = ['intents', 'growth', '--input', '-', '--no-wait']
-    const { code, json } = await here.run(words, { stdin: JSON.stringify({ account }) })
+    const stdin = JSON.stringify({ account })
+    const { code, json } = await here.run('intents growth --input - --no-wait', { stdin })
     expect([code, json]).toMatchObject([0, { id: expect.any(String) }])
   })
 
   it.each([
     ['headcount_growth_percentage', 'intents growth --min-headcount-growth-percentage 5'],
-    [
-      'similarity_score',
-      'intents lookalikes --company-network-url https://www.network.example/company/acme-robotics',
-    ],
+    ['similarity_score', 'intents lookalikes --company-network-url network.example/company/acme-robotics'],
     ['job_count', 'intents hiring --selected-titles Engineer'],
   ])('write %s as a column of a CSV file', async (name, argv) => {
-    const { code, stdout } = await here.run([...argv.split(' '), '--limit', '2', '--wait', '--format', 'csv'])
+    const line = `${argv} --limit 2 --wait --format csv`
+    const { code, stdout } = await here.run(line)
     const [header = '', ...rows] = stdout.trim().split('\n')
     expect([code, header.split(',').includes(name), rows.length]).toEqual([0, true, 2])
-    const chosen = await here.run([
-      ...argv.split(' '),
-      '--limit',
-      '2',
-      '--wait',
-      '--format',
-      'csv',
-      '--fields',
-      `domain,${name}`,
-    ])
+    const chosen = await here.run(`${line} --fields domain,${name}`)
     expect(chosen.stdout).toMatch(new RegExp(`^domain,${name}\n\\S+,[\\d.]+\n\\S+,[\\d.]+\n$`))
   })
 
   it('accept --locations and --industries, which help does not show, but not beside the included ones', async () => {
-    const given = ['intents', 'growth', '--min-headcount-growth-percentage', '5', '--dry-run', '--json']
-    const { stdout } = await here.run([...given, '--locations', 'FR', '--industries', '96'])
-    expect(JSON.parse(stdout)).toMatchObject({
-      body: { included_locations: ['FR'], included_industries: ['96'] },
-    })
-    const twice = await here.run([...given, '--locations', 'FR', '--included-locations', 'DE'])
+    const given = 'intents growth --min-headcount-growth-percentage 5 --dry-run --json --locations FR'
+    const { json } = await here.run(`${given} --industries 96`)
+    expect(json).toMatchObject({ body: { included_locations: ['FR'], included_industries: ['96'] } })
+    const twice = await here.run(`${given} --included-locations DE`)
     expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining('--locations')])
-    expect((await here.run(['intents', 'growth', '--help'])).stdout).not.toMatch(/ --locations/)
+    expect((await here.run('intents growth --help')).stdout).not.toMatch(/ --locations/)
   })
 })

@@ -1,28 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { filled, type ServingMachine, servingMachine } from '../../cli/call/serving.js'
-import { type CommandResult, command, folder, removed } from '../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { filled, servingMachine } from '../../cli/call/serving.js'
+import { type CommandResult, machine } from '../../support/command.js'
+import { perFile } from '../../support/each.js'
 
 const names = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
-let server: ServingMachine
-let home: string
-
-beforeAll(async () => {
-  server = await servingMachine((here) => filled(here, 2, 3), ...names)
-  home = await folder()
-})
-afterAll(async () => {
-  await server.close()
-  await removed(home)
-})
+const server = perFile(() => servingMachine((there) => filled(there, 2, 3), ...names))
+const here = perFile(() => machine())
 
 type Run = (...words: string[]) => Promise<CommandResult>
 
 const remote =
   (...target: string[]): Run =>
   (...words) =>
-    command([...words, ...target, ...names], {
-      env: { PROSPECT_HOME: home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: server.key },
-      cwd: home,
+    here.run([...words, ...target, ...names], {
+      env: { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: server.key },
     })
 
 const targets: readonly (readonly [name: string, run: Run])[] = [
@@ -54,10 +45,8 @@ describe.each(targets)('on %s', (_, run) => {
 
   it('accounts search --wait prints the companies without a webhook, and searches delete ID deletes the search', async () => {
     const { code, json } = await run('accounts', 'search', '--keyword', 'robots', '--wait', '--json')
-    expect([code, (json as { name: string }[]).map(({ name }) => name).sort()]).toEqual([
-      0,
-      ['Robots 0', 'Robots 1', 'Robots 2'],
-    ])
+    const found = (json as { name: string }[]).map(({ name }) => name)
+    expect([code, found.sort()]).toEqual([0, ['Robots 0', 'Robots 1', 'Robots 2']])
     const started = await run('accounts', 'search', '--keyword', 'robots', '--webhook-url', own, '--json')
     const { id } = started.json as { id: string }
     expect((await run('searches', 'get', id, '--all')).json).toMatchObject({ search: { id } })
@@ -66,35 +55,24 @@ describe.each(targets)('on %s', (_, run) => {
   })
 
   it('accounts enrich --bulk and leads enrich --bulk print one row for each item', async () => {
-    const robots = ['--accounts', 'domain=robots-0.example', '--accounts', 'name=Nobody']
-    const { code, stdout } = await run(
-      ...'accounts enrich --bulk'.split(' '),
-      ...robots,
-      ...'--fields name,domain --format csv'.split(' '),
+    const bulk = (line: string) => run(...line.split(' '))
+    const robots = '--accounts domain=robots-0.example --accounts name=Nobody'
+    const { code, stdout } = await bulk(`accounts enrich --bulk ${robots} --fields name,domain --format csv`)
+    const rows = ['name,domain', 'Robots 0,robots-0.example', ',']
+    expect([code, stdout.trim().split(/\r?\n/)]).toEqual([0, rows])
+    const [ann, nobody] = ['ann-1', 'x'].map(
+      (one) => `--leads linkedin_url=https://www.network.example/in/${one}`,
     )
-    expect([code, stdout.trim().split(/\r?\n/)]).toEqual([
-      0,
-      ['name,domain', 'Robots 0,robots-0.example', ','],
-    ])
-    const people = [
-      '--leads',
-      'linkedin_url=https://www.network.example/in/ann-1',
-      '--leads',
-      'linkedin_url=https://www.network.example/in/x',
-    ]
-    const found = await run('leads', 'enrich', '--bulk', ...people, '--json')
+    const found = await bulk(`leads enrich --bulk ${ann} ${nobody} --json`)
     expect([found.code, found.json]).toMatchObject([0, { results: [{ full_name: 'Ann Number1' }, null] }])
-    const nobody = ['--accounts', 'name=Nobody', '--accounts', 'name=Nothing']
-    expect((await run('accounts', 'enrich', '--bulk', ...nobody)).code).toBe(9)
+    expect((await bulk('accounts enrich --bulk --accounts name=Nobody --accounts name=Nothing')).code).toBe(9)
   })
 
   it('contacts check-data-availability says what can be found', async () => {
     const ann = '{"network_url":"https://www.network.example/in/ann-1"}'
     const { code, json } = await run('contacts', 'check-data-availability', '--contacts', ann, '--json')
-    expect([code, json]).toEqual([
-      0,
-      { results: [{ email: expect.any(Boolean), phone: false, personal_email: false }] },
-    ])
+    const can = { email: expect.any(Boolean), phone: false, personal_email: false }
+    expect([code, json]).toEqual([0, { results: [can] }])
   })
 
   it('intents track-job-changes is refused with the name of the field', async () => {

@@ -4,18 +4,23 @@ import { type Operation, operations } from '../../../src/api/operations/table.js
 import { isObject } from '../../../src/api/values/objects.js'
 import { type Example, examples } from '../../../src/reference/openapi.js'
 import { foreign } from '../../cli/call/foreign.js'
-import { servingWith } from '../../cli/call/serving.js'
-import { answering, closeAfterTest } from '../../client/listeners.js'
+import { proxyOf } from '../../cli/call/serving.js'
+import { answers, closeAfterTest } from '../../client/listeners.js'
 import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { isLong } from '../../support/effort.js'
 
 type Fields = Readonly<Record<string, unknown>>
+
+const enrich = 'accounts enrich --domain acme.example'
 
 /** Pauses between attempts take no time. */
 const sleep = async () => {}
 
 /** Chooses the variants of `npm test`; with `--long` there are all. */
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+
+const here = perTest(() => machine())
 
 /** Values of every kind, none of which fits every field. */
 const kinds: readonly unknown[] = [null, 'text', 7.5, [], [[1], 'a', null], { a: { b: 1 } }, true, '']
@@ -55,7 +60,6 @@ describe('replies that differ from the documented ones', () => {
       const server = closeAfterTest(await foreign(() => answer))
       const { argv, stdin } = invocationOf(row, examples[id])
       const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' }
-      const here = machine()
       const all = [...variantsOf(examples[id].reply)]
       const some = { minLength: 3, maxLength: Math.min(all.length, 8) }
       const variants = isLong
@@ -71,27 +75,16 @@ describe('replies that differ from the documented ones', () => {
       }
       expect(variants.length).toBeGreaterThan(2)
       expect(wrong.slice(0, 3), `seed ${seed}`).toEqual([])
-      here.remove()
     },
   )
 
   it('pass with a note that is no error, printed with --verbose alone', async () => {
-    const server = closeAfterTest(
-      await foreign(({ path }) =>
-        path === '/accounts/single_enrich'
-          ? { name: 'Acme', headcount: 'about 50', technologies: 'react' }
-          : {},
-      ),
+    const acme = { name: 'Acme', headcount: 'about 50', technologies: 'react' }
+    const { run } = closeAfterTest(
+      await foreign(({ path }) => (path === '/accounts/single_enrich' ? acme : {})),
     )
-    const [quiet, verbose] = [
-      await server.run(['accounts', 'enrich', '--domain', 'acme.example']),
-      await server.run(['accounts', 'enrich', '--domain', 'acme.example', '--verbose']),
-    ]
-    expect([quiet.code, verbose.code, quiet.json]).toEqual([
-      0,
-      0,
-      { name: 'Acme', headcount: 'about 50', technologies: 'react' },
-    ])
+    const [quiet, verbose] = [await run(enrich), await run(`${enrich} --verbose`)]
+    expect([quiet.code, verbose.code, quiet.json]).toEqual([0, 0, acme])
     expect(quiet.stderr).not.toContain('differs')
     expect(verbose.stderr).toContain('The reply differs from the documented one: headcount: ')
   })
@@ -102,19 +95,13 @@ describe('a paid reply that cannot be used', () => {
 
   /** A server that charges for every call, and answers with something that cannot be used. */
   const chargingServer = async (body: string) => {
-    const listener = closeAfterTest(
-      await answering((request, response) => {
-        if (request.url === '/health') response.end('{}')
-        else response.end(body)
-      }),
-    )
-    return `http://127.0.0.1:${listener.port}/api/v2`
+    const { origin } = await answers(({ url }, response) => response.end(url === '/health' ? '{}' : body))
+    return `${origin}/api/v2`
   }
 
   it.each(unusable)('is 502 and stored as an event that shows what was sent: %s', async (body) => {
-    const here = machine()
     const env = { PROSPECT_BASE_URL: await chargingServer(body), PROSPECT_API_KEY: 'a-key-of-the-server' }
-    const run = await here.run(['accounts', 'enrich', '--domain', 'acme.example'], { env, sleep })
+    const run = await here.run(enrich, { env, sleep })
     expect(run.code).toBe(10)
     const id = /prospect events show (\S+)/.exec(run.stderr)?.[1] ?? ''
     expect(await here.json('events', 'show', id)).toMatchObject({
@@ -123,24 +110,19 @@ describe('a paid reply that cannot be used', () => {
     })
     const { body: kept } = await here.json<{ body: unknown }>('events', 'show', id)
     expect(typeof kept === 'string' ? kept : JSON.stringify(kept)).toBe(body)
-    here.remove()
   })
 
   it('is stored by a governed proxy, too, and by a command with --direct not', async () => {
     const upstream = await chargingServer('<html>')
-    const proxy = closeAfterTest(
-      await servingWith({ PROSPECT_API_KEY: 'key-of-the-server' }, async () => {}, '--upstream', upstream),
-    )
+    const proxy = await proxyOf({ baseUrl: upstream, key: 'key-of-the-server' })
     const headers = { 'content-type': 'application/json', 'x-api-key': proxy.key }
     const body = '{"domain":"acme.example"}'
     const answer = await fetch(`${proxy.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
     expect(answer.status).toBe(502)
     expect(await proxy.machine.json<Fields[]>('events', 'list')).toMatchObject([{ event: 'reply.unusable' }])
-    const here = machine()
     await here.json('init')
     const env = { PROSPECT_BASE_URL: upstream, PROSPECT_API_KEY: 'a-key-of-the-server' }
-    await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--direct'], { env, sleep })
+    await here.run(`${enrich} --direct`, { env, sleep })
     expect(await here.json('events', 'list')).toEqual([])
-    here.remove()
   })
 })

@@ -62,6 +62,9 @@ describe('replies of another server', () => {
   const server = async (reply: unknown) =>
     closeAfterTest(await foreign(({ path }) => (path === '/health' ? {} : reply)))
 
+  const ada = '--network-url https://www.network.example/in/ada'
+  const sync = `contacts waterfall --sync ${ada} --enrichment-type email,phone --json`
+
   it.each(casesOf<[string, unknown, string[], object]>('spec/compatibility/tolerance/replies'))(
     'are read in our shape: %s',
     async (_, reply, words, shown) => {
@@ -71,20 +74,11 @@ describe('replies of another server', () => {
   )
 
   it('N/A in place of an address or number is none, and costs nothing', async () => {
-    const { run } = await server({
-      enrichment_id: 'one',
-      status: 'finished',
-      email: 'N/A',
-      email_status: 'N/A',
-      phone: 'N/A',
-    })
-    const argv = ['contacts', 'waterfall', '--sync', '--network-url', 'https://www.network.example/in/ada']
-    const { code, stdout } = await run(argv, ['--enrichment-type', 'email,phone', '--json'])
-    expect([code, JSON.parse(stdout)]).toEqual([
-      9,
-      expect.objectContaining({ email: null, email_status: null, phone: null }),
-    ])
-    expect((await run(['ledger', '--json'])).stdout).toMatch(/"credits": 0|\[\]/)
+    const none = { email: 'N/A', email_status: 'N/A', phone: 'N/A' }
+    const { run } = await server({ enrichment_id: 'one', status: 'finished', ...none })
+    const { code, json } = await run(sync)
+    expect([code, json]).toMatchObject([9, { email: null, email_status: null, phone: null }])
+    expect((await run('ledger --json')).stdout).toMatch(/"credits": 0|\[\]/)
   })
 
   it('the status in a delivery is read in the same way', async () => {
@@ -92,25 +86,19 @@ describe('replies of another server', () => {
       await foreign(({ path, body }) => {
         if (path !== '/leads') return {}
         const lead = { full_name: 'Ada', most_probable_email_status: 'catch-all' }
-        void post(body.webhook_url, {
-          event: 'lead_search.completed',
-          id: 'one',
-          leads: [{ lead, company: null }],
-        })
+        const leads = [{ lead, company: null }]
+        void post(body.webhook_url, { event: 'lead_search.completed', id: 'one', leads })
         return { id: 'one', status: 'processing' }
       }),
     )
     const url = 'https://www.network.example/search/results/people/?keywords=x'
-    const { stdout } = await run(
-      ['leads', 'extract', url, '--name', 'x', '--wait', '--json'],
-      await receiving(),
-    )
-    expect(JSON.parse(stdout)).toMatchObject([{ lead: { most_probable_email_status: 'risky' } }])
+    const { json } = await run(`leads extract ${url} --name x --wait --json`, await receiving())
+    expect(json).toMatchObject([{ lead: { most_probable_email_status: 'risky' } }])
   })
 
   it('a bare list is a listing whose ids are printed, also by the uuid of a persona', async () => {
     const { run } = await server([{ uuid: 'one' }, { uuid: 'two' }])
-    expect((await run(['personas', 'list', '--all'], ['--format', 'ids'])).stdout).toBe('one\ntwo\n')
+    expect((await run('personas list --all --format ids')).stdout).toBe('one\ntwo\n')
   })
 
   it.each([
@@ -120,11 +108,9 @@ describe('replies of another server', () => {
     'a synchronous waterfall with phones %s has them in phone, and is paid for them',
     async (_, phones, details) => {
       const { run } = await server({ status: 'success', email: 'a@b.example', phones, phone_status: 'valid' })
-      const who = ['--network-url', 'https://www.network.example/in/a']
-      const words = ['contacts', 'waterfall', '--sync', ...who, '--enrichment-type', 'email,phone']
-      const { phone, phone_details } = JSON.parse((await run(words, ['--json'])).stdout)
+      const { phone, phone_details } = (await run(sync)).json as Record<string, unknown>
       expect({ phone, phone_details }).toMatchObject({ phone: ['+33639980001'], phone_details: details })
-      expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 33 }])
+      expect((await run('ledger')).json).toMatchObject([{ credits: 33 }])
     },
   )
 })

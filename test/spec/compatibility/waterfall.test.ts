@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { servingWith } from '../../cli/call/serving.js'
-import { answering, closeAfterTest, received } from '../../client/listeners.js'
+import { proxyOf } from '../../cli/call/serving.js'
+import { answers, closeAfterTest, received } from '../../client/listeners.js'
 import { type Served, served } from '../../client/serving.js'
-import { machine } from '../../support/command.js'
+import { ends, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 import { call, targets, work } from './targets.js'
 
@@ -22,17 +23,12 @@ async function post(url: string, key: string, body: object = contact) {
 /** A server that records where requests came and with which key, and answers every waterfall. */
 async function recording() {
   const asked: string[] = []
-  const listener = closeAfterTest(
-    await answering(async (request, response) => {
-      await received(request)
-      asked.push(`${request.url} ${request.headers['x-api-key'] ?? ''}`)
-      response.end(JSON.stringify({ enrichment_id: 'one', status: 'finished', email: 'ada@known.example' }))
-    }),
-  )
-  return {
-    origin: `http://127.0.0.1:${listener.port}`,
-    asked: () => asked.filter((at) => !at.includes('health')),
-  }
+  const { origin } = await answers(async (request, response) => {
+    await received(request)
+    asked.push(`${request.url} ${request.headers['x-api-key'] ?? ''}`)
+    response.end(JSON.stringify({ enrichment_id: 'one', status: 'finished', email: 'ada@known.example' }))
+  })
+  return { origin, asked: () => asked.filter((at) => !at.includes('health')) }
 }
 
 describe.each(targets)('a waterfall: %s', (_, open) => {
@@ -60,6 +56,9 @@ describe.each(targets)('a waterfall: %s', (_, open) => {
 })
 
 describe('the synchronous waterfall of a server', () => {
+  const here = perTest(() => machine())
+  const line = `contacts waterfall --sync --profile team --network-url ${contact.network_url} --enrichment-type email`
+
   it('is answered below /v2 as well, where no other operation is', async () => {
     const { server, bench } = await engine()
     for (const path of ['single_enrich', 'sync_single_enrich']) {
@@ -99,72 +98,44 @@ describe('the synchronous waterfall of a server', () => {
 
   it('is called at sync_base_url with the stored key when the origin is the same', async () => {
     const { origin, asked } = await recording()
-    const here = machine()
-    await here.json(
-      'profiles',
-      'add',
-      'team',
-      '--base-url',
-      `${origin}/api/v2`,
-      '--sync-base-url',
-      `${origin}/v2`,
-    )
-    for (const more of [[], ['--direct']])
-      await here.run(['contacts', 'waterfall', '--sync', '--profile', 'team', ...more, ...options], {
-        env: { PROSPECT_API_KEY: 'key-of-the-server' },
-      })
+    await here.json(`profiles add team --base-url ${origin}/api/v2 --sync-base-url ${origin}/v2`)
+    for (const more of ['', '--direct'])
+      await here.run(`${line} ${more}`, { env: { PROSPECT_API_KEY: 'key-of-the-server' } })
     expect(asked()).toEqual(Array(2).fill('/v2/contacts/single_enrich key-of-the-server'))
-    here.remove()
   })
 
   it('has its own login where the origin is another, and never gets the key of the first', async () => {
     const [main, sync] = [await recording(), await recording()]
-    const here = machine()
-    const addresses = ['--base-url', `${main.origin}/api/v2`, '--sync-base-url', `${sync.origin}/v2`]
-    await here.json('profiles', 'add', 'team', ...addresses)
-    const run = () =>
-      here.run(['contacts', 'waterfall', '--sync', '--profile', 'team', ...options], {
-        env: { PROSPECT_API_KEY: 'key-of-the-first' },
-      })
+    await here.json(`profiles add team --base-url ${main.origin}/api/v2 --sync-base-url ${sync.origin}/v2`)
+    const run = () => here.run(line, { env: { PROSPECT_API_KEY: 'key-of-the-first' } })
     const without = await run()
     expect([without.code, without.stderr.includes('prospect login --sync')]).toEqual([3, true])
-    const login = ['login', '--sync', '--profile', 'team', '--api-key-stdin']
-    const stored = await here.run(login, { stdin: 'key-of-the-second' })
+    const stored = await here.run('login --sync --profile team --api-key-stdin', {
+      stdin: 'key-of-the-second',
+    })
     expect(stored.json).toEqual({ origin: sync.origin, stored: true, credits: null })
     expect((await run()).code).toBe(0)
     expect([main.asked(), sync.asked()]).toEqual([[], ['/v2/contacts/single_enrich key-of-the-second']])
-    here.remove()
   })
 
   it('is called at sync_base_url by a governed proxy', async () => {
     const { origin, asked } = await recording()
-    const proxy = closeAfterTest(
-      await servingWith(
-        { PROSPECT_API_KEY: 'key-of-the-server' },
-        async (here) => {
-          await here.json('config', 'set', 'base_url', `${origin}/api/v2`)
-          await here.json('config', 'set', 'sync_base_url', `${origin}/v2`)
-        },
-        '--upstream',
-        `${origin}/api/v2`,
-      ),
+    const proxy = await proxyOf(
+      { baseUrl: `${origin}/api/v2`, key: 'key-of-the-server' },
+      '',
+      async (one) => {
+        await one.json('config', 'set', 'base_url', `${origin}/api/v2`)
+        await one.json('config', 'set', 'sync_base_url', `${origin}/v2`)
+      },
     )
     const { status } = await post(`${proxy.baseUrl}/contacts/sync_single_enrich`, proxy.key)
     expect([status, asked()]).toEqual([200, ['/v2/contacts/single_enrich key-of-the-server']])
   })
 
   it.each([
-    ['config', 'set', 'base_url', 'https://api.example.com/v2'],
-    ['config', 'set', 'sync_base_url', 'https://api.example.com/api/v2'],
-  ])('%s %s %s %s is refused with the setting that was meant', async (...words) => {
-    const here = machine()
-    const { code, stderr } = await here.run(words)
-    expect([code, stderr.includes(words[2] === 'base_url' ? 'sync_base_url' : 'must end in /v2')]).toEqual([
-      2,
-      true,
-    ])
-    here.remove()
+    ['config set base_url https://api.example.com/v2', 'sync_base_url'],
+    ['config set sync_base_url https://api.example.com/api/v2', 'must end in /v2'],
+  ])('%s is refused with %s', async (words, said) => {
+    await ends(here.run(words), 2, said)
   })
 })
-
-const options = ['--network-url', contact.network_url, '--enrichment-type', 'email']
