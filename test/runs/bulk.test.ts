@@ -21,7 +21,7 @@ import { tries } from '../support/effort.js'
 import { states } from '../support/states.js'
 import { type BulkTarget, bulkTarget, price } from './bulk-target.js'
 import { companyBatch, fakeTime, journalFor, memorySink, newRun, reply } from './fakes.js'
-import { testFolder } from './folder.js'
+import { domainsOf, testFolder } from './folder.js'
 
 describe.each(states())('%s', (name, open) => {
   const folder = testFolder()
@@ -36,14 +36,12 @@ describe.each(states())('%s', (name, open) => {
   }
 
   const record = async (driver: Driver) => (await runsOver(driver).find('run-1'))[0] as Run
-  const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
-  const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
 
   /** A machine with one run of a file. */
   async function machine(rows: readonly string[], file?: string) {
     const driver = await open()
     await runsOver(driver).add(newRun({ total: rows.length }))
-    const path = file ?? (await csvOf(rows))
+    const path = file ?? (await folder.csvOf(rows))
     return {
       driver,
       /** A part of the run; `around` is put around what it asks and remembers. */
@@ -98,7 +96,7 @@ describe.each(states())('%s', (name, open) => {
   describe('rows that are sent together', () => {
     test('are matched to their replies, in requests of the largest size, a single remaining row alone', async () => {
       const target = bulkTarget(1_000, { told: (contacts) => [...contacts].reverse() })
-      const rows = names(31).map((name, at) => (at % 4 === 3 ? `no-${name}` : name))
+      const rows = domainsOf(31).map((name, at) => (at % 4 === 3 ? `no-${name}` : name))
       const { part, run: now } = await machine(rows)
       const { ended, rows: written } = await part(target)
       expect(await ended).toMatchObject({ rows: 31, found: 24, not_found: 7, credits: 72 })
@@ -115,7 +113,7 @@ describe.each(states())('%s', (name, open) => {
       const target = bulkTarget(1_000, {
         told: (contacts) => contacts.toReversed().map(({ custom: _, ...rest }) => rest),
       })
-      const { part } = await machine(names(9))
+      const { part } = await machine(domainsOf(9))
       const { ended, rows } = await part(target)
       expect(await ended).toMatchObject({ found: 9 })
       expect(rows().every(({ domain, email }) => email === `someone@${domain}`)).toBe(true)
@@ -123,7 +121,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('share a request only when they ask for the same things', async () => {
       const target = bulkTarget(1_000)
-      const lines = names(12).map((name, at) => `${name},${at % 2 === 0 ? 'FR' : 'DE'}`)
+      const lines = domainsOf(12).map((name, at) => `${name},${at % 2 === 0 ? 'FR' : 'DE'}`)
       const asked: unknown[] = []
       const file = await folder.file(`domain,country\n${lines.join('\n')}\n`)
       const { part } = await machine(lines, file)
@@ -140,7 +138,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('do not include duplicates and invalid rows', async () => {
       const target = bulkTarget(1_000)
-      const rows = [...names(5), ...names(5), 'bad', ...names(7)]
+      const rows = [...domainsOf(5), ...domainsOf(5), 'bad', ...domainsOf(7)]
       const { part } = await machine(rows)
       const { ended } = await part(target, {}, () => ({
         validate: ({ domain }) => {
@@ -158,7 +156,7 @@ describe.each(states())('%s', (name, open) => {
     ])('never cost more than the %s allows, and use it up', async (which, most) => {
       const target = bulkTarget(which === 'balance' ? most : 10_000)
       if (which === 'weekly allowance') target.allowance = most
-      const { part, run: now } = await machine(names(60))
+      const { part, run: now } = await machine(domainsOf(60))
       const { ended, rows } = await part(target, which === 'budget' ? { budget: { perRun: most } } : {})
       const { stopped } = await ended
       expect([stopped?.exit_code, target.spent(), credits(rows())]).toEqual([
@@ -178,7 +176,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('wait for reservations to be released before they are sent in smaller requests', async () => {
       const target = bulkTarget(16 * price, { patience: 3 })
-      const { part } = await machine(names(30).map((name) => `no-${name}`))
+      const { part } = await machine(domainsOf(30).map((name) => `no-${name}`))
       const { ended } = await part(target)
       expect(await ended).toMatchObject({ not_found: 30, credits: 0 })
       expect(target.sizes).toEqual([10, 10, 10])
@@ -186,7 +184,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('wait for the record of what others released, as the budget of the run has room only then', async () => {
       const target = bulkTarget(1_000)
-      const { part } = await machine(names(20).map((name) => `no-${name}`))
+      const { part } = await machine(domainsOf(20).map((name) => `no-${name}`))
       const full = Promise.withResolvers<void>()
       const { ended } = await part(target, { budget: { perRun: 10 * price } }, ({ journal, caller }) => {
         const { keep, bulks } = journal
@@ -215,7 +213,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('are at most 16 requests at once', async () => {
       const target = bulkTarget(1_000)
-      const { part } = await machine(names(80))
+      const { part } = await machine(domainsOf(80))
       const full = Promise.withResolvers<void>()
       let atOnce = 0
       const { ended } = await part(target, {}, ({ caller }) => ({
@@ -245,7 +243,7 @@ describe.each(states())('%s', (name, open) => {
       [501, 'no such request', [1, 1, 1, 1]],
     ])('are sent one by one when they are refused together with %i', async (status, error, sizes) => {
       const target = bulkTarget(1_000, { bulk: () => reply(status, { error }) })
-      const { part, run: now } = await machine(names(4))
+      const { part, run: now } = await machine(domainsOf(4))
       expect(await (await part(target)).ended).toMatchObject({ found: 4, credits: 12 })
       expect(target.sizes).toEqual(sizes)
       expect(await now()).toMatchObject({ reserved: 0, credits: 12 })
@@ -254,7 +252,7 @@ describe.each(states())('%s', (name, open) => {
     test('are worked on until they are done, in case their worker died', async () => {
       const target = bulkTarget(1_000, { patience: 2 })
       const worked: string[] = []
-      const { part } = await machine(names(4))
+      const { part } = await machine(domainsOf(4))
       const { ended } = await part(target, {}, () => ({
         bulkRequests: { ...bulkRequests, work: async (id) => void worked.push(id) },
       }))
@@ -264,7 +262,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('are polled one by one when the target reports only single contacts', async () => {
       const target = bulkTarget(1_000, { tellsWhole: false })
-      const { part, run: now } = await machine(names(14))
+      const { part, run: now } = await machine(domainsOf(14))
       const { ended, rows } = await part(target)
       expect(await ended).toMatchObject({ found: 14, credits: 42 })
       expect(rows().every(({ domain, email }) => email === `someone@${domain}`)).toBe(true)
@@ -273,7 +271,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('have failed when their work ended early, and are looked up again on resume', async () => {
       const target = bulkTarget(1_000, { fails: 3 })
-      const { part, run: now } = await machine(names(5))
+      const { part, run: now } = await machine(domainsOf(5))
       expect(await (await part(target)).ended).toMatchObject({ found: 3, failed: 2, credits: 9 })
       expect(await (await part(target)).ended).toMatchObject({ found: 5, credits: 15, credits_before: 9 })
       expect([target.sizes, target.spent()]).toEqual([[5, 2], 15])
@@ -283,7 +281,7 @@ describe.each(states())('%s', (name, open) => {
     test('wait for a rate limit and repeat the same request', async () => {
       const busy = reply(429, { error: 'slow down' }, 0, { 'retry-after': '1' })
       const target = bulkTarget(1_000, { bulk: (_, nth) => (nth < 3 ? busy : undefined) })
-      const { part } = await machine(names(4))
+      const { part } = await machine(domainsOf(4))
       const fresh: (boolean | undefined)[] = []
       const noting = instead((id, _, { row }) => {
         if (id === 'contacts.bulk_enrich') fresh.push(row?.fresh)
@@ -300,7 +298,7 @@ describe.each(states())('%s', (name, open) => {
       const target = bulkTarget(1_000, {
         bulk: (_, nth) => (nth === 2 ? reply(status, { error: 'no' }) : undefined),
       })
-      const { part, run: now } = await machine(names(35))
+      const { part, run: now } = await machine(domainsOf(35))
       const { stopped } = await (await part(target)).ended
       expect(stopped?.exit_code).toBe(3)
       expect(await (await part(target)).ended).toMatchObject({ found: 35, credits: 105 })
@@ -314,7 +312,7 @@ describe.each(states())('%s', (name, open) => {
         supportsIdempotency: false,
         bulk: (_, nth) => (nth === 6 ? 'lost' : undefined),
       })
-      const { part, run: now } = await machine(names(75))
+      const { part, run: now } = await machine(domainsOf(75))
       const first = await part(target)
       expect(await first.ended).toMatchObject({ failed: 10, found: 65 })
       expect(first.rows().filter(({ _error }) => _error === 'outcome_unknown')).toHaveLength(10)
@@ -331,7 +329,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('is sent again on resume when the target supports idempotency keys', async () => {
       const target = bulkTarget(1_000, { bulk: (_, nth) => (nth === 1 ? 'lost' : undefined) })
-      const { part, run: now } = await machine(names(25))
+      const { part, run: now } = await machine(domainsOf(25))
       const stop = new AbortController()
       const interrupt = instead((id) => {
         if (id === 'contacts.get') stop.abort('SIGINT')
@@ -350,7 +348,7 @@ describe.each(states())('%s', (name, open) => {
     ['contacts.enrich_sync', 1],
   ])('a fault in %s for %i rows ends the run with it, and it is resumed', async (faulty, count) => {
     const target = bulkTarget(1_000)
-    const { part, run: now } = await machine(names(count))
+    const { part, run: now } = await machine(domainsOf(count))
     const broken = instead((id) => {
       if (id === faulty) throw new TypeError('out of order')
     })
@@ -366,7 +364,7 @@ describe.each(states())('%s', (name, open) => {
       ['the target does not answer', undefined, 10],
     ])('end the run where %s, and are read when it is resumed', async (_, refusal, exit) => {
       const target = bulkTarget(1_000)
-      const { part, run: now } = await machine(names(4))
+      const { part, run: now } = await machine(domainsOf(4))
       const unread = instead((id) => {
         if (id === 'contacts.get' && !refusal) throw new ConnectionLost('gone', false)
         return id === 'contacts.get' ? refusal : undefined
@@ -391,7 +389,7 @@ describe.each(states())('%s', (name, open) => {
       ['for one row, with no reason', 1, reply(500, { error: 'Internal server error' }), undefined],
     ])('%s is sent again under its key', async (_, count, refusal, exit) => {
       const target = bulkTarget(1_000)
-      const { part, run: now } = await machine(names(count))
+      const { part, run: now } = await machine(domainsOf(count))
       const keys: unknown[] = []
       const first = await part(target, {}, ({ caller }) => ({
         caller: {
@@ -416,7 +414,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('is not forgotten when the repetition gets no reply either', async () => {
       const target = bulkTarget(1_000)
-      const { part } = await machine(names(4))
+      const { part } = await machine(domainsOf(4))
       const { around, isKilled } = killing(3, false)
       await part(target, {}, around)
       await isKilled
@@ -438,7 +436,7 @@ describe.each(states())('%s', (name, open) => {
       'leaves its rows with an unknown outcome, and the run continues (supports idempotency: %s)',
       async (supportsIdempotency) => {
         const target = bulkTarget(1_000, { supportsIdempotency })
-        const { part, run: now } = await machine(names(14))
+        const { part, run: now } = await machine(domainsOf(14))
         const notes: (string | Note)[] = []
         const notify = (note: string | Note) => void notes.push(note)
         const first = await part(target, {}, (one) => ({ ...forgets(/^work-0/)(one), notify }))
@@ -458,7 +456,7 @@ describe.each(states())('%s', (name, open) => {
 
     test('does not lose the other results', async () => {
       const target = bulkTarget(1_000)
-      const { part, run: now } = await machine(names(6))
+      const { part, run: now } = await machine(domainsOf(6))
       const first = await part(target, {}, forgets(/^work-0(-[14])?$/))
       expect(await first.ended).toMatchObject({ found: 4, failed: 2, credits: 12 })
       expect(first.rows().map(({ _error }) => _error !== '')).toEqual([
@@ -482,7 +480,7 @@ describe.each(states())('%s', (name, open) => {
     ['completed', { found: 3, failed: 0 }],
   ])('work that ended as %s is not polled any more', async (status, counts) => {
     const target = bulkTarget(1_000)
-    const { part } = await machine(names(3))
+    const { part } = await machine(domainsOf(3))
     let asked = 0
     const { ended } = await part(target, {}, ({ caller }) => ({
       caller: {
@@ -505,7 +503,7 @@ describe.each(states())('%s', (name, open) => {
       supportsIdempotency: false,
       bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
     })
-    const rows = [...names(60), ...names(10)]
+    const rows = [...domainsOf(60), ...domainsOf(10)]
     const { part, run: now } = await machine(rows)
     const counts = { found: 50, failed: 20, duplicates: 10 }
     expect(await (await part(target)).ended).toMatchObject(counts)
@@ -611,21 +609,10 @@ describe.each(states())('%s', (name, open) => {
     )
     expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? tries(4, 20) : 0)
   })
+})
 
-  describe('the ids of accepted work', () => {
-    const accepted = (contacts: readonly object[]) =>
-      acceptedIn({ enrichment_id: 'whole', contacts }, [4, 5, 6], 'contacts')?.parts
-
-    test('belong to the rows in their order when there is one for each row', () => {
-      expect(accepted([{ enrichment_id: 'a' }, { enrichment_id: 'b' }, { enrichment_id: 'c' }])).toEqual([
-        'a',
-        'b',
-        'c',
-      ])
-    })
-
-    test('belong to no row when there are fewer of them than rows', () => {
-      expect(accepted([{ enrichment_id: 'a' }, { enrichment_id: 'c' }])).toEqual([null, null, null])
-    })
-  })
+test('the ids of accepted work belong to no row when there are fewer of them than rows', () => {
+  const contacts = [{ enrichment_id: 'a' }, { enrichment_id: 'c' }]
+  const accepted = acceptedIn({ enrichment_id: 'whole', contacts }, [4, 5, 6], 'contacts')
+  expect(accepted?.parts).toEqual([null, null, null])
 })

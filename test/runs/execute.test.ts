@@ -5,29 +5,28 @@ import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
 import { ApiError, failureOf, Refusal } from '../../src/api/calls/errors.js'
 import { hintOf } from '../../src/cli/context/errors.js'
 import { execute } from '../../src/runs/execute.js'
-import type { Journal } from '../../src/runs/journal/run-journal.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
 import { exitCodeOf, type RunProgress } from '../../src/runs/output/report.js'
 import type { Batch } from '../../src/runs/ports.js'
 import { openState } from '../../src/storage/state/open.js'
 import { tries } from '../support/effort.js'
+import { casesOf } from '../support/fixtures.js'
 import {
   company,
   companyBatch,
   fakeCaller,
   fakeTime,
+  fillDisk,
   journalFor,
   memorySink,
   newJournal,
   newRun,
   reply,
 } from './fakes.js'
-import { testFolder } from './folder.js'
+import { domainsOf, testFolder } from './folder.js'
 
 const folder = testFolder()
 
-const domains = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
-const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
 const rowsOf = (text: string) => parse(text, { columns: true }) as Record<string, string>[]
 
 /** Runs rows of domains through a caller; answers what came out. */
@@ -35,22 +34,24 @@ async function runDomains(
   rows: readonly string[],
   answer: Parameters<typeof fakeCaller>[0],
   more: Partial<Batch> = {},
+  sink = memorySink(),
 ) {
   const fake = fakeCaller(answer)
-  const sink = memorySink()
-  const report = await execute(
-    await companyBatch(await csvOf(rows), fake.caller, sink, { total: rows.length, ...more }),
-  )
+  const batch = await companyBatch(await folder.csvOf(rows), fake.caller, sink, {
+    total: rows.length,
+    ...more,
+  })
+  const report = await execute(batch)
   return { report, sink, fake, rows: sink.text() === '' ? [] : rowsOf(sink.text()) }
 }
 
+const tableOf = (rows: Batch['table']['rows']) => ({ header: ['domain'], rows })
+
 /** A table whose rows are read all at once. */
-const atOnce = (names: readonly string[]): Batch['table'] => ({
-  header: ['domain'],
-  async *rows() {
+const atOnce = (names: readonly string[]) =>
+  tableOf(async function* () {
     yield names.map((name, at) => ({ line: at + 2, cells: [name] }))
-  },
-})
+  })
 
 const found = (input: Input) => company(input.domain)
 const later = () => new Promise((resolve) => setImmediate(resolve))
@@ -62,7 +63,7 @@ describe('the rows of a batch', () => {
         fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 60 }),
         fc.integer({ min: 1, max: 40 }),
         async (delays, concurrency) => {
-          const names = domains(delays.length)
+          const names = domainsOf(delays.length)
           const { rows, report, fake } = await runDomains(
             names,
             async (input, nth) => {
@@ -81,52 +82,23 @@ describe('the rows of a batch', () => {
     )
   })
 
+  const replies =
+    casesOf<[what: string, number, body: unknown, expected: Record<string, string>]>('runs/execute/statuses')
+  const lost = { _status: 'failed', _error: 'outcome_unknown', _credits: '0' }
+
   test.each<[string, Parameters<typeof fakeCaller>[0], Record<string, string>]>([
-    [
-      'found',
-      found,
-      { _status: 'found', _error: '', _credits: '1', _source: 'lookup', industry: 'Industry of a' },
-    ],
-    [
-      '404',
-      () => reply(404, { error: 'No company found' }),
-      { _status: 'not_found', _error: 'No company found', _credits: '0' },
-    ],
-    [
-      'nothing resolved',
-      () => reply(200, { domain: null, tags: [], at: {} }),
-      { _status: 'not_found', _error: '', industry: '' },
-    ],
-    ['400 that says so', () => reply(400, { error: 'Company not found' }), { _status: 'not_found' }],
-    [
-      '400',
-      () => reply(400, { error: 'Missing required keys: x' }),
-      { _status: 'invalid', _error: 'Missing required keys: x' },
-    ],
-    [
-      '422',
-      () => reply(422, { error: 422, message: 'domain is malformed' }),
-      { _status: 'invalid', _error: 'domain is malformed' },
-    ],
-    [
-      '500',
-      () => reply(500, { error: 'Internal server error' }),
-      { _status: 'failed', _error: 'Internal server error', _source: 'lookup' },
-    ],
+    ...replies.map(([what, status, body, expected]) => [what, () => reply(status, body), expected] as never),
+    ['found', found, { _status: 'found', _error: '', _credits: '1', _source: 'lookup' }],
     [
       'a connection that was lost before anything was sent',
       () => Promise.reject(new ConnectionLost('the address is unknown', false)),
-      { _status: 'failed', _error: 'No answer: the address is unknown', _credits: '0' },
+      { ...lost, _error: 'No answer: the address is unknown' },
     ],
-    [
-      'a connection that was lost later',
-      () => Promise.reject(new ConnectionLost('the connection was cut')),
-      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
-    ],
+    ['a connection that was lost later', () => Promise.reject(new ConnectionLost('it was cut')), lost],
     [
       'a reply that leaves open whether the work was done',
       () => ({ ...reply(502, { error: 'Upstream answered with nothing' }), unknown: true as const }),
-      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
+      lost,
     ],
   ])('have the right status: %s', async (_, answer, expected) => {
     const { rows, sink } = await runDomains(['a'], answer)
@@ -158,23 +130,6 @@ describe('the rows of a batch', () => {
     expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
   })
 
-  test('determine the exit code', async () => {
-    const { report } = await runDomains(['a', 'b'], (input) =>
-      input.domain === 'a' ? found(input) : reply(500, {}),
-    )
-    expect(exitCodeOf(report)).toBe(11)
-    expect(exitCodeOf(report, 'none')).toBe(0)
-    expect(exitCodeOf({ ...report, failed: 0, not_found: 1 })).toBe(0)
-  })
-
-  test('are reported as progress when they are written', async () => {
-    const seen: RunProgress[] = []
-    await runDomains(domains(30), found, { concurrency: 4, onProgress: (progress) => seen.push(progress) })
-    expect(seen.length).toBeGreaterThan(5)
-    expect(seen.map(({ rows }) => rows)).toEqual(seen.map(({ rows }) => rows).toSorted((a, b) => a - b))
-    expect(seen.at(-1)).toMatchObject({ rows: 30, found: 30, credits: 30, total: 30 })
-  })
-
   test('are reported as progress also while they wait for others of their row batch', async () => {
     const seen: RunProgress[] = []
     let now = 0
@@ -185,7 +140,7 @@ describe('the rows of a batch', () => {
     }
     const time = { ...fakeTime(), now: () => now }
     const onProgress = (progress: RunProgress) => void seen.push(progress)
-    await runDomains(domains(64), slow, { concurrency: 64, time, onProgress })
+    await runDomains(domainsOf(64), slow, { concurrency: 64, time, onProgress })
     const rows = seen.map((progress) => progress.rows)
     expect([rows.some((count) => count > 0 && count < 32), rows.at(-1)]).toEqual([true, 64])
     expect(rows).toEqual(rows.toSorted((a, b) => a - b))
@@ -194,9 +149,9 @@ describe('the rows of a batch', () => {
 
   test('are reported as progress once when they come and are written in the same moment', async () => {
     const seen: RunProgress[] = []
-    await runDomains(domains(4), found, {
+    await runDomains(domainsOf(4), found, {
       concurrency: 4,
-      table: atOnce(domains(4)),
+      table: atOnce(domainsOf(4)),
       onProgress: (progress) => void seen.push(progress),
     })
     expect(seen).toMatchObject([{ rows: 4, found: 4 }])
@@ -208,7 +163,7 @@ describe('the rows of a batch', () => {
     const resume = async () => new Map([0, 1, 2].map((ordinal) => [ordinal, kept] as const))
     const seen: RunProgress[] = []
     const onProgress = (progress: RunProgress) => void seen.push(progress)
-    await runDomains(domains(9), found, {
+    await runDomains(domainsOf(9), found, {
       journal: Object.assign(await newJournal(), { resume }),
       onProgress,
     })
@@ -268,7 +223,7 @@ describe('duplicate rows', () => {
   })
 
   test('are looked up again after a failure that is no longer shared', async () => {
-    const names = ['x', ...domains(40), 'x']
+    const names = ['x', ...domainsOf(40), 'x']
     const { fake, rows } = await runDomains(
       names,
       (input, nth) => (nth === 1 ? reply(500, { error: 'down' }) : company(input.domain)),
@@ -386,88 +341,33 @@ describe('rows that an earlier answer shows to be the same company', () => {
 })
 
 describe('the journal of a run', () => {
-  function recording(log: string[], recalled: readonly string[] = []): Journal {
-    const ordinals = (rows: readonly { ordinal: number }[]) => rows.map(({ ordinal }) => ordinal).join()
-    return {
-      answeredUpTo: 0,
-      async resume() {
-        return new Map()
-      },
-      isMaybeSent: () => false,
-      takeTurns: async () => undefined,
-      bulks: undefined as never,
-      stated: undefined as never,
-      async recall(rows) {
-        log.push(`recall ${ordinals(rows)}`)
-        return rows.map(({ identity }) =>
-          recalled.includes(identity?.replace('domain ', '') ?? '')
-            ? {
-                answer: { status: 'found', error: null, body: { industry: 'kept' }, credits: 0 },
-                source: 'store',
-                credits: 0,
-              }
-            : undefined,
-        )
-      },
-      async plan(rows) {
-        log.push(`plan ${ordinals(rows)}`)
-        const planned = rows.map(({ ordinal }) => ({
-          key: `key-${ordinal}`,
-          row: { run: 'run', ordinal, fresh: true },
-        }))
-        return { planned }
-      },
-      async keep(rows) {
-        log.push(`keep ${ordinals(rows)}`)
-      },
-      async written(before) {
-        log.push(`written ${before}`)
-      },
-      async flush() {
-        log.push('flush')
-      },
-      async end({ complete }) {
-        log.push(complete ? 'complete' : 'stopped')
-      },
-    }
-  }
-
   test('stores rows before they are sent and answers before they are written, and provides the keys', async () => {
     const log: string[] = []
+    const journal = await newJournal()
+    for (const name of ['recall', 'plan', 'keep', 'written', 'end', 'flush'] as const) {
+      const method = journal[name].bind(journal) as (...given: unknown[]) => Promise<unknown>
+      const noted = (...given: unknown[]) => {
+        const rows = Array.isArray(given[0]) ? given[0].map(({ ordinal }) => ordinal) : []
+        log.push(`${name} ${rows}`.trim())
+        return method(...given)
+      }
+      Object.assign(journal, { [name]: noted })
+    }
     const { fake } = await runDomains(
       ['a', 'b', 'a'],
       (input) => {
         log.push(`call ${input.domain}`)
         return company(input.domain)
       },
-      { journal: recording(log), concurrency: 16, table: atOnce(['a', 'b', 'a']) },
+      { journal, concurrency: 16, table: atOnce(['a', 'b', 'a']) },
     )
-    expect(log).toEqual([
-      'recall 0,1',
-      'plan 0,1',
-      'call a',
-      'call b',
-      'keep 0,1',
-      'written 3',
-      'complete',
-      'flush',
-    ])
-    expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['key-0', 'key-1'])
-  })
-
-  test('saves the calls whose answers it has', async () => {
-    const { fake, rows, report } = await runDomains(['a', 'b'], found, { journal: recording([], ['a']) })
-    expect(fake.domains()).toEqual(['b'])
-    expect(rows[0]).toMatchObject({ industry: 'kept', _source: 'reused', _credits: '0' })
-    expect(report).toMatchObject({ found: 2, credits: 1 })
+    expect(log).toEqual(['recall 0,1', 'plan 0,1', 'call a', 'call b', 'keep 0,1', 'written', 'end', 'flush'])
+    expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['run-1-0', 'run-1-1'])
   })
 
   test('ends the run when it fails, and what was paid is still written', async () => {
-    const journal: Journal = {
-      ...recording([]),
-      keep: () => Promise.reject(new ApiError('storage_failed', { reason: 'the disk is full' })),
-    }
-    const { report, rows, fake } = await runDomains(domains(5_000), found, { journal, concurrency: 4 })
+    const journal = fillDisk(await newJournal(), 0)
+    const { report, rows, fake } = await runDomains(domainsOf(5_000), found, { journal, concurrency: 4 })
     expect(report.stopped).toMatchObject({
       exit_code: 10,
       reason: expect.stringContaining('the disk is full'),
@@ -478,27 +378,17 @@ describe('the journal of a run', () => {
 })
 
 describe('a refusal that applies to every row', () => {
-  const refusals: [number, unknown, number][] = [
-    [401, { error: 'Invalid API key' }, 3],
-    [402, { error: 'Insufficient credits: need 1 credits, have 0', code: 'insufficient_credits' }, 4],
-    [403, { error: 'Workspace weekly credit limit exceeded', code: 'workspace_limit_exceeded' }, 5],
-    [403, { error: 'This API key has no access to this endpoint' }, 3],
-    [422, { error: "Can't proceed with the request. Plan limit reached." }, 6],
-    [422, { error: 422, message: "Can't proceed with the request. Plan limit reached." }, 6],
-    [422, { error: 'A valid network session is required, or use live: false' }, 7],
-    [429, { error: 'Rate limited by the network. Please wait a few hours before retrying.' }, 8],
-    [503, { error: 'The database could not be written: the disk is full' }, 10],
-  ]
+  const refusals = casesOf<[status: number, body: unknown, exit: number]>('runs/execute/refusals')
 
   test.each(refusals)('%i stops the run: %j, exit %i', async (status, body, exit) => {
     const { report, rows, sink, fake } = await runDomains(
-      domains(100),
+      domainsOf(100),
       (input, nth) => (nth <= 10 ? company(input.domain) : reply(status, body)),
       { concurrency: 1 },
     )
     expect(report.stopped).toMatchObject({ exit_code: exit, at_row: 11, rows_left: 90 })
     expect(report).toMatchObject({ rows: 10, credits: 10, output: null, partial: 'out.csv.partial' })
-    expect(rows.map((row) => row.domain)).toEqual(domains(10))
+    expect(rows.map((row) => row.domain)).toEqual(domainsOf(10))
     expect(fake.calls).toHaveLength(11)
     expect(sink.ended()).toBe('abandoned')
     expect(exitCodeOf(report, 'none')).toBe(exit)
@@ -506,11 +396,10 @@ describe('a refusal that applies to every row', () => {
 
   test.each(refusals)(
     '%i stops the run at a row that may have been sent before: %j, exit %i',
-    async (...refusal) => {
-      const [status, body, exit] = refusal
+    async (status, body, exit) => {
       const failure = failureOf(status, body)
       const { report } = await runDomains(
-        domains(12),
+        domainsOf(12),
         (input, nth) => {
           if (nth > 10) throw new ApiError('outcome_unknown', { reply: { status, body } })
           return company(input.domain)
@@ -527,14 +416,11 @@ describe('a refusal that applies to every row', () => {
 
   test('ends the reading of the file', async () => {
     let read = 0
-    const rows = async function* () {
-      for (const name of domains(100)) yield [{ line: ++read + 1, cells: [name] }]
-    }
-    const table = { header: ['domain'], rows }
-    await runDomains(domains(100), () => reply(402, { code: 'insufficient_credits' }), {
-      concurrency: 1,
-      table,
+    const table = tableOf(async function* () {
+      for (const name of domainsOf(100)) yield [{ line: ++read + 1, cells: [name] }]
     })
+    const refused = () => reply(402, { code: 'insufficient_credits' })
+    await runDomains(domainsOf(100), refused, { concurrency: 1, table })
     expect(read).toBeLessThan(100)
   })
 
@@ -547,7 +433,7 @@ describe('a refusal that applies to every row', () => {
         async (refused, concurrency, delays) => {
           const answered: string[] = []
           const { report, rows, fake } = await runDomains(
-            domains(80),
+            domainsOf(80),
             async (input, nth) => {
               for (let turns = delays[nth % delays.length] ?? 0; turns > 0; turns--) await later()
               const domain = String(input.domain)
@@ -559,12 +445,12 @@ describe('a refusal that applies to every row', () => {
             { concurrency },
           )
           expect(rows.map((row) => row.domain)).toEqual(
-            domains(80).filter((domain) => answered.includes(domain)),
+            domainsOf(80).filter((domain) => answered.includes(domain)),
           )
           expect(report).toMatchObject({ rows: answered.length, credits: answered.length })
           expect(report.stopped).toMatchObject({ exit_code: 4, rows_left: 80 - answered.length })
           const asked = new Set(fake.domains())
-          const firstRefused = domains(80).findIndex(
+          const firstRefused = domainsOf(80).findIndex(
             (domain, at) => refused.includes(at) && asked.has(domain),
           )
           expect(report.stopped?.at_row).toBe(firstRefused + 1)
@@ -592,7 +478,7 @@ describe('a rate limit', () => {
     const time = fakeTime()
     let opens = 0
     const { report, fake } = await runDomains(
-      domains(20),
+      domainsOf(20),
       (input) => {
         if (opens === 0) opens = time.now() + 7_000
         return time.now() < opens ? reply(429, {}, 0, { 'retry-after': '7' }) : company(input.domain)
@@ -616,26 +502,18 @@ describe('a rate limit', () => {
     const seen: RunProgress[] = []
     const answer = (input: Input, nth: number) =>
       nth <= 8 || time.now() >= opensAt ? found(input) : reply(429, {}, 0, { 'retry-after': '42' })
-    await runDomains(domains(20), answer, { time, onProgress: (progress) => void seen.push(progress) })
+    await runDomains(domainsOf(20), answer, { time, onProgress: (progress) => void seen.push(progress) })
     expect(seen.find(({ waitsUntil }) => waitsUntil === opensAt)).toMatchObject({ rows: 8, found: 8 })
   })
 
-  test('is awaited for a second where the target says no time', async () => {
+  test.each([
+    ['for a second where the target says no time', {}, 1_000],
+    ['until Retry-After where that is a date', { 'retry-after': new Date(1_003_000).toUTCString() }, 3_000],
+  ])('is awaited %s', async (_, headers, ms) => {
     const time = fakeTime()
-    const answer = (input: Input, nth: number) => (nth === 1 ? reply(429, {}) : found(input))
+    const answer = (input: Input, nth: number) => (nth === 1 ? reply(429, {}, 0, headers) : found(input))
     await runDomains(['a'], answer, { time })
-    expect(time.slept).toEqual([1_000])
-  })
-
-  test('is understood when Retry-After is a date', async () => {
-    const time = fakeTime()
-    const date = new Date(time.now() + 3_000).toUTCString()
-    await runDomains(
-      ['a'],
-      (input, nth) => (nth === 1 ? reply(429, {}, 0, { 'retry-after': date }) : found(input)),
-      { time },
-    )
-    expect(time.slept).toEqual([3_000])
+    expect(time.slept).toEqual([ms])
   })
 
   test('reduces the calls in flight to what its window admits', async () => {
@@ -643,10 +521,10 @@ describe('a rate limit', () => {
     let under = 0
     let most = 0
     await runDomains(
-      domains(60),
+      domainsOf(60),
       async (input, nth) => {
-        if (nth === 1) return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
-        if (time.slept.length === 0) return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
+        if (nth === 1 || time.slept.length === 0)
+          return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
         under++
         await later()
         most = Math.max(most, under)
@@ -668,7 +546,7 @@ describe('a rate limit', () => {
           controller.abort()
         }),
     }
-    const { report } = await runDomains(domains(9), () => reply(429, {}, 0, { 'retry-after': '3600' }), {
+    const { report } = await runDomains(domainsOf(9), () => reply(429, {}, 0, { 'retry-after': '3600' }), {
       time,
       signal: controller.signal,
     })
@@ -691,7 +569,7 @@ describe('a rate limit', () => {
       await later()
       return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '1' })
     }
-    const { report } = await runDomains(domains(9), refused, { time, signal: controller.signal })
+    const { report } = await runDomains(domainsOf(9), refused, { time, signal: controller.signal })
     expect(report).toMatchObject({ rows: 0, stopped: { exit_code: 130, rows_left: 9 } })
   })
 })
@@ -703,7 +581,7 @@ describe('an interrupted run', () => {
   ])('awaits the calls in flight and keeps their answers (%s)', async (reason, exit) => {
     const controller = new AbortController()
     const { report, rows, fake, sink } = await runDomains(
-      domains(200),
+      domainsOf(200),
       async (input, nth) => {
         if (nth === 30) controller.abort(reason)
         await later()
@@ -724,7 +602,7 @@ describe('an interrupted run', () => {
   test('is complete when it had all answers', async () => {
     const controller = new AbortController()
     const { report, sink } = await runDomains(
-      domains(3),
+      domainsOf(3),
       async (input, nth) => {
         for (let turns = 0; turns < 5; turns++) await later()
         if (nth === 3) controller.abort()
@@ -737,7 +615,7 @@ describe('an interrupted run', () => {
   })
 
   test('sends nothing when it was interrupted before its start', async () => {
-    const { fake, report } = await runDomains(domains(3), found, { signal: AbortSignal.abort() })
+    const { fake, report } = await runDomains(domainsOf(3), found, { signal: AbortSignal.abort() })
     expect(fake.calls).toEqual([])
     expect(report.stopped).toMatchObject({ exit_code: 130, rows_left: 3 })
   })
@@ -757,12 +635,7 @@ describe('a failure in the middle of a run', () => {
         await sink.write(text)
       },
     }
-    const fake = fakeCaller(found)
-    const batch = await companyBatch(await csvOf(domains(500)), fake.caller, failing, {
-      concurrency: 4,
-      total: 500,
-    })
-    const report = await execute(batch)
+    const { report, fake } = await runDomains(domainsOf(500), found, { concurrency: 4 }, failing)
     expect(report.stopped).toMatchObject({ exit_code: 10, reason: expect.stringContaining('ENOSPC') })
     expect(fake.calls.length).toBeLessThan(500)
     expect(report.credits).toBe(fake.calls.length)
@@ -771,14 +644,11 @@ describe('a failure in the middle of a run', () => {
   })
 
   test('of the input ends the run with its line', async () => {
-    const fake = fakeCaller(found)
-    const sink = memorySink()
-    const batch = await companyBatch(await csvOf(['a', 'b']), fake.caller, sink)
-    const rows = async function* () {
-      yield* batch.table.rows()
+    const table = tableOf(async function* () {
+      yield* atOnce(['a', 'b']).rows()
       throw new Refusal('csv.quote_open', { line: 9 })
-    }
-    const report = await execute({ ...batch, table: { header: batch.table.header, rows } })
+    })
+    const { report, sink } = await runDomains(['a', 'b'], found, { table })
     expect(report).toMatchObject({
       rows: 2,
       stopped: { exit_code: 2, reason: expect.stringContaining('Line 9: a quote is opened') },
@@ -788,36 +658,31 @@ describe('a failure in the middle of a run', () => {
 
   test('of the program is thrown after everything paid has been written', async () => {
     const sink = memorySink()
-    const fake = fakeCaller(found)
     const identity = ({ domain }: Input) => {
       if (domain === 'd20.example') throw new TypeError('a bug')
       return String(domain)
     }
-    const batch = await companyBatch(await csvOf(domains(50)), fake.caller, sink, {
-      concurrency: 4,
-      identity,
-    })
-    await expect(execute(batch)).rejects.toThrow('a bug')
+    const running = runDomains(domainsOf(50), found, { concurrency: 4, identity }, sink)
+    await expect(running).rejects.toThrow('a bug')
     expect(rowsOf(sink.text())).toHaveLength(20)
     expect(sink.ended()).toBe('abandoned')
   })
 })
 
 test('a file is read at most a few times the number of calls in flight ahead', async () => {
-  const fake = fakeCaller(async (input) => {
-    await new Promise((resolve) => setTimeout(resolve, 1))
-    return company(input.domain)
-  })
-  const batch = await companyBatch(await csvOf(['x']), fake.caller, memorySink(), { concurrency: 8 })
-  let read = 0
-  let ahead = 0
-  const rows = async function* () {
+  let [read, called, ahead] = [0, 0, 0]
+  const table = tableOf(async function* () {
     for (; read < 400; read++) {
-      ahead = Math.max(ahead, read - fake.calls.length)
+      ahead = Math.max(ahead, read - called)
       yield [{ line: read + 2, cells: [`d${read}.example`] }]
     }
+  })
+  const answer = async (input: Input, nth: number) => {
+    called = nth
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    return found(input)
   }
-  const report = await execute({ ...batch, table: { header: ['domain'], rows } })
+  const { report } = await runDomains([], answer, { concurrency: 8, table })
   expect(report.rows).toBe(400)
   expect(ahead).toBeLessThanOrEqual(32)
 })

@@ -6,11 +6,18 @@ import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { mapColumns, rowInput } from '../../src/runs/input/mapping.js'
 import { openTable } from '../../src/runs/input/table.js'
 import { answeredUpTo } from '../../src/runs/journal/answers.js'
+import type { WantedRow } from '../../src/runs/journal/journal.js'
 import type { Journal } from '../../src/runs/journal/run-journal.js'
 import { type JournalOptions, journalOf } from '../../src/runs/journal/run-journal.js'
 import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { createLayout, type OutputRow, rowFormats } from '../../src/runs/output/columns.js'
-import { createWriter, type Sink } from '../../src/runs/output/writer.js'
+import {
+  createWriter,
+  type Files,
+  nodeFiles,
+  type OutputFile,
+  type Sink,
+} from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
@@ -39,7 +46,9 @@ export interface Call {
 }
 
 /** A caller that answers as it is told and remembers what it was asked. */
-export function fakeCaller(answer: (input: Input, nth: number) => Reply | Promise<Reply>) {
+export function fakeCaller(
+  answer: (input: Input, nth: number, options: CallOptions) => Reply | Promise<Reply>,
+) {
   const calls: Call[] = []
   let underWay = 0
   let most = 0
@@ -48,7 +57,7 @@ export function fakeCaller(answer: (input: Input, nth: number) => Reply | Promis
       calls.push({ id, input, options })
       most = Math.max(most, ++underWay)
       try {
-        return await answer(input, calls.length)
+        return await answer(input, calls.length, options ?? {})
       } finally {
         underWay--
       }
@@ -174,6 +183,46 @@ export function fillDisk(journal: Journal, room: number): Journal {
     },
   })
 }
+
+/** An error of the system. */
+export const failure = (code: string) => Object.assign(new Error(code), { code })
+
+/** The real file system, where an operation fails from its n-th use on. A write that fails has written half. */
+export function failingFiles(operation: keyof Files | keyof OutputFile, code: string, nth = 1): Files {
+  let uses = 0
+  const watched = <T extends object>(one: T): T =>
+    new Proxy(one, {
+      get: (_, name) => {
+        const method: unknown = Reflect.get(one, name)
+        if (typeof method !== 'function') return method
+        return async (...given: unknown[]) => {
+          if (name !== operation || ++uses < nth) {
+            const done = await method.apply(one, given)
+            return name === 'create' ? watched(done) : done
+          }
+          if (name === 'appendFile') {
+            const bytes = Buffer.from(given[0] as Uint8Array)
+            await method.call(one, bytes.subarray(0, bytes.length >> 1))
+          }
+          throw failure(code)
+        }
+      },
+    })
+  return watched(nodeFiles)
+}
+
+/** A row that may cost a credit, as a journal knows it. */
+export const journalRow = (ordinal: number, more: Partial<WantedRow> = {}) => ({
+  ordinal,
+  identity: `id ${ordinal}`,
+  hash: ordinal,
+  repeats: true,
+  most: 1,
+  ...more,
+})
+
+/** An answer that cost a credit. */
+export const foundAnswer = (body: unknown) => ({ status: 'found', error: null, body, credits: 1 }) as const
 
 /** A row of an output that was found for a credit. */
 export const outputRow = (

@@ -5,13 +5,13 @@ import { expect, test } from 'vitest'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { execute } from '../../src/runs/execute.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
-import { type Files, fileSink, nodeFiles, type OutputFile, type Sink } from '../../src/runs/output/writer.js'
+import { fileSink, type Sink } from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { companyBatch, fillDisk, journalFor, newRun } from './fakes.js'
+import { companyBatch, failingFiles, fillDisk, journalFor, newRun } from './fakes.js'
 import { testFolder } from './folder.js'
 
 const folder = testFolder()
@@ -26,25 +26,6 @@ interface Fault {
 
 const infinitely = Number.POSITIVE_INFINITY
 const never: Fault = { credits: 1_000, code: 'EIO', writes: infinitely, answers: infinitely }
-
-/** The real file system, where half of the write behind so many arrives and is refused, as are all later ones. */
-function filling({ code, writes }: Fault): Files {
-  let left = writes
-  return {
-    ...nodeFiles,
-    create: async (path) => {
-      const file = await nodeFiles.create(path)
-      const appendFile = async (data: Uint8Array) => {
-        if (left-- > 0) return file.appendFile(data)
-        await file.appendFile(Buffer.from(data).subarray(0, data.length >> 1))
-        throw Object.assign(new Error(code), { code })
-      }
-      const { truncate, sync, close } = file
-      const bound = { truncate: truncate.bind(file), sync: sync.bind(file), close: close.bind(file) }
-      return { ...bound, appendFile } as OutputFile
-    },
-  }
-}
 
 async function partOf(driver: Driver, bench: Bench, file: string, sink: Sink, fault: Fault): Promise<Batch> {
   const [record] = await runsOver(driver).find('run-1')
@@ -73,12 +54,12 @@ test('a full disk or an empty balance truncates no output, loses no answer and p
         const [driver, bench] = [await openState(':memory:'), await openBench()]
         await runsOver(driver).add(newRun())
         const names = picks.map((pick) => (pick % 5 === 0 ? `nobody${pick}.example` : `known${pick}.example`))
-        const file = await folder.file(`domain\n${names.join('\n')}\n`)
+        const file = await folder.csvOf(names)
         const output = folder.path('out.csv')
         await rm(output, { force: true })
         for (const fault of [...parts, never]) {
           await bench.admin.setCredits(fault.credits)
-          const sink = await fileSink(output, filling(fault))
+          const sink = await fileSink(output, failingFiles('appendFile', fault.code, fault.writes + 1))
           const report = await execute(await partOf(driver, bench, file, sink, fault))
           if (!report.stopped) break
           expect([4, 10]).toContain(report.stopped.exit_code)

@@ -74,11 +74,6 @@ test('an output can be enriched again: it keeps its cells and has its status col
   for await (const rows of table.rows()) if (rows[1]) expect(rows[1].cells[3]).toBe('=SUM(A1)')
 })
 
-test('an unclosed quote is refused with its line before anything is sent', async () => {
-  const table = await openTable(await folder.file('domain;name\na;"x\nb;y\n'))
-  await expect(checkTable(table)).rejects.toMatchObject({ code: 'csv.quote_open', details: { line: 2 } })
-})
-
 test('the check of a table finds the identities that occur twice', async () => {
   const table = await openTable(await folder.file('domain\na\nb\na\n\nc,d\n'))
   const { repeats } = await checkTable(table, ([domain]) => domain)

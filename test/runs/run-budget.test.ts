@@ -7,8 +7,8 @@ import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { tries } from '../support/effort.js'
 import { states } from '../support/states.js'
-import { companyBatch, fillDisk, journalFor, memorySink, newRun, reply } from './fakes.js'
-import { testFolder } from './folder.js'
+import { companyBatch, fakeCaller, fillDisk, journalFor, memorySink, newRun, reply } from './fakes.js'
+import { domainsOf, testFolder } from './folder.js'
 
 describe.each(states())('%s', (name, open) => {
   const folder = testFolder()
@@ -17,25 +17,34 @@ describe.each(states())('%s', (name, open) => {
   /** A target that charges up to `most` for a row, once for each key, and knows what it has charged in all. */
   function chargingCaller(most: number, delays: readonly number[]) {
     const charged = new Map<string, number>()
-    let calls = 0
-    const caller: Caller = {
-      async call(_, __, { idempotencyKey = '' } = {}) {
-        for (let turns = delays[calls++ % delays.length] ?? 0; turns > 0; turns--) await later()
-        const before = charged.get(idempotencyKey)
-        if (before !== undefined) return { ...reply(200, { domain: 'x' }), replayed: before }
-        const credits = calls % (most + 1)
-        charged.set(idempotencyKey, credits)
-        return reply(200, { domain: 'x' }, credits)
-      },
-      async close() {},
-    }
+    const { caller } = fakeCaller(async (_, nth, { idempotencyKey = '' }) => {
+      for (let turns = delays[(nth - 1) % delays.length] ?? 0; turns > 0; turns--) await later()
+      const before = charged.get(idempotencyKey)
+      if (before !== undefined) return { ...reply(200, { domain: 'x' }), replayed: before }
+      const credits = nth % (most + 1)
+      charged.set(idempotencyKey, credits)
+      return reply(200, { domain: 'x' }, credits)
+    })
     const total = () => [...charged.values()].reduce((sum, credits) => sum + credits, 0)
     return { caller, total }
   }
 
   const record = async (driver: Driver, id = 'run-1') => (await runsOver(driver).find(id))[0] as Run
-  const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
-  const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
+  const { csvOf } = folder
+
+  /** Runs a batch in which a row may have up to 100 records at a credit each. */
+  async function part(rows: readonly string[], caller: Caller, journal: Journal) {
+    const sink = memorySink()
+    const batch = await companyBatch(await csvOf(rows), caller, sink, { journal })
+    const report = await execute({
+      ...batch,
+      operation: 'accounts.hiring',
+      most: () => 100,
+      perRecord: 1,
+      input: (cells) => ({ ...batch.input(cells), limit: 100 }),
+    })
+    return { report, sources: sink.text().match(/(?:lookup|reused|duplicate)$/gm) }
+  }
 
   describe('a budget', () => {
     test('is never exceeded by any attempt of a run, however it ended', async () => {
@@ -114,7 +123,7 @@ describe.each(states())('%s', (name, open) => {
                   newRun({ id: `run-${at}`, identityKey: `known-${at}` }),
                 )
                 const { caller } = targets[at] as ReturnType<typeof chargingCaller>
-                const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), {
+                const batch = await companyBatch(await csvOf(domainsOf(rows)), caller, memorySink(), {
                   journal: await journalFor(driver, added, options),
                   concurrency,
                   most: () => most,
@@ -135,7 +144,9 @@ describe.each(states())('%s', (name, open) => {
         const target = chargingCaller(1, [0])
         const added = await runsOver(driver).add(newRun({ id, identityKey: id, profile }))
         const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
-        await execute(await companyBatch(await csvOf(names(20)), target.caller, memorySink(), { journal }))
+        await execute(
+          await companyBatch(await csvOf(domainsOf(20)), target.caller, memorySink(), { journal }),
+        )
         return target.total()
       }
       const day = 86_400_000
@@ -152,7 +163,7 @@ describe.each(states())('%s', (name, open) => {
         budget: { perRun: 0 },
       })
       const report = await execute(
-        await companyBatch(await csvOf(names(5)), target.caller, memorySink(), { journal, total: 5 }),
+        await companyBatch(await csvOf(domainsOf(5)), target.caller, memorySink(), { journal, total: 5 }),
       )
       expect(report.stopped).toMatchObject({
         exit_code: 12,
@@ -165,27 +176,15 @@ describe.each(states())('%s', (name, open) => {
   })
 
   describe('an operation that is priced per record', () => {
-    /** Asks for companies whose rows have up to 100 records at a credit each; the target has so many. */
+    /** Asks for so many companies of which each has so many records. */
     async function records(perRun: number, there: number, rows: number) {
-      const limits: unknown[] = []
-      const caller: Caller = {
-        async call(_, input) {
-          const { limit } = input as { readonly limit: number }
-          limits.push(limit)
-          return reply(200, { domain: 'x' }, Math.min(limit, there))
-        },
-        async close() {},
-      }
+      const { caller, calls } = fakeCaller(({ limit }) =>
+        reply(200, { domain: 'x' }, Math.min(Number(limit), there)),
+      )
       const driver = await open()
       const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { budget: { perRun } })
-      const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), { journal })
-      const { input } = batch
-      const report = await execute({
-        ...batch,
-        input: (cells) => ({ ...input(cells), limit: 100 }),
-        most: () => 100,
-        perRecord: 1,
-      })
+      const { report } = await part(domainsOf(rows), caller, journal)
+      const limits = calls.map(({ input }) => input.limit)
       return { limits, report, spent: (await record(driver)).credits }
     }
 
@@ -201,42 +200,21 @@ describe.each(states())('%s', (name, open) => {
   })
 
   describe('a row whose limit a budget lowered', () => {
-    /** A target where the first company has `there` jobs and the others 100; it notes the keys of its calls. */
-    function hiring(there: number) {
-      const keys: unknown[] = []
-      const caller: Caller = {
-        async call(_, input, { idempotencyKey } = {}) {
-          const { limit, domain } = input as { readonly limit: number; readonly domain: string }
-          keys.push(idempotencyKey)
-          const count = Math.min(limit, domain === 'd0.example' ? there : 100)
-          return reply(200, { jobs: Array.from({ length: count }, () => ({})) }, count)
-        },
-        async close() {},
-      }
-      return { caller, keys }
-    }
-
-    async function part(rows: readonly string[], caller: Caller, journal: Journal) {
-      const sink = memorySink()
-      const batch = await companyBatch(await csvOf(rows), caller, sink, { journal })
-      const { input } = batch
-      const priced = { operation: 'accounts.hiring', most: () => 100, perRecord: 1 } as const
-      const report = await execute({
-        ...batch,
-        ...priced,
-        input: (cells) => ({ ...input(cells), limit: 100 }),
+    /** A target where the first company has `there` jobs and the others 100. */
+    const hiring = (there: number) =>
+      fakeCaller(({ limit, domain }) => {
+        const count = Math.min(Number(limit), domain === 'd0.example' ? there : 100)
+        return reply(200, { jobs: Array(count).fill({}) }, count)
       })
-      return { report, sources: sink.text().match(/(?:lookup|reused|duplicate)$/gm) }
-    }
 
     test.each([
       ['fewer records than the budget left', 40],
       ['more records', 500],
     ])('answers duplicate rows when the run is resumed, with %s', async (_, there) => {
-      const { caller, keys } = hiring(there)
+      const { caller, calls } = hiring(there)
       const driver = await open()
       await runsOver(driver).add(newRun())
-      const rows = [...names(4), ...names(4)]
+      const rows = [...domainsOf(4), ...domainsOf(4)]
       const opened = async (perRun?: number) =>
         journalFor(driver, await record(driver), { budget: { perRun } })
       expect((await part(rows, caller, await opened(50))).report.stopped?.exit_code).toBe(12)
@@ -245,9 +223,10 @@ describe.each(states())('%s', (name, open) => {
         undefined,
         [...Array(4).fill('lookup'), ...Array(4).fill('duplicate')],
       ])
+      const keys = calls.map(({ options }) => options?.idempotencyKey)
       expect(keys).toEqual(rows.slice(0, 4).map((_, at) => `run-1-${at}`))
       const again = await part(rows, caller, await opened())
-      expect([again.sources, keys.length]).toEqual([sources, 4])
+      expect([again.sources, calls.length]).toEqual([sources, 4])
     })
 
     test.each([
@@ -258,13 +237,13 @@ describe.each(states())('%s', (name, open) => {
       const driver = await open()
       const runs = runsOver(driver)
       const first = await runs.add(newRun())
-      await part(names(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
+      await part(domainsOf(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
       const second = await runs.add(newRun({ id: 'run-2' }))
       await runs.indexOthers(second)
       const store = { maxAgeMs: 1_000_000 }
-      expect((await part(names(1), caller, await journalFor(driver, second, { store }))).sources).toEqual([
-        source,
-      ])
+      expect((await part(domainsOf(1), caller, await journalFor(driver, second, { store }))).sources).toEqual(
+        [source],
+      )
     })
   })
 })

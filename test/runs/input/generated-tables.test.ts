@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
@@ -127,37 +128,23 @@ const table: fc.Arbitrary<readonly Column[]> = fc
 /** Kinds that fields of another meaning never get. */
 const certain: readonly Kind[] = ['person profile', 'company profile', 'email', 'phone']
 
-/** What each field is made for. Fields of free text are not listed. */
-const meantFor: Readonly<Record<string, readonly Kind[]>> = {
-  domain: ['email'],
-  company_domain: ['email'],
-  website: ['email'],
-  name: [],
-  company_name: [],
-  country: [],
-  country_code: [],
-  first_name: [],
-  firstname: [],
-  last_name: [],
-  lastname: [],
-  full_name: [],
-  network_id: [],
-  company_network_id: [],
-  company_network_url: ['company profile'],
-  email: ['email'],
-  personal_email: ['email'],
-  phone: ['phone'],
-  phones: ['phone'],
-  phone_number: ['phone'],
-  phone_numbers: ['phone'],
-  network_profile_url: ['person profile'],
-  premium_profile_url: ['person profile'],
-  linkedin_url: ['person profile'],
+/** The fields that take one of these kinds, or none. Fields of free text are not listed. */
+const fieldsOf = {
+  email: 'domain company_domain website email personal_email',
+  phone: 'phone phones phone_number phone_numbers',
+  'person profile': 'network_profile_url premium_profile_url linkedin_url',
+  'company profile': 'company_network_url',
+  none: 'name company_name country country_code first_name firstname last_name lastname full_name network_id company_network_id',
 }
+const kindOf = new Map(
+  Object.entries(fieldsOf).flatMap(([kind, fields]) =>
+    fields.split(' ').map((field) => [field, kind] as const),
+  ),
+)
 
 const isWrong = (field: string, kind: Kind, ofProfile: Kind): boolean => {
-  const meant = field === 'network_url' ? [ofProfile] : meantFor[field]
-  return meant !== undefined && certain.includes(kind) && !meant.includes(kind)
+  const meant = field === 'network_url' ? ofProfile : kindOf.get(field)
+  return meant !== undefined && certain.includes(kind) && meant !== kind
 }
 
 const rowsOf = (columns: readonly Column[]): string[][] =>
@@ -180,17 +167,22 @@ const batches = await Promise.all(
     })),
 )
 
+/** Maps the columns of a table for a batch, and opens a reader of its rows; `undefined` where that is refused. */
+const mapped = (columns: readonly Column[], request: (typeof batches)[number]) =>
+  orNothing(Refusal, () => {
+    const header = columns.map(({ name }) => name)
+    const mapping = mapColumns(toMappingRequest(request, { header, samples: samplesOf(columns) }))
+    return { header, mapping, reader: createRowReader(request.operation, request.shape, mapping) }
+  })
+
 test('a profile URL, an email address or a phone number never fills a field of another kind in a batch', () => {
   fc.assert(
     fc.property(table, fc.constantFrom(...batches), (columns, request) => {
-      const header = columns.map(({ name }) => name)
-      const mapping = orNothing(Refusal, () =>
-        mapColumns(toMappingRequest(request, { header, samples: samplesOf(columns) })),
-      )
-      if (!mapping) return
-      const { operation, shape } = request
+      const read = mapped(columns, request)
+      if (!read) return
+      const { header, mapping, reader } = read
+      const { operation } = request
       const ofProfile = operation.batch?.identity === 'company' ? 'company profile' : 'person profile'
-      const reader = createRowReader(operation, shape, mapping)
       const { identity } = createLookup(request, mapping, { header }, runSentences.explainRows)
       const profileOf = new Map<string, string>()
       for (const [row, cells] of rowsOf(columns).entries()) {
@@ -228,12 +220,9 @@ const alternatives = ['company_network_id', 'phone_number']
 test('a cell that is not understood costs no row of a batch, and no cell is left out without a word', () => {
   fc.assert(
     fc.property(table, fc.constantFrom(...batches), (columns, request) => {
-      const header = columns.map(({ name }) => name)
-      const mapping = orNothing(Refusal, () =>
-        mapColumns(toMappingRequest(request, { header, samples: samplesOf(columns) })),
-      )
-      if (!mapping) return
-      const reader = createRowReader(request.operation, request.shape, mapping)
+      const opened = mapped(columns, request)
+      if (!opened) return
+      const { mapping, reader } = opened
       const read = (cells: readonly string[]) => {
         const reported: unknown[] = []
         const input = reader.input(cells, (field) => reported.push(field))
@@ -276,7 +265,7 @@ test('a profile URL, an email address or a phone number never fills a field of a
         const lines = [columns.map(({ name }) => name), ...rowsOf(columns)].map((row) =>
           row.map(quoted).join(','),
         )
-        const read = await openFile(kind, toAsync([Buffer.from(`${lines.join('\n')}\n`)]), {
+        const read = await openFile(kind, Readable.from([Buffer.from(`${lines.join('\n')}\n`)]), {
           skipLines: 0,
         }).catch(refused)
         if (!read) return
@@ -342,7 +331,7 @@ test('a value that is not understood costs no record of an import, and each one 
       const lines = [columns.map(([field]) => field), ...table.map((row) => row.map(toCell))]
       const text = lines.map((line) => line.map((cell) => `"${cell}"`).join(',')).join('\n')
       const batches = await Array.fromAsync(
-        prepareFile(kind, toAsync([Buffer.from(text)]), { map }, countedIds(), keepAsIs),
+        prepareFile(kind, Readable.from([Buffer.from(text)]), { map }, countedIds(), keepAsIs),
       )
       return {
         records: batches.flatMap(({ records }) => records),
@@ -384,8 +373,4 @@ function orNothing<T>(refusal: abstract new (...args: never[]) => Error, work: (
     if (error instanceof refusal) return undefined
     throw error
   }
-}
-
-async function* toAsync<T>(values: readonly T[]): AsyncGenerator<T> {
-  yield* values
 }

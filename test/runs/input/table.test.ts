@@ -29,18 +29,21 @@ describe('a table', () => {
     expect(rows).toEqual([{ line: 5, cells: ['A', 'b'] }])
   })
 
-  test('is decoded with the given encoding', async () => {
-    const read = await readAll(Buffer.from('name\nGenève\n', 'latin1'), { encoding: 'windows-1252' })
-    expect(read.cells).toEqual([['Genève']])
-  })
-
-  test('is split at the given delimiter', async () => {
-    expect((await readAll('a,b;c\n1,2;3\n', { delimiter: ';' })).cells).toEqual([['1,2', '3']])
-  })
-
-  test('is read without unescaping cells when it is raw', async () => {
-    const { table, cells } = await readAll("'=a\n'=1\n", { raw: true })
-    expect([table.header, ...cells]).toEqual([["'=a"], ["'=1"]])
+  test.each<[string, string | Uint8Array, ReadOptions, string[][]]>([
+    ['in the given encoding', Buffer.from('é\nè\n', 'latin1'), { encoding: 'windows-1252' }, [['é'], ['è']]],
+    [
+      'split at the given delimiter',
+      'a,b;c\n1,2;3\n',
+      { delimiter: ';' },
+      [
+        ['a,b', 'c'],
+        ['1,2', '3'],
+      ],
+    ],
+    ['with its apostrophes when it is raw', "'=a\n'=1\n", { raw: true }, [["'=a"], ["'=1"]]],
+  ])('is read %s', async (_, content, options, expected) => {
+    const { table, cells } = await readAll(content, options)
+    expect([table.header, ...cells]).toEqual(expected)
   })
 
   test('has its ragged rows counted', async () => {

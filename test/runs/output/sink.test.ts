@@ -3,64 +3,18 @@ import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { checkSheetRows } from '../../../src/runs/open-output.js'
 import { createLayout, rowFormats } from '../../../src/runs/output/columns.js'
-import {
-  createWriter,
-  type Files,
-  fileSink,
-  nodeFiles,
-  type OutputFile,
-  streamSink,
-} from '../../../src/runs/output/writer.js'
+import { createWriter, fileSink, streamSink } from '../../../src/runs/output/writer.js'
 import { inWords } from '../../support/in-words.js'
-import { outputRow } from '../fakes.js'
+import { failingFiles, failure, outputRow } from '../fakes.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
-const failure = (code: string) => Object.assign(new Error(code), { code })
 
 async function fresh(): Promise<string> {
   const path = folder.path('output')
   await rm(path, { recursive: true, force: true })
   await mkdir(path)
   return `${path}/out.csv`
-}
-
-/** The real file system, where one operation fails from its n-th use on. */
-function failing(
-  operation: 'appendFile' | 'sync' | 'rename' | 'syncFolder' | 'create',
-  code: string,
-  nth = 1,
-): Files {
-  let uses = 0
-  const fails = (name: string) => name === operation && ++uses >= nth
-  return {
-    ...nodeFiles,
-    async create(path) {
-      if (fails('create')) throw failure(code)
-      const file = await nodeFiles.create(path)
-      return {
-        appendFile: async (data: Uint8Array | string) => {
-          if (!fails('appendFile')) return file.appendFile(data)
-          await file.appendFile(Buffer.from(data as Uint8Array).subarray(0, 3))
-          throw failure(code)
-        },
-        truncate: (length?: number) => file.truncate(length),
-        sync: async () => {
-          if (fails('sync')) throw failure(code)
-          await file.sync()
-        },
-        close: () => file.close(),
-      } as OutputFile
-    },
-    rename: async (from, to) => {
-      if (fails('rename')) throw failure(code)
-      await nodeFiles.rename(from, to)
-    },
-    syncFolder: async (path) => {
-      if (fails('syncFolder')) throw failure(code)
-      await nodeFiles.syncFolder(path)
-    },
-  }
 }
 
 describe('an output file', () => {
@@ -98,14 +52,12 @@ describe('an output file', () => {
   })
 
   test('is refused at once when it is a folder or its folder is missing', async () => {
-    await expect(inWords(() => fileSink(folder.path('.')))).rejects.toThrow(/is a folder/)
-    await expect(inWords(() => fileSink(folder.path('none/out.csv')))).rejects.toThrow(
-      /no such file or folder \(ENOENT\)/,
-    )
-    const path = await fresh()
-    await expect(inWords(() => fileSink(path, failing('create', 'EACCES')))).rejects.toThrow(
-      /permission denied \(EACCES\)/,
-    )
+    const refused = (path: string, why: RegExp, files?: Parameters<typeof fileSink>[1]) =>
+      expect(inWords(() => fileSink(path, files))).rejects.toThrow(why)
+    await refused(folder.path('.'), /is a folder/)
+    await refused(folder.path('none/out.csv'), /no such file or folder \(ENOENT\)/)
+    await refused(`${await folder.file('')}/out.csv`, /out\.csv.*ENOTDIR/)
+    await refused(await fresh(), /permission denied \(EACCES\)/, failingFiles('create', 'EACCES'))
   })
 
   test('is written directly when it is a device', async () => {
@@ -121,7 +73,7 @@ describe('a failing disk', () => {
     'keeps whole rows under the partial name after %s in the middle',
     async (code) => {
       const path = await fresh()
-      const sink = await fileSink(path, failing('appendFile', code, 3))
+      const sink = await fileSink(path, failingFiles('appendFile', code, 3))
       const writer = createWriter(sink, rowFormats.csv.create(createLayout(['a'], [])))
       const row = outputRow(['x'], undefined, { credits: 0 })
       await writer.write([row])
@@ -143,7 +95,7 @@ describe('a failing disk', () => {
     'leaves no file with the final name when it fails at the end (%s)',
     async (operation) => {
       const path = await fresh()
-      const sink = await fileSink(path, failing(operation, 'EIO'))
+      const sink = await fileSink(path, failingFiles(operation, 'EIO'))
       await sink.write('a\n')
       await expect(inWords(() => sink.finish())).rejects.toThrow(/EIO/)
       expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
@@ -151,7 +103,7 @@ describe('a failing disk', () => {
   )
 
   test('is reported when it fails while the folder is synced', async () => {
-    const sink = await fileSink(await fresh(), failing('syncFolder', 'EIO'))
+    const sink = await fileSink(await fresh(), failingFiles('syncFolder', 'EIO'))
     await expect(sink.finish()).rejects.toMatchObject({ code: 'output.failed' })
   })
 })
@@ -185,11 +137,6 @@ describe('a stream as the output', () => {
     expect(error).toMatchObject({ code: 'output.closed' })
     await expect(streamSink(closed).write('b\n')).rejects.toMatchObject({ code: 'output.closed' })
   })
-})
-
-test('a place below a file is refused with the reason of the system', async () => {
-  const path = await folder.file('')
-  await expect(inWords(() => fileSink(`${path}/out.csv`))).rejects.toThrow(/out\.csv.*ENOTDIR/)
 })
 
 test('a workbook holds no more rows than a sheet does', () => {

@@ -36,76 +36,68 @@ const facts: QuoteInput = {
   results: { credits: 0, answers: 0 },
 }
 
+const usual = { kind: 'default', share: 0.5 }
+const unknown = ['balance', 'weekly_allowance', 'seconds']
+
 const quote = (change: Partial<QuoteInput> = {}) => createQuote({ ...facts, ...change })
-const with_ = (change: Partial<RunFunds>) => quote({ spendable: { ...spendable, ...change } })
 
 describe('a quote', () => {
   it('has the fields of the contract in their order', () => {
-    expect(Object.keys(quote()).slice(0, 10)).toEqual([
-      'rows',
-      'unique',
-      'in_store',
-      'invalid',
-      'credits',
-      'balance',
-      'weekly_allowance',
-      'quotas',
-      'seconds',
-      'rows_affordable',
-    ])
+    expect(Object.keys(quote()).slice(0, 10)).toEqual(
+      'rows unique in_store invalid credits balance weekly_allowance quotas seconds rows_affordable'.split(
+        ' ',
+      ),
+    )
     expect(quote()).toMatchObject({ rows: 120, unique: 100, in_store: 10, invalid: 5, rows_affordable: 120 })
     expect(quote().invalid_reasons).toEqual([{ reason: '"Site" is empty', rows: 5 }])
   })
 
-  it('has a minimum of 0, and as its maximum what all lookups can cost', () => {
-    expect(quote().credits).toMatchObject({ min: 0, max: 270 })
-  })
-
-  it('expects what own lookups cost before, and names their number', () => {
-    const own = quote({ results: { credits: 300, answers: 400 } })
-    expect(own.credits.expected).toBe(68)
-    expect(own.basis).toEqual({ kind: 'own', answers: 400, credits_per_lookup: 0.75 })
-  })
-
-  it('expects mostly the default and gives a range below 50 own lookups', () => {
-    const some = quote({ results: { credits: 0, answers: 25 } })
-    expect([some.credits.expected, some.expected_range]).toEqual([90, [60, 120]])
-    expect(some.basis).toEqual({ kind: 'default', share: 0.5, answers: 25 })
-    expect(quote({ results: { credits: 0, answers: 50 } })).toMatchObject({
-      credits: { expected: 0 },
-      expected_range: null,
-      basis: { kind: 'own', answers: 50 },
-    })
+  it.each<[what: string, change: Partial<QuoteInput>, expected: object]>([
+    ['costs 0 to what all lookups can cost', {}, { credits: { min: 0, max: 270 } }],
+    ['names its assumption when there is no history', {}, { credits: { expected: 135 }, basis: usual }],
+    [
+      'expects what own lookups cost before, and names their number',
+      { results: { credits: 300, answers: 400 } },
+      { credits: { expected: 68 }, basis: { kind: 'own', answers: 400, credits_per_lookup: 0.75 } },
+    ],
+    [
+      'expects mostly the default and gives a range below 50 own lookups',
+      { results: { credits: 0, answers: 25 } },
+      { credits: { expected: 90 }, expected_range: [60, 120], basis: { ...usual, answers: 25 } },
+    ],
+    [
+      'expects what own lookups cost from 50 on',
+      { results: { credits: 0, answers: 50 } },
+      { credits: { expected: 0 }, expected_range: null, basis: { kind: 'own', answers: 50 } },
+    ],
+    [
+      'never expects more than the maximum, whatever lookups cost before',
+      { results: { credits: 9_000, answers: 10 } },
+      { credits: { expected: 270 } },
+    ],
+    [
+      'assumes nothing when nothing can be charged',
+      { counted: { ...counted, most: 0 }, results: { credits: 5, answers: 5 } },
+      { credits: { min: 0, expected: 0, max: 0 }, basis: { kind: 'certain' } },
+    ],
+    [
+      'is limited by a budget',
+      { spendable: { ...spendable, budget: 100, balance: 100 } },
+      { credits: { min: 0, expected: 100, max: 100 }, budget: 100, shortage: null },
+    ],
+    [
+      'lists unknown values, which are null',
+      { spendable: { ...spendable, balance: null, allowance: null }, windows: null },
+      { balance: null, weekly_allowance: null, seconds: null, unknown },
+    ],
+    ['has limits that do not exist, and are not unknown', {}, { weekly_allowance: null, unknown: [] }],
+  ])('%s', (_, change, expected) => {
+    expect(quote(change)).toMatchObject(expected)
   })
 
   it('expects half of the maximum by default, and a tenth where it pays for each job', () => {
     const share = (id: OperationId) => defaultShareOf(operation(id))
     expect([share('accounts.enrich'), share('accounts.hiring')]).toEqual([0.5, 0.1])
-  })
-
-  it('never expects more than the maximum, whatever lookups cost before', () => {
-    expect(quote({ results: { credits: 9_000, answers: 10 } }).credits.expected).toBe(270)
-  })
-
-  it('names its assumption when there is no history', () => {
-    expect(quote()).toMatchObject({
-      credits: { expected: 135 },
-      basis: { kind: 'default', share: 0.5 },
-    })
-  })
-
-  it('assumes nothing when nothing can be charged', () => {
-    const free = quote({ counted: { ...counted, most: 0 }, results: { credits: 5, answers: 5 } })
-    expect([free.credits, free.basis]).toEqual([{ min: 0, expected: 0, max: 0 }, { kind: 'certain' }])
-  })
-
-  it('is limited by a budget', () => {
-    const bounded = with_({ budget: 100, balance: 100 })
-    expect(bounded).toMatchObject({
-      credits: { min: 0, expected: 100, max: 100 },
-      budget: 100,
-      shortage: null,
-    })
   })
 })
 
@@ -119,19 +111,7 @@ describe('the maximum of a quote', () => {
     ['just a quota', { quotaLeft: 90 }, null],
     ['unknown values', { balance: null, allowance: null, quotaLeft: null }, null],
   ])('is compared with %s', (_, change, shortage) => {
-    expect(with_(change).shortage).toBe(shortage)
-  })
-})
-
-describe('an unknown value of a quote', () => {
-  it('is null and listed as unknown', () => {
-    const unknown = quote({ spendable: { ...spendable, balance: null, allowance: null }, windows: null })
-    expect(unknown).toMatchObject({ balance: null, weekly_allowance: null, seconds: null })
-    expect(unknown.unknown).toEqual(['balance', 'weekly_allowance', 'seconds'])
-  })
-
-  it('differs from a limit that does not exist', () => {
-    expect([quote().weekly_allowance, quote().unknown]).toEqual([null, []])
+    expect(quote({ spendable: { ...spendable, ...change } }).shortage).toBe(shortage)
   })
 })
 
