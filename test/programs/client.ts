@@ -2,11 +2,10 @@ import { compose } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { sharedClock } from '../../src/engine/clock.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'
-import { createEngine } from '../../src/engine/request/engine.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { remoteTo } from '../client/serving.js'
-import { randomIds, TestSource } from '../support/engine.js'
+import { engineOver } from '../support/engine.js'
 
 /**
  * Calls one operation from a process of its own and prints what came back, a line a call.
@@ -30,7 +29,7 @@ const shared = { store: opened, clock: sharedClock(opened, clock) }
 const [server, serverKey = ''] = upstream
 const engine =
   server === undefined
-    ? createEngine({ ...shared, source: new TestSource(), ids: randomIds })
+    ? engineOver(opened, shared.clock)
     : compose(
         [
           guardCaller({ ...shared, apiKey: serverKey, sleep: async () => {} }),

@@ -1,7 +1,6 @@
 import { sharedClock } from '../../src/engine/clock.js'
-import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import { randomIds, TestSource } from '../support/engine.js'
+import { engineOver } from '../support/engine.js'
 
 /**
  * Asks for something with a limit again and again, on a machine whose clock is wrong. A line says the true time, the
@@ -11,12 +10,7 @@ const [store = '', apiKey = '', skew = '0', forMs = '0'] = process.argv.slice(2)
 
 const clock = { now: () => Date.now() + Number(skew) }
 const opened = await openEngineDatabase(store, clock.now)
-const engine = createEngine({
-  store: opened,
-  source: new TestSource(),
-  ids: randomIds,
-  clock: sharedClock(opened, clock),
-})
+const engine = engineOver(opened, sharedClock(opened, clock))
 const until = performance.now() + Number(forMs)
 while (performance.now() < until) {
   const { status, headers } = await engine.call('accounts.technologies', {}, { apiKey })

@@ -1,8 +1,7 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import { randomIds, TestSource } from '../support/engine.js'
+import { engineOver } from '../support/engine.js'
 
 /**
  * Pays, reads and moves the log into the database until SIGTERM. A line says what came of each call: its key or `-`, its
@@ -12,12 +11,7 @@ import { randomIds, TestSource } from '../support/engine.js'
 const [store = '', apiKey = '', prefix = '', atOnce = '4', everyMs = '0'] = process.argv.slice(2)
 
 const opened = await openEngineDatabase(store)
-const engine = createEngine({
-  store: opened,
-  source: new TestSource(),
-  ids: randomIds,
-  clock: { now: Date.now },
-})
+const engine = engineOver(opened)
 let [at, isOver] = [0, false]
 const logSize = () => {
   try {

@@ -1,7 +1,6 @@
-import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
-import { randomIds, TestSource } from '../support/engine.js'
+import { engineOver, TestSource } from '../support/engine.js'
 
 /**
  * Has an import accepted, and kills itself at one point: in the n-th transaction, when its work is done and not yet
@@ -33,7 +32,7 @@ const deadly: Driver = {
 
 const source = new TestSource()
 source.matches = 3
-const engine = createEngine({ store: deadly, source, ids: randomIds, clock: { now: Date.now } })
+const engine = engineOver(deadly, undefined, source)
 const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 const reply = await engine.call('intents.stack', input, { apiKey, idempotencyKey })
 process.stdout.write(`${reply.status}\n`)

@@ -1,7 +1,5 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { Agent } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { execa } from 'execa'
@@ -10,7 +8,10 @@ import { expect } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { inputs, type Schema } from '../http/requests.js'
+import { perTest } from '../support/each.js'
+import { casesOf } from '../support/fixtures.js'
 import { random } from '../support/killed-batch.js'
+import { newFolder } from '../support/new-folder.js'
 import { ownServer } from '../support/postgres.js'
 import { launchServer, prospect as program } from '../support/processes.js'
 import { count, filled, memoryMb, openOwner, percentile, send } from './load.js'
@@ -40,21 +41,9 @@ type Pick = (below: number) => number
 const mebibyte = 1_048_576
 /** Bodies made for the parser, the validation and the memory of a server. */
 const bodies: readonly ((size: number) => Buffer)[] = [
-  (size) => filled('{"name":"x","companies":[],"x":[', '{},', ']}', size),
-  (size) => filled('{"name":"x","companies":[', '{"domain":"a.example"},', ']}', size),
-  (size) => filled('{"name":"x","companies":[', '{"domain":"no domain","country_code":"ZZ"},', ']}', size),
-  (size) => filled('{"job_titles":[', '"Head of Sales and of many other things",', ']}', size),
-  (size) => filled('{"included_locations":[', '0,', ']}', size),
-  (size) => filled('{"domain":"', 'a', '"}', size),
-  (size) => filled('{"domain":"a.example","x":', '9', '}', size),
-  (size) => filled('{"x":[', '12345678901234567890,', ']}', size),
-  (size) => filled('{"x":[', '1e400,', ']}', size),
-  (size) => filled('{"x":', '[', '', size),
-  (size) => filled('{"custom":', '{"a":', '', size),
-  (size) => filled('{', '"\\u0061":1,', '}', size),
-  (size) => filled('{', '"__proto__":{"polluted":1},', '}', size),
-  (size) => filled('{"x":"', '\\ud800', '"}', size),
-  (size) => filled('', ' ', '{}', size),
+  ...casesOf<[head: string, unit: string, tail: string]>('soak/attack-bodies').map(
+    (parts) => (size: number) => filled(...parts, size),
+  ),
   (size) => Buffer.alloc(size, 0xff),
   (size) => Buffer.alloc(size),
 ]
@@ -178,6 +167,7 @@ function observe(port: number, key: string) {
   }
 }
 
+const folder = perTest(newFolder)
 const kinds = [
   { name: 'serve on SQLite', times: requests },
   { name: 'serve on PostgreSQL', times: requests, isShared: true },
@@ -190,11 +180,10 @@ for (const { name, times, isShared = false, front } of kinds)
     'P46',
     `${name} with sample data survives hostile requests, and answers others meanwhile`,
     async () => {
-      const home = mkdtempSync(join(tmpdir(), 'prospect-attack-'))
       const database = isShared ? await ownServer() : undefined
       const seed = seedOf()
-      const homes = { engine: join(home, 'engine'), front: join(home, 'front') }
-      const address = database?.url ?? join(homes.engine, 'engine.db')
+      const homes = { engine: folder.at('engine'), front: folder.at('front') }
+      const address = database?.url ?? folder.at('engine/engine.db')
       const run = (own: string, ...args: string[]) =>
         execa(process.execPath, [program, ...args], {
           env: { PROSPECT_HOME: own, ...(database ? { PROSPECT_DATABASE_URL: address } : {}) },
@@ -202,7 +191,7 @@ for (const { name, times, isShared = false, front } of kinds)
       const makeKeys = ({ addKeys }: Awaited<ReturnType<typeof openOwner>>) =>
         addKeys(members + 1, (at) => (at === 1 ? ['credits'] : undefined))
       const serve = (own: string, env: Record<string, string>, ...args: string[]) =>
-        launchServer(program, ['serve', '--port', '0', '--json', '--quiet', ...args], home, {
+        launchServer(program, ['serve', '--port', '0', '--json', '--quiet', ...args], folder.path, {
           PROSPECT_HOME: own,
           ...env,
         })
@@ -215,7 +204,7 @@ for (const { name, times, isShared = false, front } of kinds)
         const upstream = ['--upstream', baseOf(servers[0]?.line).base_url, ...front]
         if (front.length === 0) {
           await run(homes.front, 'init', '--yes')
-          const proxy = await openOwner(join(homes.front, 'engine.db'))
+          const proxy = await openOwner(folder.at('front/engine.db'))
           owners.push(proxy)
           servers.push(await serve(homes.front, { PROSPECT_API_KEY: observer }, ...upstream))
           ;[observer = '', ...keys] = await makeKeys(proxy)
@@ -261,7 +250,6 @@ for (const { name, times, isShared = false, front } of kinds)
         for (const { stop } of servers.reverse()) await stop()
         for (const { store } of owners) await store.close()
         await database?.stop()
-        rmSync(home, { recursive: true })
       }
     },
     isLinux,

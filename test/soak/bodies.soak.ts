@@ -1,14 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
 import { answering } from '../client/listeners.js'
 import { requests } from '../spec/requests.js'
+import { perTest } from '../support/each.js'
 import { random } from '../support/killed-batch.js'
+import { newFolder } from '../support/new-folder.js'
 import { prospect, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 import { count, filled, openOwner, send } from './load.js'
@@ -97,6 +97,8 @@ const startUpstream = () => {
   })
 }
 
+const folder = perTest(newFolder)
+
 for (const [name, plan] of [
   ['serve', 'Free'],
   ['serve', 'Scale'],
@@ -106,15 +108,14 @@ for (const [name, plan] of [
     'P46',
     `the largest bodies hold the event loop of ${name} at most 50 ms (plan ${plan})`,
     async () => {
-      const home = mkdtempSync(join(tmpdir(), 'prospect-bodies-'))
       const seed = seedOf()
-      const { store, addKeys } = await openOwner(join(home, 'engine.db'), plan)
+      const { store, addKeys } = await openOwner(folder.at('engine.db'), plan)
       const keys = await addKeys(members)
       const upstream = await startUpstream()
-      const file = join(home, 'held')
+      const file = folder.at('held')
       const base = `${upstream.origin}/api/v2`
       Object.assign(process.env, {
-        PROSPECT_HOME: home,
+        PROSPECT_HOME: folder.path,
         PROSPECT_API_KEY: 'key_of_the_upstream',
         PROSPECT_TEST_HELD_LOOP: file,
         PROSPECT_BASE_URL: base,
@@ -155,8 +156,7 @@ for (const [name, plan] of [
             }
           }),
         )
-        server.child.kill('SIGTERM')
-        await server.ended
+        await server.stop()
         const { heldMs, queriesMs, delayMs } = JSON.parse(readFileSync(file, 'utf8'))
         expect([statuses.get('500'), statuses.get('late')]).toEqual([undefined, undefined])
         expect(heldMs).toBeLessThanOrEqual(maxHeldMs)
@@ -172,7 +172,6 @@ for (const [name, plan] of [
         await store.close()
         for (const variable of ['PROSPECT_API_KEY', 'PROSPECT_BASE_URL', 'PROSPECT_TEST_HELD_LOOP'])
           delete process.env[variable]
-        rmSync(home, { recursive: true })
       }
     },
     isLinux,

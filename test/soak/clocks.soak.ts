@@ -1,6 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { execa } from 'execa'
 import { expect } from 'vitest'
@@ -11,9 +9,10 @@ import { findWorkspace } from '../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openEngine } from '../../src/index.js'
 import { freePort } from '../client/listeners.js'
-import { perFile } from '../support/each.js'
+import { perFile, perTest } from '../support/each.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
+import { newFolder } from '../support/new-folder.js'
 import { ownServer } from '../support/postgres.js'
 import { prospect, serving, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
@@ -29,6 +28,7 @@ const toleranceMs = 500
 
 const program = await bundled('programs/skewed.ts')
 const server = perFile(ownServer)
+const folder = perTest(newFolder)
 
 soak('P45', 'nodes whose clocks are 20 minutes apart share each rate window and its end', async () => {
   const windows = some(4, 2)
@@ -70,11 +70,10 @@ soak('P45', 'an earlier version and this one can share a database', async () => 
   if (!earlier) return { notRun: 'PROSPECT_SOAK_EARLIER names no program' }
   const seconds = some(600, 20)
   const own = await ownServer()
-  const home = mkdtempSync(join(tmpdir(), 'prospect-versions-'))
   // It is there first, and goes on while this one brings the schema up to date under it.
   const envOf = (at: number) => {
-    mkdirSync(join(home, String(at)), { mode: 0o700 })
-    return { PROSPECT_HOME: join(home, String(at)), PROSPECT_DATABASE_URL: own.url }
+    mkdirSync(folder.at(String(at)), { mode: 0o700 })
+    return { PROSPECT_HOME: folder.at(String(at)), PROSPECT_DATABASE_URL: own.url }
   }
   const [theirs, ours] = [envOf(0), envOf(1)]
   const owner = (...words: string[]) =>
@@ -113,7 +112,6 @@ soak('P45', 'an earlier version and this one can share a database', async () => 
   } finally {
     await Promise.all(nodes.map((one) => one.end()))
     await own.stop()
-    rmSync(home, { recursive: true })
   }
 })
 
@@ -143,19 +141,20 @@ for (const database of ['SQLite', 'PostgreSQL'])
     async () => {
       const [seed, steps] = [seedOf(), some(1_000, 40)]
       const pick = random(seed)
-      const home = mkdtempSync(join(tmpdir(), 'prospect-steps-'))
       const own = database === 'PostgreSQL' ? await ownServer() : undefined
-      const location = own?.url ?? join(home, 'engine.db')
+      const location = own?.url ?? folder.at('engine.db')
       const store = await openEngineDatabase(location)
       const admin = createAdmin({ store, clock: sharedClock(store, { now: Date.now }), ids: randomIds })
       const { key = '' } = await admin.init()
       await admin.changeMember('me@localhost', { weeklyLimit: 1_000_000 })
-      const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: location }
+      const env = { PROSPECT_HOME: folder.path, PROSPECT_DATABASE_URL: location }
       await execa(process.execPath, [prospect, 'data', 'import', 'companies', '-'], {
         env,
         input: 'name,domain\nKnown,known.example\n',
       })
-      const servers = await Promise.all([0, 1, 2].map(() => serving(prospect, home, '--database', location)))
+      const servers = await Promise.all(
+        [0, 1, 2].map(() => serving(prospect, folder.path, '--database', location)),
+      )
       const headers = { 'x-api-key': key, 'content-type': 'application/json' }
       /** Sends a request to a server; resolves with the window as that server tells it. */
       const send = async (server: number, path: string, body?: object) => {
@@ -247,7 +246,6 @@ for (const database of ['SQLite', 'PostgreSQL'])
         await Promise.all(servers.map(({ stop }) => stop()))
         await store.close()
         await own?.stop()
-        rmSync(home, { recursive: true })
       }
     },
   )

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { random, toEnrich } from '../support/killed-batch.js'
-import { expectNothingLost } from '../support/nothing-lost.js'
+import { expectNothingLost, random, toEnrich } from '../support/killed-batch.js'
 import { prospect } from '../support/processes.js'
 import { grouped, listCounts, seedOf, soak, some } from './soak.js'
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { linesOf } from '../support/processes.js'
 
 /** A process that is started again whenever it ends, until it is told to end. */
 export type KeptRunning = ReturnType<typeof keepRunning>
@@ -20,8 +21,8 @@ export function keepRunning(program: string, args: readonly string[], env: NodeJ
         stdio: ['ignore', 'pipe', 'pipe'],
       })
       child = running
-      gather(running.stdout, lines)
-      gather(running.stderr, said)
+      linesOf(running.stdout, lines)
+      linesOf(running.stderr, said)
       running.on('close', () => resolve())
     })
   const running = (async () => {
@@ -53,13 +54,4 @@ export function keepRunning(program: string, args: readonly string[], env: NodeJ
       clearTimeout(late)
     },
   }
-}
-
-function gather(stream: NodeJS.ReadableStream, lines: string[]): void {
-  let rest = ''
-  stream.setEncoding('utf8').on('data', (text: string) => {
-    const parts = (rest + text).split('\n')
-    rest = parts.pop() ?? ''
-    lines.push(...parts)
-  })
 }

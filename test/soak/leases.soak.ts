@@ -90,10 +90,7 @@ soak('P44', 'suspended workers lose nothing in two leases, and no job belongs to
     await pause(200)
   }
   await standing
-  for (const { child, ended } of crew) {
-    child.kill('SIGTERM')
-    expect(await ended).toBe(0)
-  }
+  for (const { stop } of crew) expect(await stop()).toBe(0)
   expect([await count(staleSql), await count(overlapSql)]).toEqual([0, 0])
   const takenOver = await count(takenOverSql)
   const writes = await count('SELECT count(*) AS n FROM soak_writes')
@@ -129,8 +126,7 @@ for (const [promise, database] of [
     const done = await doneOf()
     while ((await doneOf()) === done) await pause(20)
     const seconds = (performance.now() - began) / 1_000
-    second.child.kill('SIGTERM')
-    await second.ended
+    await second.stop()
     await work.close()
     expect(seconds).toBeLessThanOrEqual(45)
     return { tried: 'one kill, with the usual lease', measured: `${seconds.toFixed(1)} s (at most 45)` }

@@ -1,6 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -9,6 +7,7 @@ import { freePort } from '../client/listeners.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
 import { perFile } from '../support/each.js'
 import { random } from '../support/killed-batch.js'
+import { newFolder } from '../support/new-folder.js'
 import { ownServer } from '../support/postgres.js'
 import { prospect } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
@@ -27,7 +26,7 @@ const suspendedMs = 35_000
 
 const bank = await bundled('programs/worker-bank.ts')
 const server = perFile(ownServer)
-let home: string
+const folder = perFile(newFolder)
 let apiKey: string
 let ways: CutConnection[] = []
 
@@ -35,7 +34,6 @@ let ways: CutConnection[] = []
 const through = (way: CutConnection | undefined) => `postgres://postgres@127.0.0.1:${way?.port}/postgres`
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'prospect-nodes-'))
   const engine = await openEngine({ engine: server.url })
   apiKey = (await engine.admin.init()).key ?? ''
   await engine.admin.setPlan('scale')
@@ -49,17 +47,14 @@ beforeAll(async () => {
   await engine.close()
   const companies = Array.from({ length: 100 }, (_, at) => `Company ${at},c${at}.example`)
   await execa(process.execPath, [prospect, 'data', 'import', 'companies', '-'], {
-    env: { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: server.url },
+    env: { PROSPECT_HOME: folder.path, PROSPECT_DATABASE_URL: server.url },
     input: `name,domain\n${companies.join('\n')}\n`,
   })
   await server.sql(conflicts)
   ways = await Promise.all(Array.from({ length: 8 }, () => cutConnection(server.folder)))
 }, 120_000)
 
-afterAll(async () => {
-  await Promise.all(ways.map((way) => way.close()))
-  rmSync(home, { recursive: true })
-})
+afterAll(() => Promise.all(ways.map((way) => way.close())))
 
 /** One transaction in twenty that pays is undone, as if it had met another one; how often is counted outside of it. */
 const conflicts = `
@@ -75,18 +70,13 @@ BEGIN
 END $$;
 CREATE TRIGGER soak_conflict BEFORE INSERT ON movements FOR EACH ROW EXECUTE FUNCTION soak_conflict()`
 
-interface Nodes {
-  readonly bases: readonly string[]
-  readonly all: readonly KeptRunning[]
-  readonly bankers: readonly KeptRunning[]
-  end(): Promise<void>
-}
+type Nodes = Awaited<ReturnType<typeof startNodes>>
 
 /** Three servers and two workers, each with a home and a way of its own; two that move credits, and two that look. */
-async function startNodes(): Promise<Nodes> {
+async function startNodes() {
   const envOf = (at: number) => {
-    mkdirSync(join(home, String(at)), { mode: 0o700 })
-    return { PROSPECT_HOME: join(home, String(at)), PROSPECT_DATABASE_URL: through(ways[at]) }
+    mkdirSync(folder.at(String(at)), { mode: 0o700 })
+    return { PROSPECT_HOME: folder.at(String(at)), PROSPECT_DATABASE_URL: through(ways[at]) }
   }
   const ports = await Promise.all([0, 1, 2].map(freePort))
   const servers = ports.map((port, at) =>

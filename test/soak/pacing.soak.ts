@@ -1,14 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { request as ask } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeAll, expect } from 'vitest'
 import { answering } from '../client/listeners.js'
 import { machine } from '../support/command.js'
-import { perFile } from '../support/each.js'
+import { perFile, perTest } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { launch, prospect, serving } from '../support/processes.js'
 import { soak } from './soak.js'
 
+const folder = perTest(newFolder)
 const owner = perFile(machine)
 beforeAll(async () => {
   await owner.json('init')
@@ -41,7 +41,6 @@ for (const { what, processes, rows, ideal, command } of [
   { what: '100 a minute', processes: 2, rows: 125, ideal: 120, command: ['accounts', 'headcount'] },
 ])
   soak('P36', `${processes} processes never exceed a limit of ${what}, and waste little time`, async () => {
-    const home = mkdtempSync(join(tmpdir(), 'prospect-paced-'))
     // Windows are a member's: nothing of an earlier run is left in those of a new one.
     const member = `member-${processes}@localhost`
     await owner.json('engine', 'members', 'add', member)
@@ -49,7 +48,7 @@ for (const { what, processes, rows, ideal, command } of [
     const server = await serving(prospect, owner.home)
     const { heard, between } = await recording(new URL(server.baseUrl))
     const env = {
-      PROSPECT_HOME: home,
+      PROSPECT_HOME: folder.path,
       PROSPECT_BASE_URL: `${between.origin}/api/v2`,
       PROSPECT_API_KEY: key,
     }
@@ -57,9 +56,9 @@ for (const { what, processes, rows, ideal, command } of [
       const ended = await Promise.all(
         Array.from({ length: processes }, (_, at) => {
           const domains = Array.from({ length: rows }, (_, row) => `company-${at * rows + row}.example`)
-          writeFileSync(join(home, `in-${at}.csv`), `Website\n${domains.join('\n')}\n`)
+          writeFileSync(folder.at(`in-${at}.csv`), `Website\n${domains.join('\n')}\n`)
           const files = ['--csv', `in-${at}.csv`, '-o', `out-${at}.csv`, '--quiet']
-          return launch(prospect, [...command, ...files], home, env)
+          return launch(prospect, [...command, ...files], folder.path, env)
         }),
       )
       expect(ended.map(({ exitCode }) => exitCode)).toEqual(Array(processes).fill(0))
@@ -75,6 +74,5 @@ for (const { what, processes, rows, ideal, command } of [
     } finally {
       await between.close()
       await server.stop()
-      rmSync(home, { recursive: true, force: true })
     }
   })

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { perTest } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { ownServer } from '../support/postgres.js'
-import { launchServer, prospect, type Running, start } from '../support/processes.js'
+import { launchServer, prospect, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 import { count, openOwner } from './load.js'
 import { listCounts, soak, some } from './soak.js'
@@ -38,6 +37,7 @@ async function insist(base: string, apiKey: string, idempotencyKey: string) {
   }
 }
 
+const folder = perTest(newFolder)
 const kinds = [
   { name: 'one server on SQLite', nodes: 1, forMs: longMs, isProxied: false },
   { name: 'three servers on one PostgreSQL', nodes: 3, forMs: longMs, isProxied: false },
@@ -46,21 +46,20 @@ const kinds = [
 
 for (const { name, nodes, forMs, isProxied } of kinds)
   soak('P10', `equal requests at once have one effect, however long it takes, with ${name}`, async () => {
-    const home = mkdtempSync(join(tmpdir(), 'prospect-slow-'))
     const database = nodes > 1 ? await ownServer() : undefined
-    const location = database?.url ?? join(home, 'upstream.db')
+    const location = database?.url ?? folder.at('upstream.db')
     const { store, admin, key } = await openOwner(location)
     const before = (await admin.status()).credits.enrichment
-    const servers: Running[] = Array.from({ length: nodes }, () => start(program, location, String(forMs)))
+    const servers = Array.from({ length: nodes }, () => start(program, location, String(forMs)))
     while (servers.some(({ lines }) => lines.length === 0)) await pause(20)
     let bases = servers.map(({ lines }) => lines[0] ?? '')
     let apiKey = key
-    const env = { PROSPECT_HOME: join(home, 'proxy'), PROSPECT_API_KEY: key }
+    const env = { PROSPECT_HOME: folder.at('proxy'), PROSPECT_API_KEY: key }
     const proxy = isProxied
-      ? await launchServer(prospect, ['serve', '--port', '0', '--upstream', bases[0] ?? ''], home, env)
+      ? await launchServer(prospect, ['serve', '--port', '0', '--upstream', bases[0] ?? ''], folder.path, env)
       : undefined
     if (proxy) {
-      const own = await openOwner(join(env.PROSPECT_HOME, 'engine.db'))
+      const own = await openOwner(folder.at('proxy/engine.db'))
       const [member] = await own.admin.members()
       apiKey = (await own.admin.createKey({ member: member?.email ?? '' })).key
       bases = [proxy.line]
@@ -88,10 +87,8 @@ for (const { name, nodes, forMs, isProxied } of kinds)
       }
     } finally {
       await proxy?.stop()
-      for (const { child } of servers) child.kill('SIGTERM')
-      await Promise.all(servers.map(({ ended }) => ended))
+      await Promise.all(servers.map(({ stop }) => stop()))
       await store.close()
       await database?.stop()
-      rmSync(home, { recursive: true })
     }
   })

@@ -1,14 +1,15 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
-import { afterEach, beforeEach, expect } from 'vitest'
+import { beforeEach, expect } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import { perTest } from '../support/each.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
+import { newFolder } from '../support/new-folder.js'
 import { prospect, type Running, start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 import { count, openOwner, percentile } from './load.js'
@@ -18,20 +19,17 @@ const everything = 100_000_000
 
 const client = await bundled('programs/client.ts')
 const storm = await bundled('programs/storm.ts')
-let folder: string
+const folder = perTest(newFolder)
 let file: string
 let key: string
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-storage-'))
-  file = join(folder, 'engine.db')
+  file = folder.at('engine.db')
   const owner = await openOwner(file)
   key = owner.key
   await owner.admin.setCredits(everything)
   await owner.store.close()
 })
-
-afterEach(() => rmSync(folder, { recursive: true }))
 
 /** Expects a database in order, and answers how many charges it holds. */
 async function sound(of = file): Promise<number> {
@@ -59,10 +57,8 @@ const acknowledgedBy = (running: Pick<Running, 'lines'>) =>
     .filter(([, status]) => status === '200')
     .map(([at]) => at)
 
-async function ended({ child, lines, ended: over }: Running): Promise<void> {
-  while (lines.length === 0) await pause(10)
-  child.kill('SIGTERM')
-  expect(await over).toBe(0)
+const stopAll = async (processes: readonly Running[]) => {
+  for (const code of await Promise.all(processes.map(({ stop }) => stop()))) expect(code).toBe(0)
 }
 
 soak('P38', 'a database whose log is cut anywhere, as by a power cut, loses nothing confirmed', async () => {
@@ -88,7 +84,7 @@ soak('P38', 'a database whose log is cut anywhere, as by a power cut, loses noth
   const offsets = Array.from({ length: cuts }, () => pick(log.length + 1)).sort((one, other) => one - other)
   let last = 0
   for (const offset of offsets) {
-    const cut = join(folder, 'cut.db')
+    const cut = folder.at('cut.db')
     for (const rest of ['', '-wal', '-shm']) rmSync(`${cut}${rest}`, { force: true })
     writeFileSync(cut, before, { mode: 0o600 })
     writeFileSync(`${cut}-wal`, log.subarray(0, offset), { mode: 0o600 })
@@ -163,7 +159,7 @@ soak('P41', 'eight processes that pay, read and checkpoint the log do not distur
     start(storm, file, key, `key-${at}-`, '4', at < 2 ? '250' : '0'),
   )
   await pause(1_000 * seconds)
-  await Promise.all(processes.map(ended))
+  await stopAll(processes)
   const answers = processes.flatMap(wordsOf)
   expect(answers.filter(([, status]) => status !== '200')).toEqual([])
   const waits = answers.filter(([at]) => at !== '-').map(([, , ms]) => Number(ms))
@@ -187,14 +183,19 @@ soak('P40', 'backups are consistent while four processes pay', async () => {
       (sum, one) => sum + acknowledgedBy(one).filter((id) => id !== '-').length,
       0,
     )
-    const copy = join(folder, `copy-${at}.db`)
-    const made = await execa(process.execPath, [prospect, 'engine', 'backup', copy], env(folder))
+    const copy = folder.at(`copy-${at}.db`)
+    const made = await execa(process.execPath, [prospect, 'engine', 'backup', copy], env(folder.path))
     expect([made.exitCode, made.stderr]).toEqual([0, ''])
     expect(statSync(copy).mode & 0o777).toBe(0o600)
     // Over a database that others use it is refused.
-    const refused = await execa(process.execPath, [prospect, 'engine', 'restore', copy, '--yes'], env(folder))
+    const refused = await execa(
+      process.execPath,
+      [prospect, 'engine', 'restore', copy, '--yes'],
+      env(folder.path),
+    )
     expect(refused.exitCode).not.toBe(0)
-    const home = mkdtempSync(join(folder, 'home-'))
+    const home = folder.at(`home-${at}`)
+    mkdirSync(home, { mode: 0o700 })
     // What lies beside the place of a database is no log of it.
     copyFileSync(`${file}-wal`, join(home, 'engine.db-wal'))
     const restored = await execa(process.execPath, [prospect, 'engine', 'restore', copy, '--yes'], env(home))
@@ -202,10 +203,8 @@ soak('P40', 'backups are consistent while four processes pay', async () => {
     const charges = await sound(join(home, 'engine.db'))
     expect(charges).toBeGreaterThanOrEqual(Math.max(last, acknowledged))
     last = charges
-    rmSync(home, { recursive: true })
-    rmSync(copy)
   }
-  await Promise.all(processes.map(ended))
+  await stopAll(processes)
   expect(await sound()).toBeGreaterThanOrEqual(last)
   return {
     tried: `${backups} backups, each restored beside a stale log`,

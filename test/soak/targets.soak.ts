@@ -1,14 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { execa } from 'execa'
 import { expect } from 'vitest'
 import { internalHosts, linkLocalHosts, loopbackHosts, unfitUrls } from '../client/targets.js'
+import { perTest } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { prospect } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 import { type Report, soak, some } from './soak.js'
 
 const publicAddress = '93.184.215.14'
+const folder = perTest(newFolder)
 const addresses = [publicAddress, '10.1.2.3', '169.254.169.254', '100.64.0.1']
 
 /**
@@ -23,8 +24,7 @@ const soakInNamespace = (
   judge: (printed: ReturnType<typeof JSON.parse>) => Report,
 ) =>
   soak(promise, title, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'prospect-namespace-'))
-    const resolv = join(folder, 'resolv.conf')
+    const resolv = folder.at('resolv.conf')
     writeFileSync(resolv, 'nameserver 127.0.0.1\n')
     const setUp = [
       'ip link set lo up',
@@ -34,16 +34,12 @@ const soakInNamespace = (
     ].join(' && ')
     const inNamespace = (...command: string[]) =>
       execa('unshare', ['--net', '--mount', 'sh', '-c', setUp, 'sh', ...command], { reject: false })
-    try {
-      if ((await inNamespace('true')).exitCode !== 0)
-        return { notRun: 'it needs root, unshare and ip (iproute2)' }
-      const argv = [process.execPath, await bundled(program), ...args.map(String)]
-      const { stdout, stderr, exitCode } = await inNamespace(...argv)
-      expect(exitCode, stderr).toBe(0)
-      return judge(JSON.parse(stdout))
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    if ((await inNamespace('true')).exitCode !== 0)
+      return { notRun: 'it needs root, unshare and ip (iproute2)' }
+    const argv = [process.execPath, await bundled(program), ...args.map(String)]
+    const { stdout, stderr, exitCode } = await inNamespace(...argv)
+    expect(exitCode, stderr).toBe(0)
+    return judge(JSON.parse(stdout))
   })
 
 const rounds = some(1_000, 20)

@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import type { Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
-import { createEngine } from '../../src/engine/request/engine.js'
 import { listDeliveries } from '../../src/engine/tables/deliveries.js'
 import { type AsyncJob, listJobs } from '../../src/engine/tables/jobs.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
-import { randomIds, TestSource } from './engine.js'
+import { engineOver, randomIds, TestSource } from './engine.js'
 import { receiveWebhooks } from './webhook-receiver.js'
 
 const noon = Date.parse('2026-03-10T12:00:00Z')
@@ -43,7 +42,7 @@ export async function openAcceptedWork(location?: string) {
   const source = new TestSource()
   source.matches = plenty
   source.ladder = [{ name: 'test', email: () => ({ email: 'a@known.example', status: 'valid' }) }]
-  const engine = createEngine({ store, source, clock, ids: randomIds })
+  const engine = engineOver(store, clock, source)
   return {
     file,
     store,

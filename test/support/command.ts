@@ -31,15 +31,11 @@ export interface Given extends Overrides {
 
 /** How a command ended. */
 export class CommandResult {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-
-  constructor(code: number, stdout: string, stderr: string) {
-    this.code = code
-    this.stdout = stdout
-    this.stderr = stderr
-  }
+  constructor(
+    readonly code: number,
+    readonly stdout: string,
+    readonly stderr: string,
+  ) {}
 
   /** stdout parsed as JSON. Throws when it is something else. */
   get json(): unknown {
@@ -81,12 +77,7 @@ function typing(typed: NonNullable<Given['typed']>) {
 }
 
 /** Returns the streams of a command, in memory. */
-export function streamsOf(
-  given: Pick<
-    Given,
-    'env' | 'stdin' | 'terminal' | 'columns' | 'cwd' | 'signals' | 'typed' | 'onOutput' | 'onErrorOutput'
-  > = {},
-) {
+export function streamsOf(given: Omit<Given, keyof Overrides> = {}) {
   const {
     env = {},
     stdin = '',

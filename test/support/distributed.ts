@@ -6,21 +6,18 @@ import { parse } from 'csv-parse/sync'
 import { openEngine } from '../../src/index.js'
 import { command } from './command.js'
 import { randomIds } from './engine.js'
+import type { TestDatabase } from './postgres.js'
 import { launch } from './processes.js'
-
-/** A database that several processes share. */
-interface Shared {
-  readonly url: string
-  sql(text: string): Promise<readonly Record<string, unknown>[]>
-}
 
 /** Processes that share a database, in one folder. */
 export type Cluster = Awaited<ReturnType<typeof openCluster>>
 
-export type Started = ReturnType<typeof launch>
-
 /** Makes a workspace in a database, with a catalogue that knows some companies. */
-export async function openCluster(program: string, shared: Shared, domains: readonly string[]) {
+export async function openCluster(
+  program: string,
+  shared: Pick<TestDatabase, 'url' | 'sql'>,
+  domains: readonly string[],
+) {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-cluster-'))
   const home = join(folder, 'home')
   mkdirSync(home, { mode: 0o700 })
@@ -31,7 +28,7 @@ export async function openCluster(program: string, shared: Shared, domains: read
   if (records.length > 0) await catalogue.importRecords('companies', records)
   await close()
   const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: shared.url, PROSPECT_API_KEY: key }
-  const living: Started[] = []
+  const living: ReturnType<typeof launch>[] = []
   /** Starts a command of the program. The caller waits for it or kills it. */
   const start = (argv: readonly string[], more: Readonly<Record<string, string>> = {}) => {
     const started = launch(program, argv, folder, { ...env, ...more })

@@ -24,6 +24,8 @@ import { createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import records from '../fixtures/engine/records.json' with { type: 'json' }
 
 /** A clock that stands where a test puts it. */
 export class TestClock implements Clock {
@@ -66,67 +68,25 @@ export const randomIds: Ids = {
 
 /** A complete account record of a domain. */
 export const accountOf = (domain: string): Account => ({
-  id: '6b5d2f3e-0000-4000-8000-000000000001',
+  ...records.account,
   name: domain,
   cleaned_name: domain,
   domain,
   website: `https://${domain}`,
-  description: null,
-  industry: null,
-  industry_id: null,
-  company_type: null,
-  employee_range: null,
-  headcount: null,
-  headquarters: null,
-  location: null,
-  city: null,
-  country: 'FR',
-  founded_year: null,
-  revenue: null,
-  revenue_currency: null,
-  phone: '+33639980001',
-  network_id: null,
-  network_url: null,
-  company_profile_picture: null,
-  technologies: [],
 })
 
 /** A complete person record of an email address at a company. */
-export const personOf = (local: string, domain: string): Person => ({
-  id: '6b5d2f3e-0000-4000-8000-000000000002',
-  status: 'QUALIFIED',
-  first_name: local,
-  last_name: 'Known',
-  full_name: `${local} Known`,
-  title: 'Engineer',
-  headline: null,
-  summary: null,
-  seniority: null,
-  function: null,
-  location: null,
-  city: null,
-  country: 'FR',
-  connections_count: null,
-  company_name: domain,
-  company_domain: domain,
-  current_position: {
-    title: 'Engineer',
+export const personOf = (local: string, domain: string) =>
+  ({
+    ...records.person,
+    first_name: local,
+    full_name: `${local} Known`,
     company_name: domain,
-    company_network_id: null,
-    started_at: '2024-01-15',
-  },
-  years_in_position: null,
-  months_in_position: null,
-  years_in_company: null,
-  months_in_company: null,
-  network_id: null,
-  network_profile_url: `https://www.network.example/in/${local}`,
-  premium_profile_url: null,
-  profile_image_url: null,
-  most_probable_email: `${local}@${domain}`,
-  most_probable_email_status: 'valid',
-  phones: ['+33639980001'],
-})
+    company_domain: domain,
+    current_position: { ...records.person.current_position, company_name: domain },
+    network_profile_url: `https://www.network.example/in/${local}`,
+    most_probable_email: `${local}@${domain}`,
+  }) as Person
 
 /** A complete job of a number, with a description of 299 letters and as many more. */
 export const jobOf = (number: number, letter = 'd'): JobPosting => ({
@@ -142,34 +102,12 @@ export const jobOf = (number: number, letter = 'd'): JobPosting => ({
 })
 
 /** A person as a search finds them. */
-export const leadOf = ({ first_name, last_name, full_name, title, ...person }: Person): Lead['lead'] => ({
-  first_name,
-  last_name,
-  full_name,
-  title,
-  gender: null,
-  title_description: null,
-  summary: null,
-  most_probable_email: person.most_probable_email ?? null,
-  most_probable_email_status: person.most_probable_email_status ?? null,
-  phones: person.phones ?? [],
-  network_profile_url: person.network_profile_url,
-  premium_profile_url: null,
-  profile_image_url: null,
-  is_premium_network: null,
-  is_open_profile_network: null,
-  is_open_to_work_network: null,
-  connection_degree: null,
-  connections_count: 7,
-  current_positions_count: 1,
-  years_in_position: 2,
-  months_in_position: 1,
-  years_in_company: 2,
-  months_in_company: 1,
-  status: 'QUALIFIED',
-  rejection_reason: [],
-  headline: 'Engineer at Known',
-})
+export const leadOf = (person: Person) => {
+  const { first_name, last_name, full_name, title, network_profile_url } = person
+  const { most_probable_email = null, most_probable_email_status = null, phones = [] } = person
+  const reached = { most_probable_email, most_probable_email_status, phones, network_profile_url }
+  return { ...records.lead, first_name, last_name, full_name, title, ...reached } as Lead['lead']
+}
 
 /** What searches of a kind find beside companies. */
 type Found = { readonly account?: object; readonly [finding: string]: unknown }
@@ -318,6 +256,10 @@ export class TestSource implements Source {
     return this.ladder
   }
 }
+
+/** An engine over a database, with a source of tests. */
+export const engineOver = (store: Driver, clock: Clock = { now: Date.now }, source = new TestSource()) =>
+  createEngine({ store, source, clock, ids: randomIds })
 
 /** An engine in memory with one workspace, member and key. */
 export type Bench = Awaited<ReturnType<typeof openBench>>

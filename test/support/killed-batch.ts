@@ -2,8 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
+import { parse as parseUrl } from 'tldts'
 import { expect } from 'vitest'
 import { openEngine } from '../../src/index.js'
+import { runsOver } from '../../src/runs/journal/runs.js'
+import { openState } from '../../src/storage/state/open.js'
 import { isLong } from './effort.js'
 import { randomIds } from './engine.js'
 import { launch } from './processes.js'
@@ -34,54 +37,35 @@ const plain = (domain: string): string =>
     .replace(/^https:\/\/www\./, '')
     .replace(/\/about$/, '')
 
-/** What became of a file whose run was killed again and again. */
-export interface Survived {
-  readonly kills: number
-  readonly rows: readonly Readonly<Record<string, string>>[]
-  readonly domains: readonly string[]
-  /** Different companies of the file that are in the catalogue. */
-  readonly resolvable: number
-  /** Credits that the engine's ledger says were spent. */
-  readonly spent: number
-  readonly ledgerProblems: readonly string[]
-  /** What the runs of this machine say they cost. */
-  readonly credits: number
-}
-
-/** A file to enrich in a folder of its own, with a home whose catalogue knows most of it. */
-export interface Enriched {
-  readonly folder: string
-  readonly env: Readonly<Record<string, string>>
-  /** Lookups of the file that differ. */
-  readonly distinct: number
-  /** What became of it, once `out.csv` is there. */
-  survived(kills: number): Promise<Survived>
-  remove(): void
-}
-
-/** Makes a file of so many rows. */
-export async function toEnrich(rows: number): Promise<Enriched> {
+/** Makes a file to enrich of so many rows in a folder of its own, with a home whose catalogue knows most of it. */
+export async function toEnrich(rows: number) {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-killed-'))
   const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
+  const lookups = [...new Set(domains.map(plain))]
   return {
     folder,
     env: await prepare(folder, domains),
-    distinct: new Set(domains.map(plain)).size,
-    survived: async (kills) => ({
+    /** Lookups of the file that differ. */
+    distinct: lookups.length,
+    /** What became of it, once `out.csv` is there. */
+    survived: async (kills: number) => ({
       kills,
       domains,
       ...(await outcome(folder)),
-      resolvable: resolvable(domains),
+      /** Different companies of the file that are in the catalogue. */
+      resolvable: lookups.filter(isKnown).length,
     }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
 
+type Survived = Awaited<ReturnType<Awaited<ReturnType<typeof toEnrich>>['survived']>>
+
 /** Kills the run of a file of so many rows at random points, goes on after each kill, and lets it end at last. */
 export async function killedBatch(
   program: string,
   { rows, kills, seed }: { readonly rows: number; readonly kills: number; readonly seed: number },
-): Promise<Survived> {
+) {
   const file = await toEnrich(rows)
   try {
     const { folder, env, distinct } = file
@@ -105,8 +89,6 @@ export async function killedBatch(
   }
 }
 
-const resolvable = (domains: readonly string[]): number => new Set(domains.map(plain).filter(isKnown)).size
-
 /** Makes a home whose catalogue has the companies; answers the environment that chooses it. */
 async function prepare(folder: string, domains: readonly string[]): Promise<Record<string, string>> {
   writeFileSync(join(folder, 'in.csv'), `Website\n${domains.join('\n')}\n`)
@@ -127,7 +109,6 @@ const filesOf = (home: string) => ({ engine: join(home, 'engine.db'), catalogue:
 
 /** Rows that have an answer on record. */
 async function answered(folder: string): Promise<number> {
-  const { openState } = await import('../../src/storage/state/open.js')
   const state = await openState(join(folder, 'home', 'state.db'))
   const found = await state.read((tx) => tx.get<{ n: number }>('SELECT count(*) AS n FROM answers'))
   await state.close()
@@ -135,8 +116,6 @@ async function answered(folder: string): Promise<number> {
 }
 
 async function outcome(folder: string) {
-  const { openState } = await import('../../src/storage/state/open.js')
-  const { runsOver } = await import('../../src/runs/journal/runs.js')
   const { admin, close } = await openEngine(filesOf(join(folder, 'home')))
   const status = await admin.status()
   const { problems } = await admin.verify()
@@ -147,10 +126,32 @@ async function outcome(folder: string) {
   const rows = parse(readFileSync(join(folder, 'out.csv')), { columns: true }) as Record<string, string>[]
   return {
     rows,
+    /** Credits that the engine's ledger says were spent. */
     spent: 1_000_000 - status.credits.enrichment,
     ledgerProblems: problems,
+    /** What the runs of this machine say they cost. */
     credits: runs.reduce((sum, run) => sum + run.credits, 0),
   }
+}
+
+/** Checks that a run that was killed lost no row, doubled none, and paid for each company once. */
+export function expectNothingLost({
+  rows,
+  domains,
+  resolvable,
+  spent,
+  credits,
+  ledgerProblems,
+}: Survived): void {
+  expect(rows.map(({ Website }) => Website)).toEqual(domains)
+  for (const { Website = '', domain, _status } of rows) {
+    const asked = parseUrl(Website).domain ?? ''
+    expect([Website, domain, _status]).toEqual(
+      asked.startsWith('company-') ? [Website, asked, 'found'] : [Website, '', 'not_found'],
+    )
+  }
+  expect(rows.reduce((sum, row) => sum + Number(row._credits), 0)).toBe(resolvable)
+  expect([spent, credits, ledgerProblems]).toEqual([resolvable, resolvable, []])
 }
 
 /**

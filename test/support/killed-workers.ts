@@ -1,19 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Running, start } from './processes.js'
-
-/** Processes of a program, each replaced by a new one when it ends. */
-export interface Workers {
-  /** Kills the next one in turn. */
-  kill(): Promise<void>
-  /** Asks all of them to end once they work, and waits until they have; answers their exit codes. */
-  end(): Promise<(number | null)[]>
-}
+import { start } from './processes.js'
 
 /** Starts so many processes of a bundled program. */
-export function startCrew(size: number, program: string, ...args: string[]): Workers {
-  const crew: Running[] = Array.from({ length: size }, () => start(program, ...args))
+export function startCrew(size: number, program: string, ...args: string[]) {
+  const crew = Array.from({ length: size }, () => start(program, ...args))
   let turn = 0
   return {
+    /** Kills the next one in turn, which is replaced by a new one. */
     async kill() {
       const at = turn++ % size
       const running = crew[at]
@@ -21,21 +14,13 @@ export function startCrew(size: number, program: string, ...args: string[]): Wor
       await running?.ended
       crew[at] = start(program, ...args)
     },
-    end: () =>
-      Promise.all(
-        crew.map(async ({ child, lines, ended }) => {
-          // One that has only just been started knows no signals yet.
-          while (lines.length === 0) await pause(10)
-          child.kill('SIGTERM')
-          return await ended
-        }),
-      ),
+    end: () => Promise.all(crew.map(({ stop }) => stop())),
   }
 }
 
 /** Kills processes of a crew so many times, evenly over the progress of their work (0 to 1), until all is done. */
 export async function killOverProgress(
-  crew: Workers,
+  crew: ReturnType<typeof startCrew>,
   kills: number,
   progress: () => Promise<number>,
 ): Promise<number> {

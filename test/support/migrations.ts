@@ -2,19 +2,11 @@ import { chmodSync, copyFileSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { execa } from 'execa'
 
-/** How a process that migrated a database ended. */
-export interface Migrated {
-  readonly exitCode: number | undefined
-  readonly signal: string | undefined
-  /** Statements that changed the database. */
-  readonly statements: number
-  /** The number the database has then. */
-  readonly stored: number
-  readonly stderr: string
-}
-
-/** Runs `programs/migrating.ts`, bundled; killed behind a statement unless that is 0. */
-export async function migrateIn(program: string, file: string, kind: string, deadly = 0): Promise<Migrated> {
+/**
+ * Runs `programs/migrating.ts`, bundled; killed behind a statement unless that is 0. Returns how many statements changed the
+ * database, and the number that it has then.
+ */
+export async function migrateIn(program: string, file: string, kind: string, deadly = 0) {
   const words = [program, file, kind, String(deadly)]
   const { exitCode, signal, stdout, stderr } = await execa(process.execPath, words, { reject: false })
   const [statements = 0, stored = 0] = stdout.split(' ').map(Number)

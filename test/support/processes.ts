@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 
@@ -12,11 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const prospect = join(root, 'bin', 'prospect.js')
 
 /** A running process and the lines it has printed so far. */
-export interface Running {
-  readonly child: ChildProcess
-  readonly lines: string[]
-  readonly ended: Promise<number | null>
-}
+export type Running = ReturnType<typeof start>
 
 /** What a process printed, and how it ended. */
 interface Ended {
@@ -64,15 +61,32 @@ export async function serving(program: string, home: string, ...more: string[]) 
 }
 
 /** Starts a bundled program. */
-export function start(program: string, ...args: string[]): Running {
+export function start(program: string, ...args: string[]) {
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const lines: string[] = []
+  const lines = linesOf(child.stdout)
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const stop = async () => {
+    // One that has only just been started knows no signals yet.
+    while (lines.length === 0) await pause(10)
+    child.kill('SIGTERM')
+    return await ended
+  }
+  return {
+    child,
+    lines,
+    ended,
+    /** Asks it to end once it works; resolves with its exit code. */
+    stop,
+  }
+}
+
+/** Gathers the lines of a stream in a list. */
+export function linesOf(stream: Readable, lines: string[] = []): string[] {
   let rest = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  stream.setEncoding('utf8').on('data', (text: string) => {
     const parts = (rest + text).split('\n')
     rest = parts.pop() ?? ''
     lines.push(...parts)
   })
-  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-  return { child, lines, ended }
+  return lines
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { wordsOf as splitWords } from './command.js'
 
 /** A command line of a page, without its comment. */
 export interface ExampleLine {
@@ -49,8 +50,7 @@ function linesOf(script: string): ExampleLine[] {
 }
 
 /** Returns the words of a line that has nothing for a shell to do but to divide it; `undefined` for any other. */
-export function wordsOf(line: string): string[] | undefined {
+export function wordsOf(line: string): readonly string[] | undefined {
   if (/[|&;<>$`()*]/.test(line.replace(/'[^']*'|"[^"$`]*"/g, ''))) return undefined
-  const words = line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []
-  return words.map((word) => word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'))
+  return splitWords(line)
 }

@@ -2,10 +2,9 @@ import { createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { createDistributedCaller, type DistributedCallerPorts } from '../../src/engine/distributed/caller.js'
 import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
-import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import { randomIds, TestSource } from './engine.js'
+import { engineOver, randomIds, TestSource } from './engine.js'
 import { emptySchema } from './postgres.js'
 
 const clock = { now: () => Date.now() }
@@ -34,7 +33,7 @@ export async function openSpreadWork() {
     readonly mayRepeat?: () => Promise<boolean>
     readonly atOnce?: number
   } = {}) => {
-    const { actingFor } = createEngine({ ...ports, source })
+    const { actingFor } = engineOver(store, clock, source)
     const rowCaller = { source: '', chunksAtOnce: 2, atOnce, mayRepeat, actingFor }
     const targets = () => ({ allow: [], loopback: true })
     const worker = createWorker({ ...ports, source, targets, rowCaller, ...more })
@@ -53,7 +52,7 @@ export async function openSpreadWork() {
       rows: 1_000,
       atOnce: 1_000,
       operation: 'accounts.enrich',
-      caller: createEngine({ ...ports, source: new TestSource() }),
+      caller: engineOver(store, clock),
       ...options,
     })
     /** `again` where the row may have been sent before. */

@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
-import { freshSchema, type TestDatabase } from './postgres.js'
+import { emptyTables, freshSchema, type TestDatabase } from './postgres.js'
 
 /** The databases that runs of a file's tests may be kept in, and how a test gets an empty one. */
 export const states = (): readonly [name: string, open: () => Promise<Driver>][] => [
@@ -25,10 +25,7 @@ function sharedState(): () => Promise<Driver> {
   return async () => {
     opened ??= first()
     const { schema, driver } = await opened
-    await schema.sql(
-      `SET search_path TO ${schema.name}_state; TRUNCATE runs, answers, places, spending, bulks, run_locks, engines, events,
-       gone_events, forwards, open_calls, passed_work, passed_records RESTART IDENTITY CASCADE`,
-    )
+    await schema.sql(emptyTables(schema.name))
     return driver
   }
 }

@@ -1,37 +1,16 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { answering, received } from '../client/listeners.js'
 import type { Machine } from './command.js'
 import { nameServer } from './name-server.js'
 
-/** The provider file that the documents print. */
-export const acmemail = (base = 'https://api.acmemail.example/v2'): string => `name: acmemail
-base_url: ${base}
-auth: { header: X-API-KEY }
-limits: { rates: [15/s, 500/min], concurrent: 20 }
-balance: { get: /account, credits: body.data.left }
-kinds:
-  email:
-    needs: [[first_name, last_name, domain], [full_name, domain]]
-    request: { get: /email-finder, query: { domain: "{domain}", first_name: "{first_name}", last_name: "{last_name}" } }
-    outcomes:
-      - { when: "status == 200 && body.data.email != null", is: found }
-      - { when: "status in [200, 404]", is: not_found }
-      - { when: "status == 403", is: rate_limited, wait: 60s }
-      - { when: "status == 429", is: out_of_credits }
-      - { when: "status == 401", is: invalid_key }
-    result: { email: body.data.email, email_status: { from: body.data.verification.status, map: { valid: valid, accept_all: risky, invalid: invalid }, else: risky } }
-    cost: { found: 1, not_found: 0 }
-  phone:
-    needs: [[network_url]]
-    submit: { post: /phones, body: { items: [{ id: "{row}", url: "{network_url}" }] }, id: body.request_id, accepted: "status in [200, 202]" }
-    poll: { get: "/phones/{id}", every: 5s, done: "body.success == true", give_up: 10m }
-    batch: { size: 250, items: body.data, by: id }
-    outcomes: [{ when: "item.phone != null", is: found }, { when: "true", is: not_found }]
-    result: { phone: item.phone }
-    cost: { found: 10 }
-`
+const fixtureOf = (name: string) =>
+  readFileSync(join(import.meta.dirname, '../fixtures/providers', name), 'utf8')
+
+/** A provider file as the documents print one. */
+export const acmemail = (base = 'https://api.acmemail.example/v2'): string =>
+  fixtureOf('acmemail.yaml').replace('https://api.acmemail.example/v2', base)
 
 /** A data vendor on this machine, which counts what it is asked and charges. */
 export type FakeVendor = Awaited<ReturnType<typeof fakeVendor>>
@@ -179,23 +158,9 @@ export async function fakeVendor(behave: Behave = byName, onRequest: OnRequest =
   }
 }
 
-const others = `  person:
-    needs: [[first_name, last_name, domain]]
-    request: { get: /people, query: { domain: "{domain}", first_name: "{first_name}", last_name: "{last_name}" } }
-    outcomes: [{ when: "body.data.email != null", is: found }, { when: "status == 404", is: not_found }]
-    result: { full_name: body.data.name, email: body.data.email, email_status: body.data.verification.status, title: body.data.title }
-    cost: { header: X-Spent, most: 10 }
-  company:
-    needs: [[domain]]
-    request: { get: /companies, query: { domain: "{domain}" } }
-    outcomes: [{ when: "body.data.name != null", is: found }, { when: "status == 404", is: not_found }]
-    result: { name: body.data.name, domain: body.data.domain, headcount: body.data.headcount }
-    cost: { from: body.spent, most: 10 }
-`
-
 /** The file of a provider of such a vendor, which is quick. */
 export const fakeFile = (origin: string, name = 'acmemail', timeout = '60s'): string =>
-  `timeout: ${timeout}\n${acmemail(origin)}${others}`
+  `timeout: ${timeout}\n${acmemail(origin)}${fixtureOf('more-kinds.yaml')}`
     .replace('name: acmemail', `name: ${name}`)
     .replace('rates: [15/s, 500/min], ', '')
     .replace('every: 5s', 'every: 10ms')
@@ -210,7 +175,7 @@ export async function addProvider(
   file: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  writeFileSync(join(here.home, 'one.yaml'), file)
+  here.write('one.yaml', file)
   const argv = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
   const { stderr } = await here.run(argv, { stdin: vendorKey, env })
   if (stderr !== '') throw new Error(stderr)

@@ -10,14 +10,10 @@ export interface Arrival {
 }
 
 /** A receiver of webhooks on this machine, written with nothing but what a user has. */
-export interface WebhookReceiver {
-  readonly url: string
-  readonly arrivals: Arrival[]
-  close(): Promise<void>
-}
+export type WebhookReceiver = Awaited<ReturnType<typeof receiveWebhooks>>
 
 /** Starts a receiver that checks what arrives with a secret, once there is one. */
-export async function receiveWebhooks(secret: () => string | undefined): Promise<WebhookReceiver> {
+export async function receiveWebhooks(secret: () => string | undefined) {
   const arrivals: Arrival[] = []
   const { origin, close } = await answering(async (request, response) => {
     const { body } = await received(request)

@@ -8,7 +8,7 @@ import { tries } from '../../support/effort.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 import { prospect } from '../../support/processes.js'
 
-const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
+const known = Array.from({ length: tries(2_000, 2_000, 100_000) }, (_, at) => `company-${at}.example`)
 
 let database: TestDatabase
 let cluster: Cluster
@@ -55,7 +55,7 @@ describe('a run distributed over several workers', () => {
     fileOf(domains)
     const killed = await cluster.worker()
     const running = cluster.start(enrich)
-    await chargedAtLeast(tries(60, 300))
+    await chargedAtLeast(tries(60, 300, 20_000))
     await killed.end('SIGKILL')
     await cluster.workerHere()
     // As if the leases of the killed worker had expired.
