@@ -1,6 +1,6 @@
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { servingMachine, servingWith } from '../cli/call/serving.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
@@ -11,7 +11,12 @@ const names = readdirSync('docs/examples/flows').filter((name) => name.endsWith(
 const here = perFile(machine)
 const shared = perFile(machine)
 const database = perFile(() => sampledDatabase(shared.home))
-beforeAll(() => cpSync('docs/examples', join(here.home, 'examples'), { recursive: true }))
+
+/** Gives a machine the examples of the documents. */
+const withExamples = (at: Machine): Machine => {
+  cpSync('docs/examples', join(at.home, 'examples'), { recursive: true })
+  return at
+}
 
 /** Runs a flow, and returns what it wrote. */
 async function outputOf(at: Machine, name: string, env: Record<string, string> = {}): Promise<string> {
@@ -29,42 +34,34 @@ const prepare = async (at: Machine, env: Record<string, string> = {}) => {
 it('a flow that finds nothing in practice data says that all of it is invented, and what to do', async () => {
   const one = machine()
   await prepare(one)
-  writeFileSync(join(one.home, 'list.csv'), 'domain\nsiemens.com\n')
-  const lines = [
-    'name: real',
-    'input: { csv: list.csv }',
-    'steps: [accounts.enrich]',
-    'output: { csv: out.csv }',
-  ]
-  writeFileSync(join(one.home, 'flow.yaml'), lines.join('\n'))
-  const { stderr } = await one.run(['flow', 'run', 'flow.yaml'])
+  one.write('list.csv', 'domain\nsiemens.com\n')
+  const steps = 'steps: [accounts.enrich]\noutput: { csv: out.csv }\n'
+  one.write('flow.yaml', `name: real\ninput: { csv: list.csv }\n${steps}`)
+  const { stderr } = await one.run('flow run flow.yaml')
   expect(stderr).toContain('All of it is invented: prospect init connects a vendor')
 })
 
 it('the flows of the documents run over the sample data: alone, on PostgreSQL, at a server, and at a proxy', async () => {
-  await prepare(here)
+  await prepare(withExamples(here))
   const outputs = new Map<string, string>()
   for (const name of names) outputs.set(name, await outputOf(here, name))
   expect(names).toHaveLength(3)
   for (const text of outputs.values()) expect(text.split('\n').length).toBeGreaterThan(2)
   const paid = await here.json<{ credits: number }[]>('ledger', '--by', 'operation')
 
-  cpSync('docs/examples', join(shared.home, 'examples'), { recursive: true })
   const env = { PROSPECT_DATABASE_URL: database.url }
-  await prepare(shared, env)
+  await prepare(withExamples(shared), env)
   for (const name of names) expect(await outputOf(shared, name, env)).toBe(outputs.get(name))
   expect(await shared.json('ledger', '--by', 'operation')).toEqual(paid)
 
   const { baseUrl, key, close } = await servingMachine(prepare)
   const atServer = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
-  const client = machine()
-  cpSync('docs/examples', join(client.home, 'examples'), { recursive: true })
+  const client = withExamples(machine())
   expect(await outputOf(client, 'sales-leads.yaml', atServer)).toBe(outputs.get('sales-leads.yaml'))
   // Answers of a proxy are those of its server.
   const proxy = await servingWith({ PROSPECT_API_KEY: key }, async () => {}, '--upstream', baseUrl)
   const atProxy = { PROSPECT_BASE_URL: proxy.baseUrl, PROSPECT_API_KEY: proxy.key }
-  const second = machine()
-  cpSync('docs/examples', join(second.home, 'examples'), { recursive: true })
+  const second = withExamples(machine())
   expect(await outputOf(second, 'sales-leads.yaml', atProxy)).toBe(outputs.get('sales-leads.yaml'))
   expect(await second.json('ledger', '--by', 'operation')).toEqual(
     await client.json('ledger', '--by', 'operation'),

@@ -83,18 +83,6 @@ it('writes what an undisturbed flow writes, and pays the same in each step, howe
   }
 }, 1_800_000)
 
-/** Where flows run, and what that has cost. */
-interface Place {
-  readonly here: Machine
-  readonly env: Readonly<Record<string, string>>
-  readonly options: readonly string[]
-  /** Removes the lock of a killed command that would expire. */
-  unlock(): Promise<unknown>
-  /** Returns what each operation has cost, as the runs say, and what the engine has charged. */
-  costs(): Promise<unknown>
-  close(): Promise<void>
-}
-
 const sample = async ({ run, home }: Machine, env: Record<string, string> = {}) => {
   if (!env.PROSPECT_DATABASE_URL) await loadSample(home)
   await run(['engine', 'credits', 'set', '1000'], { env })
@@ -102,68 +90,44 @@ const sample = async ({ run, home }: Machine, env: Record<string, string> = {}) 
   await run(['engine', 'faults', 'add', 'all', '--delay', '0.05s'], { env })
 }
 
-function placeOf(
-  { here, engine = here, env = {} }: { here: Machine; engine?: Machine; env?: Record<string, string> },
-  more: Pick<Place, 'options' | 'unlock' | 'close'>,
-): Place {
+const places = ['this machine', 'a PostgreSQL database', 'a server'] as const
+
+/** Opens a place where flows run, with the examples of the documents and their sample data. */
+async function openPlace(place: (typeof places)[number]) {
+  const here = machine()
+  const database = place === 'a PostgreSQL database' ? await sampledDatabase(here.home) : undefined
+  const server = place === 'a server' ? await servingMachine(sample) : undefined
+  const own: Record<string, string> = database ? { PROSPECT_DATABASE_URL: database.url } : {}
+  if (!server) await sample(here, own)
   cpSync('docs/examples', join(here.home, 'examples'), { recursive: true })
-  const print = async <T>(at: Machine, given: Record<string, string>, ...argv: string[]) =>
-    (await at.run([...argv, '--json'], { env: given })).json as T
-  const options = more.options.length > 0 ? ['--shared'] : []
-  const engineEnv = engine === here ? env : {}
+  const env = server ? { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: server.key } : own
+  const ofEngine = async (line: string) =>
+    (await (server?.machine ?? here).run(`${line} --json`, { env: own })).json as { credits?: object }
   return {
     here,
     env,
-    ...more,
+    options: database ? ['--database', database.url] : [],
+    /** Removes the lock of a killed command that would expire. */
+    unlock: () => database?.sql('UPDATE public_state.run_locks SET lease_until = 1').catch(() => {}),
+    /** Returns what each operation has cost, as the runs say, and what the engine has charged. */
     costs: async () => [
-      await print(here, env, 'ledger', '--by', 'operation', ...options),
-      await print<{ credits: object }>(engine, engineEnv, 'engine', 'status').then(({ credits }) => credits),
-      await print(engine, engineEnv, 'engine', 'ledger', 'verify'),
+      (await here.run(`ledger --by operation ${database ? '--shared' : ''} --json`, { env })).json,
+      (await ofEngine('engine status')).credits,
+      await ofEngine('engine ledger verify'),
     ],
-  }
-}
-
-const places: Readonly<Record<string, () => Promise<Place>>> = {
-  'this machine': async () => {
-    const here = machine()
-    await sample(here)
-    return placeOf({ here }, { options: [], unlock: async () => {}, close: async () => here.remove() })
-  },
-  'a PostgreSQL database': async () => {
-    const here = machine()
-    const database = await sampledDatabase(here.home)
-    const env = { PROSPECT_DATABASE_URL: database.url }
-    await sample(here, env)
-    const close = async () => {
+    close: async () => {
       here.remove()
-      await database.drop()
-    }
-    const unlock = () => database.sql('UPDATE public_state.run_locks SET lease_until = 1').catch(() => {})
-    return placeOf({ here, env }, { options: ['--database', database.url], unlock, close })
-  },
-  'a server': async () => {
-    const here = machine()
-    const { machine: engine, baseUrl, key, close } = await servingMachine(sample)
-    const env = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
-    return placeOf(
-      { here, engine, env },
-      {
-        options: [],
-        unlock: async () => {},
-        close: async () => {
-          here.remove()
-          await close()
-        },
-      },
-    )
-  },
+      await server?.close()
+      await database?.drop()
+    },
+  }
 }
 
 /** An import of a server needs an address. */
 const hook = 'webhook_url: http://127.0.0.1:9/hook'
 
 const examples = ['sales-leads', 'lookalikes', 'technology']
-const cases = Object.keys(places).flatMap((place, at) =>
+const cases = places.flatMap((place, at) =>
   // In `npm test` only where the flow, the engine and the answers are in three processes.
   examples
     .filter((_, other) => isLong || (place === 'a server' && at === other))
@@ -176,9 +140,8 @@ it.each(cases)(
     const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
     const pick = random(seed)
     /** Runs the flow until it ends, killed up to so many times; returns how often, and how it ends. */
-    const history = async (place: string, kills: number, ms: number) => {
-      const open = places[place] as (typeof places)[string]
-      const { here, env, options, unlock, costs, close } = await open()
+    const history = async (place: (typeof places)[number], kills: number, ms: number) => {
+      const { here, env, options, unlock, costs, close } = await openPlace(place)
       const folder = join(here.home, 'examples', 'flows')
       const file = join(folder, `${name}.yaml`)
       if (place === 'a server')

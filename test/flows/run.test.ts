@@ -1,12 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked, writeList } from '../support/flows.js'
-import { nameServer } from '../support/name-server.js'
-import { fakeFile, fakeVendor } from '../support/vendors.js'
+import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
@@ -14,10 +11,14 @@ beforeEach(async () => {
   writeList(here.home, 60)
 })
 
-const path = (name: string) => join(here.home, name)
-const read = (name: string) => readFileSync(path(name), 'utf8')
-const write = (lines: readonly string[]) => writeFileSync(path('flow.yaml'), `${lines.join('\n')}\n`)
 const run = (...args: string[]) => here.run(['flow', 'run', 'flow.yaml', ...args])
+const linesOf = (name: string) => here.read(name).trimEnd().split('\n')
+
+/** Writes a flow over the list, or another input, whose output is `out.csv` with some columns, or what is said. */
+const write = (steps: string, output: string, input = '{ csv: list.csv }', more = '') => {
+  const to = /^[{[]/.test(output) ? output : `{ csv: out.csv, columns: [${output}] }`
+  here.write('flow.yaml', `name: flow\ninput: ${input}\nsteps: ${steps}\noutput: ${to}\n${more}`)
+}
 
 /** Returns what each operation has cost. */
 const spent = async () => {
@@ -25,23 +26,29 @@ const spent = async () => {
   return Object.fromEntries(sums.map((one) => [one.operation, one.credits]))
 }
 
-const companies = (budget = '{}') => [
-  'name: companies',
-  'input: { csv: list.csv }',
-  'steps:',
-  '  - accounts.enrich',
-  '  - keep: headcount >= 50 && country in ["DE", "FR"]',
-  '  - accounts.stack',
-  '  - accounts.hiring: { limit: 2 }',
-  'output: { csv: out.csv, columns: [name, headcount, country, input.Record ID] }',
-  `budget: ${budget}`,
-]
+const kept = `
+  - accounts.enrich
+  - keep: headcount >= 50 && country in ["DE", "FR"]
+  - accounts.stack`
+
+/** Writes a flow over companies. */
+const companies = (more = '', steps = `${kept}\n  - accounts.hiring: { limit: 2 }`) =>
+  write(steps, 'name, headcount, country, input.Record ID', undefined, more)
+const budget = (credits: number) => `budget: { credits: ${credits} }`
+
+const emails = '[{ contacts.enrich: { enrichment_type: [email] } }]'
+
+/** A program that does something with each line of its input. */
+const onLines = (work: string) =>
+  `require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      ${work}
+    })`
 
 describe('prospect flow run', () => {
   it('passes rows through its steps, and writes them again for nothing when it has finished', async () => {
-    write(companies())
+    companies()
     const { code, stderr } = await run()
-    const out = read('out.csv')
+    const out = here.read('out.csv')
     expect(code).toBe(11)
     expect(stderr).toContain(
       '1 accounts.enrich: 61 in · 36 found · 5 duplicates · 55 go on · 1 invalid · 33 credits',
@@ -57,56 +64,51 @@ describe('prospect flow run', () => {
     const again = await run()
     expect(again.code).toBe(0)
     expect(again.stderr).toContain('nothing was paid')
-    expect(read('out.csv')).toBe(out)
+    expect(here.read('out.csv')).toBe(out)
     expect(await spent()).toEqual(paid)
   })
 
   it('stops in the step in which its budget ends, and goes on when that is raised', async () => {
-    write(companies('{ credits: 45 }'))
+    companies(budget(45))
     const { code, stderr } = await run()
     expect(code).toBe(12)
     expect(await spent()).toEqual({ 'accounts.enrich': 33, 'accounts.stack': 12 })
     expect(stderr).toContain('prospect flow resume')
     expect(stderr).toContain('Budget reached: 45 credits for this flow.')
-    expect(existsSync(path('out.csv'))).toBe(false)
-    write(companies('{ credits: 1000 }'))
+    expect(here.exists('out.csv')).toBe(false)
+    companies(budget(1000))
     expect((await run()).code).toBe(11)
-    const [paid, out] = [await spent(), read('out.csv')]
+    const [paid, out] = [await spent(), here.read('out.csv')]
     here.remove()
     await stocked(here.run, 40)
     writeList(here.home, 60)
-    write(companies())
+    companies()
     await run()
-    expect(read('out.csv')).toBe(out)
+    expect(here.read('out.csv')).toBe(out)
     expect(await spent()).toEqual(paid)
   })
 
   it('prints the rows of a step for a look, and reuses what was paid for them', async () => {
-    write(companies())
+    companies()
     const look = await run('--rows', '4', '--until', 'keep', '--format', 'ndjson')
-    expect(
-      look.stdout
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line) as object),
-    ).toEqual([expect.objectContaining({ name: 'Company 1', headcount: 61, 'Record ID': '1' })])
-    expect(existsSync(path('out.csv'))).toBe(false)
+    expect(JSON.parse(look.stdout)).toMatchObject({ name: 'Company 1', headcount: 61, 'Record ID': '1' })
+    expect(here.exists('out.csv')).toBe(false)
     await run()
     expect(await spent()).toEqual({ 'accounts.enrich': 33, 'accounts.stack': 39, 'accounts.hiring': 0 })
   })
 
   it('is listed and shown as a flow, and resumed as one', async () => {
-    write(companies('{ credits: 45 }'))
+    companies(budget(45))
     await run()
     const [flow] = await here.json<{ id: string; status: string; credits: number }[]>('flow', 'list')
-    expect(flow).toMatchObject({ flow: 'companies', status: 'stopped', credits: 45 })
+    expect(flow).toMatchObject({ flow: 'flow', status: 'stopped', credits: 45 })
     const { stdout } = await here.run(['flow', 'show', '--last', '--format', 'table'])
     expect(stdout).toContain('3 accounts.stack')
     expect(stdout).toMatch(/2 keep +13 /)
     const refused = await here.run(['runs', 'resume', flow?.id ?? ''])
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain('is a flow')
-    write(companies())
+    companies()
     expect((await here.run(['flow', 'resume', '--last'])).code).toBe(11)
     expect(await here.json('flow', 'show', '--last')).toMatchObject({
       id: flow?.id,
@@ -116,31 +118,26 @@ describe('prospect flow run', () => {
   })
 
   it('finds people at the companies that it keeps, their addresses, and writes them for a CRM', async () => {
-    write([
-      'name: sales',
-      'input: { csv: list.csv }',
-      'steps:',
-      '  - accounts.enrich',
-      '  - keep: headcount >= 50 && country == "FR"',
-      '  - leads.search: { job_titles: [Head of Sales], limit: 2 }',
-      '  - contacts.enrich: { enrichment_type: [email] }',
-      '  - keep: email_status == "valid"',
-      'output:',
-      '  - { csv: out.csv, columns: [full_name, title, email, company.name, company.headcount, input.Record ID] }',
-      '  - { csv: hubspot.csv, layout: hubspot }',
-    ])
+    const steps = `
+  - accounts.enrich
+  - keep: headcount >= 50 && country == "FR"
+  - leads.search: { job_titles: [Head of Sales], limit: 2 }
+  - contacts.enrich: { enrichment_type: [email] }
+  - keep: email_status == "valid"`
+    const columns = 'full_name, title, email, company.name, company.headcount, input.Record ID'
+    write(steps, `[{ csv: out.csv, columns: [${columns}] }, { csv: hubspot.csv, layout: hubspot }]`)
     const { code, stderr } = await run()
     expect(code).toBe(11)
     const paid = await spent()
-    const out = read('out.csv')
+    const out = here.read('out.csv')
     await run()
     expect(await spent()).toEqual(paid)
-    expect(read('out.csv')).toBe(out)
+    expect(here.read('out.csv')).toBe(out)
     expect(out.split('\n').slice(0, 2)).toEqual([
       'full_name,title,email,company.name,company.headcount,Record ID',
       'First18 Last18,Head of Sales,p18@company-9.example,Company 9,69,9',
     ])
-    expect(read('hubspot.csv')).toContain('\nFirst18,Last18,p18@company-9.example,')
+    expect(here.read('hubspot.csv')).toContain('\nFirst18,Last18,p18@company-9.example,')
     expect(stderr).toContain('5 keep: 7 in · 4 kept')
     const { stdout } = await here.run(['flow', 'quote', 'flow.yaml', '--format', 'table'])
     expect(stdout).toMatch(/1 accounts.enrich +61 +55 \(44–61\) +37 \(0–61\) +earlier runs/)
@@ -148,51 +145,34 @@ describe('prospect flow run', () => {
   })
 
   it('has a program answer rows, once for each, however often the flow is run', async () => {
-    const program = [
-      "const lines = require('node:readline').createInterface({ input: process.stdin })",
-      "require('node:fs').appendFileSync('starts', 'one ')",
-      "lines.on('line', (line) => {",
-      '  const { headcount, input } = JSON.parse(line)',
-      "  console.log(JSON.stringify(headcount ? { score: headcount * 2, of: input['Record ID'] } : null))",
-      '})',
-    ]
-    writeFileSync(path('score.js'), program.join('\n'))
-    write([
-      'name: scored',
-      'input: { csv: list.csv }',
-      'steps:',
-      '  - accounts.enrich',
-      '  - command: [node, score.js]',
-      '    fields: [score, of]',
-      '  - keep: score > 180',
-      'output: { csv: out.csv, columns: [name, score, of] }',
-    ])
+    const program = onLines(`const { headcount, input } = JSON.parse(line)
+      console.log(JSON.stringify(headcount ? { score: headcount * 2, of: input['Record ID'] } : null))`)
+    here.write('score.js', `require('node:fs').appendFileSync('starts', 'one ')\n${program}`)
+    const scored = '{ command: [node, score.js], fields: [score, of] }'
+    write(`[accounts.enrich, ${scored}, { keep: score > 180 }]`, 'name, score, of')
     expect((await run()).code).toBe(11)
-    const rows = read('out.csv').trimEnd().split('\n')
+    const rows = linesOf('out.csv')
     expect(rows.slice(0, 2)).toEqual(['name,score,of', 'Company 31,182,31'])
     await run()
-    expect(read('out.csv').trimEnd().split('\n')).toEqual(rows)
-    expect(read('starts')).toBe('one ')
-    writeFileSync(path('score.js'), 'process.exit(3)')
+    expect(linesOf('out.csv')).toEqual(rows)
+    expect(here.read('starts')).toBe('one ')
+    here.write('score.js', 'process.exit(3)')
     const { code, stderr } = await run('--fresh')
     expect(code).toBe(2)
     expect(stderr).toContain('node has ended (exit code 3).')
   })
 
   it('takes only what is new since its last run', async () => {
-    const flow = [...companies(), 'since: last_run'].filter((line) => !line.includes('accounts.hiring'))
-    write(flow)
+    companies('since: last_run', kept)
     await run()
-    expect(read('out.csv').trimEnd().split('\n')).toHaveLength(14)
+    expect(linesOf('out.csv')).toHaveLength(14)
     const paid = await spent()
     await run()
-    expect(read('out.csv')).toBe('name,headcount,country,Record ID\n')
-    writeFileSync(
-      path('list.csv'),
-      `${read('list.csv')}New,company-38.example,new\nOld,company-37.example,old\n`,
-    )
+    expect(here.read('out.csv')).toBe('name,headcount,country,Record ID\n')
+    const added = 'New,company-38.example,new\nOld,company-37.example,old\n'
+    here.write('list.csv', here.read('list.csv') + added)
     await run()
-    expect(read('out.csv')).toBe('name,headcount,country,Record ID\n')
+    expect(here.read('out.csv')).toBe('name,headcount,country,Record ID\n')
     expect(await spent()).toEqual({ ...paid, 'accounts.enrich': 34 })
   })
 
@@ -208,22 +188,21 @@ describe('prospect flow run', () => {
         response.end(JSON.stringify({ data: { score: 2 * (body.size ?? 0) } }))
       }),
     )
-    const flow = (and: string) => [
-      'name: asked',
-      'input: { csv: list.csv }',
-      'steps:',
-      '  - accounts.enrich',
-      '  - keep: headcount >= 90',
-      '  - http:',
-      `      post: ${url}`,
-      '      headers: { authorization: SCORE_TOKEN }',
-      '      body: { company: "{name}", size: "{headcount}", text: "{name} in {country}" }',
-      '      result: { score: data.score }',
-      '      per_second: 1000',
-      `  - keep: score >= 0 && headcount < ${and}`,
-      `output: [{ http: { post: ${url}, rows: 4 }, columns: [name, score] }, { csv: out.csv }, { list: Asked }]`,
-    ]
-    write(flow('200'))
+    const flow = (and: string) =>
+      write(
+        `
+  - accounts.enrich
+  - keep: headcount >= 90
+  - http:
+      post: ${url}
+      headers: { authorization: SCORE_TOKEN }
+      body: { company: "{name}", size: "{headcount}", text: "{name} in {country}" }
+      result: { score: data.score }
+      per_second: 1000
+  - keep: score >= 0 && headcount < ${and}`,
+        `[{ http: { post: ${url}, rows: 4 }, columns: [name, score] }, { csv: out.csv }, { list: Asked }]`,
+      )
+    flow('200')
     const missing = await run()
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('The variable SCORE_TOKEN')])
     const env = { SCORE_TOKEN: 'Bearer secret-token' }
@@ -240,7 +219,7 @@ describe('prospect flow run', () => {
     const list = await here.json<{ companies: { domain: string }[] }>('lists', 'get', 'Asked')
     expect(list.companies).toHaveLength(7)
     await here.run(['flow', 'run', 'flow.yaml'], { env })
-    write(flow('95'))
+    flow('95')
     await here.run(['flow', 'run', 'flow.yaml'], { env })
     expect(asked).toHaveLength(7)
     expect(batches).toHaveLength(3)
@@ -248,100 +227,71 @@ describe('prospect flow run', () => {
 
   it('begins with a list of the workspace, and with what another flow has written', async () => {
     await here.run(['lists', 'create', '--name', 'Targets', '--csv', 'list.csv', '--wait'])
-    write([
-      'name: first',
-      'input: { list: Targets }',
-      'steps: [accounts.enrich, { keep: headcount > 90 }]',
-      'output: { xlsx: first.xlsx, columns: [name, domain] }',
-    ])
+    const first = '{ xlsx: first.xlsx, columns: [name, domain] }'
+    write('[accounts.enrich, { keep: headcount > 90 }]', first, '{ list: Targets }')
     expect((await run()).code).toBe(0)
     const paid = await spent()
-    writeFileSync(
-      path('second.yaml'),
-      [
-        'name: second',
-        'input: { flow: flow.yaml }',
-        'steps: [accounts.enrich]',
-        'output: { json: second.json, columns: [domain, headcount] }',
-      ].join('\n'),
-    )
-    expect((await here.run(['flow', 'run', 'second.yaml'])).code).toBe(0)
-    const rows = JSON.parse(read('second.json')) as object[]
+    const output = '{ json: second.json, columns: [domain, headcount] }'
+    const second = `name: second\ninput: { flow: flow.yaml }\nsteps: [accounts.enrich]\noutput: ${output}\n`
+    here.write('second.yaml', second)
+    expect((await here.run('flow run second.yaml')).code).toBe(0)
+    const rows = JSON.parse(here.read('second.json')) as object[]
     expect([rows.length, rows[0]]).toEqual([7, { domain: 'company-31.example', headcount: 91 }])
     expect(await spent()).toEqual(paid)
   })
 
   it('leaves out the companies and people that a list has', async () => {
-    writeFileSync(
-      path('crm.csv'),
-      'Company,Website\nCompany 1,company-1.example\nCompany 4,company-4.example\n',
-    )
-    write([...companies(), 'skip_known: crm.csv'])
+    here.write('crm.csv', 'Company,Website\nCompany 1,company-1.example\nCompany 4,company-4.example\n')
+    companies('skip_known: crm.csv')
     const { stderr } = await run()
     expect(stderr).toContain('1 accounts.enrich: 59 in · 34 found')
-    expect(read('out.csv').split('\n')[1]).toBe('Company 9,69,FR,9')
+    expect(here.read('out.csv').split('\n')[1]).toBe('Company 9,69,FR,9')
     expect(await spent()).toMatchObject({ 'accounts.enrich': 31 })
     // People whom a step finds are left out as well, also where nothing looks them up.
-    writeFileSync(path('people.csv'), 'Name,Profile\nFirst18 Last18,https://www.linkedin.com/in/person-18\n')
-    write([
-      'name: people',
-      'input: { csv: list.csv }',
-      'steps: [{ keep: domain == "company-9.example" }, { leads.search: { job_titles: [Head of Sales, Engineer], limit: 2 } }]',
-      'output: { csv: people-found.csv, columns: [full_name] }',
-      'skip_known: [people.csv, crm.csv]',
-    ])
+    here.write('people.csv', 'Name,Profile\nFirst18 Last18,https://www.linkedin.com/in/person-18\n')
+    const found = '{ leads.search: { job_titles: [Head of Sales, Engineer], limit: 2 } }'
+    const steps = `[{ keep: domain == "company-9.example" }, ${found}]`
+    write(steps, 'full_name', undefined, 'skip_known: [people.csv, crm.csv]')
     expect((await run()).stderr).toContain('people.csv: 1 known row, by')
-    expect(read('people-found.csv')).toBe('full_name\nFirst19 Last19\n')
+    expect(here.read('out.csv')).toBe('full_name\nFirst19 Last19\n')
   })
 
   it('begins with the search of a URL, and stops with the reason where that is refused', async () => {
-    const flow = (url: string) => [
-      'name: url',
-      `input: { search_url: "${url}", limit: 5 }`,
-      'steps: [{ keep: name != null || domain == null }]',
-      'output: { csv: out.csv, columns: [name, domain] }',
-    ]
-    const url = 'https://www.linkedin.com/sales/search/company?query='
-    write(
-      flow(
-        `${url}(filters:List((type:COMPANY_HEADCOUNT,values:List((id:D,text:51-200,selectionType:INCLUDED)))))`,
-      ),
-    )
+    const flow = (url: string) =>
+      write(
+        '[{ keep: name != null || domain == null }]',
+        'name, domain',
+        `{ search_url: "https://www.linkedin.com/${url}", limit: 5 }`,
+      )
+    const headcount = '(type:COMPANY_HEADCOUNT,values:List((id:D,text:51-200,selectionType:INCLUDED)))'
+    flow(`sales/search/company?query=(filters:List(${headcount}))`)
     const { code, stderr } = await run()
     expect([code, stderr]).toEqual([0, expect.stringContaining('1 keep: 5 in')])
-    expect(read('out.csv').split('\n')).toHaveLength(7)
-    write(flow('https://www.linkedin.com/company/acme'))
+    expect(here.read('out.csv').split('\n')).toHaveLength(7)
+    flow('company/acme')
     const refused = await run()
     expect([refused.code, refused.stderr]).toEqual([
       2,
       expect.stringContaining('The search of the input was refused'),
     ])
-    write([
-      'name: people',
-      'input: { search_url: "https://www.linkedin.com/search/results/people/?keywords=Engineer", limit: 5 }',
-      'steps: [{ contacts.enrich: { enrichment_type: [email] } }]',
-      'output: { csv: out.csv, layout: salesforce }',
-    ])
+    const people =
+      '{ search_url: "https://www.linkedin.com/search/results/people/?keywords=Engineer", limit: 5 }'
+    write(emails, '{ csv: out.csv, layout: salesforce }', people)
     expect((await run()).code).toBe(0)
-    expect(read('out.csv').split('\n')).toHaveLength(7)
+    expect(here.read('out.csv').split('\n')).toHaveLength(7)
   })
 
   it('sends the rows of a waterfall in bulk requests, as a batch does', async () => {
     const people = [0, 2, 4].map((at) => `https://www.linkedin.com/in/person-${at}`)
-    writeFileSync(path('people.csv'), `network_url\n${people.join('\n')}\n`)
-    write([
-      'name: bulk',
-      'input: { csv: people.csv }',
-      'steps: [{ contacts.enrich: { enrichment_type: [email] } }]',
-      'output: { csv: out.csv, columns: [email] }',
-    ])
+    here.write('people.csv', `network_url\n${people.join('\n')}\n`)
+    write(emails, 'email', '{ csv: people.csv }')
     expect((await run()).code).toBe(0)
     const jobs = await here.json<{ operation: string }[]>('engine', 'jobs', 'list')
     expect(jobs.map(({ operation }) => operation)).toEqual(['contacts.bulk_enrich'])
   })
 
   it('says where its answers come from, also in its quote', async () => {
-    write(companies())
+    companies()
     const text = 'your catalogue on this machine (40 companies'
     const { source } = await here.json<{ source: { text: string } }>('flow', 'quote', 'flow.yaml')
     expect(source.text).toContain(text)
@@ -349,109 +299,65 @@ describe('prospect flow run', () => {
   })
 
   it('stops in the search of its input where that fails, and goes on when it works again', async () => {
-    write([
-      'name: fails',
-      'input: { accounts.search: { company_size: [51-200], limit: 5 } }',
-      'steps: [{ keep: name != null }]',
-      'output: { csv: out.csv, columns: [name] }',
-    ])
-    await here.run([
-      'engine',
-      'faults',
-      'add',
-      'accounts.search',
-      '--status',
-      '422',
-      '--code',
-      'plan_limit_reached',
-    ])
+    const search = '{ accounts.search: { company_size: [51-200], limit: 5 } }'
+    write('[{ keep: name != null }]', 'name', search)
+    await here.json('engine faults add accounts.search --status 422 --code plan_limit_reached')
     const { code, stderr } = await run()
     expect(code).toBe(6)
     expect(stderr).toMatch(/Stopped in accounts\.search: [^.]+\. Plan limit reached\. [A-Z]/)
     await here.run(['engine', 'faults', 'clear'])
     expect((await run()).code).toBe(0)
-    expect(read('out.csv').split('\n')).toHaveLength(7)
+    expect(here.read('out.csv').split('\n')).toHaveLength(7)
   })
 
   it('asks providers of the user in its waterfall, each about a person once, within their budget', async () => {
     const vendor = closeAfterTest(await fakeVendor())
-    const dns = closeAfterTest(
-      await nameServer((_, type) => (type === 'MX' ? ['mx.acme.example'] : 'NXDOMAIN')),
-    )
-    writeFileSync(path('one.yaml'), fakeFile(vendor.origin))
-    const env = { PROSPECT_DNS: dns.address }
-    const add = ['providers', 'add', 'one.yaml', '--key-stdin', '--allow-target', '127.0.0.0/8']
-    expect((await here.run(add, { stdin: 'vendor-secret-key-0123456789' })).code).toBe(0)
-    writeFileSync(
-      path('asked.csv'),
-      'First name,Last name,Website\nAda,King,acme.example\nIda,Nobody,acme.example\nEda,Queen,acme.example\n',
-    )
-    write([
-      'name: waterfall',
-      'input: { csv: asked.csv }',
-      'steps: [{ contacts.enrich: { enrichment_type: [email] } }, { keep: email_source == "acmemail" || email == null }]',
-      'output: { csv: out.csv, columns: [last_name, email, email_source] }',
-    ])
+    const dns = closeAfterTest(await vendorNames())
+    await addProvider(here, fakeFile(vendor.origin))
+    const people = ['King', 'Nobody', 'Queen'].map((name) => `Ada,${name},acme.example`)
+    here.write('asked.csv', `First name,Last name,Website\n${people.join('\n')}\n`)
+    const steps =
+      '[{ contacts.enrich: { enrichment_type: [email] } }, { keep: email_source == "acmemail" || email == null }]'
+    write(steps, 'last_name, email, email_source', '{ csv: asked.csv }')
     const found =
       'last_name,email,email_source\nKing,king@acme.example,acmemail\nNobody,,\nQueen,queen@acme.example,acmemail\n'
+    const env = { PROSPECT_DNS: dns.address }
     const go = (...more: string[]) => here.run(['flow', 'run', 'flow.yaml', ...more], { env })
     expect((await go('--max-cost', 'acmemail=1')).code).toBe(0)
     expect(vendor.charged()).toBe(1)
     expect((await go('--fresh')).code).toBe(0)
-    expect(read('out.csv')).toBe(found)
+    expect(here.read('out.csv')).toBe(found)
     await go()
-    expect([read('out.csv'), vendor.charged(), vendor.asked.get('King')]).toEqual([found, 2, 1])
+    expect([here.read('out.csv'), vendor.charged(), vendor.asked.get('King')]).toEqual([found, 2, 1])
   })
 
   it('writes its first rows while later ones are still read', async () => {
-    const program = [
-      "const fs = require('node:fs')",
-      'let rows = 0',
-      "require('node:readline').createInterface({ input: process.stdin }).on('line', () => {",
-      "  if (++rows === 3000) fs.writeFileSync('size', String(fs.statSync('out.csv.partial').size))",
-      '  console.log(JSON.stringify({ place: rows }))',
-      '})',
-    ]
-    writeFileSync(path('place.js'), program.join('\n'))
+    const program =
+      onLines(`if (++rows === 3000) fs.writeFileSync('size', String(fs.statSync('out.csv.partial').size))
+      console.log(JSON.stringify({ place: rows }))`)
+    here.write('place.js', `const fs = require('node:fs')\nlet rows = 0\n${program}`)
     const rows = Array.from({ length: 4_000 }, (_, at) => `Company ${at},company-${at}.example`)
-    writeFileSync(path('many.csv'), `Company,Website\n${rows.join('\n')}\n`)
-    write([
-      'name: streams',
-      'input: { csv: many.csv }',
-      'steps: [{ command: [node, place.js], fields: [place] }, { keep: place > 0 }]',
-      'output: { csv: out.csv, columns: [domain, place] }',
-    ])
+    here.write('many.csv', `Company,Website\n${rows.join('\n')}\n`)
+    const place = '{ command: [node, place.js], fields: [place] }'
+    write(`[${place}, { keep: place > 0 }]`, 'domain, place', '{ csv: many.csv }')
     expect((await run()).code).toBe(0)
-    expect(Number(read('size'))).toBeGreaterThan(10_000)
-    expect(read('out.csv').trimEnd().split('\n').at(-1)).toBe('company-3999.example,4000')
+    expect(Number(here.read('size'))).toBeGreaterThan(10_000)
+    expect(here.read('out.csv').trimEnd().split('\n').at(-1)).toBe('company-3999.example,4000')
   })
 
   it('sends and writes nothing about suppressed companies, whatever its steps are', async () => {
     await here.run(['suppress', 'add', 'company-31.example'])
-    const program = "process.stdin.on('data', (text) => require('node:fs').appendFileSync('asked', text))"
-    writeFileSync(
-      path('listen.js'),
-      `${program}\nrequire('node:readline').createInterface({ input: process.stdin }).on('line', () => console.log('{}'))`,
-    )
-    write([
-      'name: without',
-      'input: { csv: list.csv }',
-      'steps: [{ keep: domain != null }, { command: [node, listen.js], fields: [score] }]',
-      'output: { csv: out.csv, columns: [domain] }',
-    ])
+    const asked = "require('node:fs').appendFileSync('asked', line)\n      console.log('{}')"
+    here.write('listen.js', onLines(asked))
+    write('[{ keep: domain != null }, { command: [node, listen.js], fields: [score] }]', 'domain')
     expect((await run()).stderr).toContain('1 suppressed')
-    expect(read('asked')).toContain('company-30.example')
-    expect(read('asked')).not.toContain('company-31.example')
-    expect(read('out.csv')).not.toContain('company-31.example')
-    write([
-      'name: plain',
-      'input: { csv: list.csv }',
-      'steps: [{ keep: domain != null }]',
-      'output: { csv: out.csv }',
-    ])
+    expect(here.read('asked')).toContain('company-30.example')
+    expect(here.read('asked')).not.toContain('company-31.example')
+    expect(here.read('out.csv')).not.toContain('company-31.example')
+    write('[{ keep: domain != null }]', '{ csv: out.csv }')
     await run()
-    expect(read('out.csv')).toContain('company-30.example')
-    expect(read('out.csv')).not.toContain('company-31.example')
+    expect(here.read('out.csv')).toContain('company-30.example')
+    expect(here.read('out.csv')).not.toContain('company-31.example')
   })
 
   it('sends nothing about suppressed people, or people at suppressed companies, to an address', async () => {
@@ -462,7 +368,7 @@ describe('prospect flow run', () => {
       'Is,Gone,gone@other.example,Other,other.example',
       'May,Stay,may@other.example,Other,other.example',
     ]
-    writeFileSync(path('people.csv'), people.join('\n'))
+    here.write('people.csv', people.join('\n'))
     const sent: string[] = []
     const { origin: url } = closeAfterTest(
       await answering(async (request, response) => {
@@ -471,12 +377,8 @@ describe('prospect flow run', () => {
         response.end('{"line": "Hello"}')
       }),
     )
-    write([
-      'name: outward',
-      'input: { csv: people.csv }',
-      `steps: [{ http: { post: ${url}, result: { line: line }, per_second: 1000 } }]`,
-      `output: { http: { post: ${url} } }`,
-    ])
+    const steps = `[{ http: { post: ${url}, result: { line: line }, per_second: 1000 } }]`
+    write(steps, `{ http: { post: ${url} } }`, '{ csv: people.csv }')
     expect((await run()).code).toBe(0)
     expect(sent).toHaveLength(2)
     expect(sent.join('\n')).not.toMatch(/company-31|gone@/i)

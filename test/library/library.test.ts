@@ -1,27 +1,21 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { handler, remote, verify } from '../../src/index.js'
 import { served } from '../client/serving.js'
-import { folder, removed } from '../support/command.js'
-import { perFile } from '../support/each.js'
+import { perFile, perTest } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { launch } from '../support/processes.js'
 
-let home = ''
+const folder = perTest(newFolder)
 const there = perFile(served)
-beforeAll(async () => {
-  home = await folder()
-})
-afterAll(async () => {
-  await removed(home)
-})
 
 describe('the library', () => {
   it('keeps to the rate windows of a server together with other callers that have its state', async () => {
     const settings = { baseUrl: there.server.baseUrl, apiKey: there.bench.key }
-    const shared = { ...settings, state: join(home, 'state.db') }
+    const shared = { ...settings, state: folder.at('state.db') }
     const callers = [await remote(shared), await remote(shared), await remote(settings)]
     const statuses: number[] = []
     // The server says that its plan permits one request a minute, and then has another plan.
@@ -49,14 +43,12 @@ describe('the library', () => {
     const document = await readFile(join(root, 'docs', 'library.md'), 'utf8')
     const example = /## An engine\n\n```ts\n(.*?)```/s.exec(document)?.[1] ?? ''
     const library = pathToFileURL(join(root, 'dist', 'index.js')).href
-    const empty = await folder()
-    const program = join(empty, 'example.mjs')
+    const program = folder.at('example.mjs')
     await writeFile(program, example.replace("'prospect-cli'", `'${library}'`))
     for (const _ of ['the first time', 'again']) {
-      const { stdout, stderr, exitCode } = await launch(program, [], empty, {})
+      const { stdout, stderr, exitCode } = await launch(program, [], folder.path, {})
       expect([exitCode, stdout, stderr]).toEqual([0, 'Acme Robotics 1', ''])
     }
-    await removed(empty)
   })
 
   it('verifies a webhook with one of several secrets', () => {

@@ -28,67 +28,39 @@ type Random = ReturnType<typeof createRandom>
 /** What a row says, as it is compared; absent where the row does not say it. */
 type Facts = Readonly<Record<string, string | undefined>>
 
-interface Column {
-  /** Names that the column may have. */
-  readonly names: readonly string[]
-  /** Facts that the column holds. */
-  readonly facts: readonly string[]
-  /** Ways to write them. */
-  readonly spellings: readonly ((value: string) => string)[]
-}
+type Spelling = (value: string) => string
 
-const sites = [
-  (value: string) => value,
-  (value: string) => `https://www.${value}/about`,
-  (value: string) => ` ${value.toUpperCase()} `,
+/** Names that a column may have, the fact that it holds, and ways to write that. */
+type Column = readonly [names: readonly string[], fact: string, ...spellings: Spelling[]]
+
+const same: Spelling = (value) => value
+const upper: Spelling = (value) => value.toUpperCase()
+const sites: Spelling[] = [same, (value) => `https://www.${value}/about`, (value) => ` ${upper(value)} `]
+const names: Spelling[] = [same, (value) => `${value} GmbH`, (value) => `${upper(value)}, Inc.`]
+const pages: Spelling[] = [
+  (value) => `https://www.linkedin.com/company/${value}/`,
+  (value) => `linkedin.com/company/${upper(value)}?x=1`,
 ]
-const names = [
-  (value: string) => value,
-  (value: string) => `${value} GmbH`,
-  (value: string) => `${value.toUpperCase()}, Inc.`,
+const profiles: Spelling[] = [
+  (value) => `https://www.linkedin.com/in/${value}`,
+  (value) => `fr.linkedin.com/in/${value}/`,
 ]
 
 const columns: Readonly<Record<ListKind, readonly Column[]>> = {
   companies: [
-    { names: ['Website', 'Company Domain Name', 'domain'], facts: ['domain'], spellings: sites },
-    {
-      names: ['LinkedIn Company Page', 'network_url'],
-      facts: ['slug'],
-      spellings: [
-        (value) => `https://www.linkedin.com/company/${value}/`,
-        (value) => `linkedin.com/company/${value.toUpperCase()}?x=1`,
-      ],
-    },
-    { names: ['network_id'], facts: ['id'], spellings: [(value) => value] },
-    { names: ['Company', 'Account Name', 'name'], facts: ['name'], spellings: names },
-    {
-      names: ['Country', 'Country/Region'],
-      facts: ['country'],
-      spellings: [(value) => value, (value) => (value === 'FR' ? 'France' : 'Germany')],
-    },
+    [['Website', 'Company Domain Name', 'domain'], 'domain', ...sites],
+    [['LinkedIn Company Page', 'network_url'], 'slug', ...pages],
+    [['network_id'], 'id', same],
+    [['Company', 'Account Name', 'name'], 'name', ...names],
+    [['Country', 'Country/Region'], 'country', same, (value) => (value === 'FR' ? 'France' : 'Germany')],
   ],
   people: [
-    {
-      names: ['Email', 'Work Email'],
-      facts: ['email'],
-      spellings: [(value) => value, (value) => value.toUpperCase(), (value) => `mailto:${value}`],
-    },
-    { names: ['personal_email'], facts: ['other'], spellings: [(value) => value] },
-    {
-      names: ['LinkedIn URL', 'Person Linkedin Url'],
-      facts: ['slug'],
-      spellings: [
-        (value) => `https://www.linkedin.com/in/${value}`,
-        (value) => `fr.linkedin.com/in/${value}/`,
-      ],
-    },
-    {
-      names: ['Full name', 'Contact name'],
-      facts: ['person'],
-      spellings: [(value) => value, (value) => value.toUpperCase()],
-    },
-    { names: ['Company domain', 'Website'], facts: ['domain'], spellings: sites },
-    { names: ['Company', 'Company name'], facts: ['company'], spellings: names },
+    [['Email', 'Work Email'], 'email', same, upper, (value) => `mailto:${value}`],
+    [['personal_email'], 'other', same],
+    [['LinkedIn URL', 'Person Linkedin Url'], 'slug', ...profiles],
+    [['Full name', 'Contact name'], 'person', same, upper],
+    [['Company domain', 'Website'], 'domain', ...sites],
+    [['Company', 'Company name'], 'company', ...names],
   ],
 }
 
@@ -126,16 +98,16 @@ function generateTable(kind: ListKind, rows: number, random: Random): Generated 
   const { next, pick, shuffle } = random
   const first = columns[kind][next(kind === 'companies' ? 4 : 3) === 1 ? 1 : 0] as Column
   const used = shuffle(columns[kind].filter((column) => column === first || next(4) > 0))
-  const header = used.map((column) => pick(column.names))
+  const header = used.map(([names]) => pick(names))
   if (new Set(header).size < header.length) return generateTable(kind, rows, random)
   const written = Array.from({ length: rows }, () => generateFacts(kind, random))
   const cells = written.map((facts) =>
-    used.map((column) => {
-      const value = facts[column.facts[0] ?? '']
-      return value === undefined ? '' : pick(column.spellings)(value)
+    used.map(([, fact, ...spellings]) => {
+      const value = facts[fact]
+      return value === undefined ? '' : pick(spellings)(value)
     }),
   )
-  const kept = new Set(used.flatMap((column) => column.facts))
+  const kept = new Set(used.map(([, fact]) => fact))
   return {
     facts: written.map((facts) =>
       Object.fromEntries(Object.entries(facts).filter(([name]) => kept.has(name))),

@@ -15,20 +15,7 @@ export interface Answer {
   readonly content: readonly { readonly text: string }[]
 }
 
-/** A client of `prospect mcp`, which runs in this process. */
-export interface Agent {
-  readonly client: Client
-  /** All lines of the server's stdout. */
-  readonly lines: readonly string[]
-  /** Calls a tool and returns its structured result. Throws the error that it answers. */
-  call<T = Record<string, unknown>>(name: string, args?: object, options?: object): Promise<T>
-  /** Calls a tool that has to fail, and returns the error that it answers. */
-  refused(name: string, args?: object): Promise<{ error: string; code: string; hint: string }>
-  /** Ends stdin and returns the exit code. */
-  leave(): Promise<number>
-}
-
-/** Starts `prospect mcp` over a home, and connects a client that speaks the older or the newer protocol. */
+/** Starts `prospect mcp` over a home in this process, and connects a client that speaks the older or the newer protocol. */
 export async function connectAgent(
   home: string,
   argv: readonly string[] = [],
@@ -37,7 +24,7 @@ export async function connectAgent(
     caller,
     env: given = {},
   }: { mode?: 'auto' | 'legacy'; caller?: Caller; env?: Record<string, string> } = {},
-): Promise<Agent> {
+) {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const env = {
     ...given,
@@ -68,21 +55,24 @@ export async function connectAgent(
   ])
   const ask = async (name: string, args: object, options?: object) =>
     (await client.callTool({ name, arguments: { ...args } }, options)) as unknown as Answer
-  const leave = async () => {
-    stdin.end()
-    return ended
-  }
-  closeAfterTest({ close: async () => void (await leave()) })
+  closeAfterTest({
+    close: async () => {
+      stdin.end()
+      await ended
+    },
+  })
   return {
     client,
+    /** All lines of the server's stdout. */
     lines,
-    leave,
-    call: async <T>(name: string, args = {}, options?: object) => {
+    /** Calls a tool and returns its structured result. Throws the error that it answers. */
+    call: async <T = Record<string, unknown>>(name: string, args = {}, options?: object) => {
       const { isError, content, structuredContent } = await ask(name, args, options)
       if (isError) throw new Error(content[0]?.text)
       return structuredContent as T
     },
-    refused: async (name, args = {}) => {
+    /** Calls a tool that has to fail, and returns the error that it answers. */
+    refused: async (name: string, args = {}): Promise<{ error: string; code: string; hint: string }> => {
       const { isError, content } = await ask(name, args)
       if (!isError) throw new Error(`${name} was not refused: ${content[0]?.text}`)
       return JSON.parse(content[0]?.text ?? '')

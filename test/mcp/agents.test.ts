@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
@@ -9,12 +8,11 @@ import { operation, operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
 import { askToStop } from '../../src/runs/records.js'
 import { closeAfterTest } from '../client/listeners.js'
-import { answering, command, ends, machine } from '../support/command.js'
+import { answering, ends, machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
-import { nameServer } from '../support/name-server.js'
 import { loadSample } from '../support/sample.js'
-import { fakeFile, fakeVendor } from '../support/vendors.js'
+import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
 import { connectAgent } from './agent.js'
 
 const webhookless = ({ webhook_url: _, ...request }: Readonly<Record<string, unknown>>) => request
@@ -233,12 +231,8 @@ describe('prospect mcp', () => {
 
   it('asks a provider of the user only within --max-cost', async () => {
     const vendor = closeAfterTest(await fakeVendor())
-    const dns = closeAfterTest(
-      await nameServer((_, type) => (type === 'MX' ? ['mx.acme.example'] : 'NXDOMAIN')),
-    )
-    write('one.yaml', fakeFile(vendor.origin))
-    const add = 'providers add one.yaml --key-stdin --allow-target 127.0.0.0/8'
-    await here.run(add, { stdin: 'vendor-secret-key-0123456789' })
+    const dns = closeAfterTest(await vendorNames())
+    await addProvider(here, fakeFile(vendor.origin))
     const find = async (...argv: string[]) => {
       const given = { env: { PROSPECT_DNS: dns.address } }
       const { client } = await connectAgent(here.home, ['--max-credits', '90', ...argv], given)
@@ -338,21 +332,13 @@ describe('prospect mcp', () => {
     )
     const urls = preview.slice(0, 4).map(({ network_url }) => network_url)
     write('list.csv', `network_url\n${urls.join('\n')}\n`)
-    const flow = (name: string, output: string, ...steps: string[]) =>
-      write(
-        `${name}.yaml`,
-        [
-          `name: ${name}`,
-          'input: { csv: list.csv }',
-          'steps:',
-          ...steps,
-          `output: { csv: ${output} }`,
-          '',
-        ].join('\n'),
-      )
-    flow('paid', 'paid.csv', '  - accounts.enrich')
-    flow('outside', '../outside.csv', '  - accounts.enrich')
-    flow('program', 'program.csv', '  - command: [touch, started]', '    fields: [score]')
+    const flow = (name: string, output: string, step = 'accounts.enrich') => {
+      const ends = `input: { csv: list.csv }\nsteps: [${step}]\noutput: { csv: ${output} }`
+      write(`${name}.yaml`, `name: ${name}\n${ends}\n`)
+    }
+    flow('paid', 'paid.csv')
+    flow('outside', '../outside.csv')
+    flow('program', 'program.csv', '{ command: [touch, started], fields: [score] }')
     const { call, refused } = await connectAgent(here.home, ['--max-credits', '3'])
     expect(await call('flow_quote', { file: 'paid.yaml' })).toMatchObject({
       flow: 'paid',
@@ -380,24 +366,19 @@ describe('prospect mcp', () => {
   })
 
   it('serves over HTTP whoever has the token, and no page of a browser', async () => {
-    const [started, ended] = [Promise.withResolvers<string>(), new EventEmitter()]
-    const env = { PROSPECT_HOME: here.home, PROSPECT_MCP_TOKEN: '0123456789abcdef0123' }
-    const signals = ended as unknown as NodeJS.Process
+    const started = Promise.withResolvers<string>()
+    const env = { PROSPECT_MCP_TOKEN: '0123456789abcdef0123' }
     const onErrorOutput = (text: string) => {
       const [, url] = /at (http\S+mcp)\./.exec(text) ?? []
       if (url) started.resolve(url)
     }
-    const serving = command('mcp --http --port 0', { env, cwd: here.home, signals, onErrorOutput })
+    const serving = here.run('mcp --http --port 0', { env, onErrorOutput })
     const url = await started.promise
     const authorization = `Bearer ${env.PROSPECT_MCP_TOKEN}`
-    const status = async (headers: Record<string, string>, path = url) =>
-      (
-        await fetch(path, {
-          method: 'POST',
-          body: '{}',
-          headers: { 'content-type': 'application/json', ...headers },
-        })
-      ).status
+    const status = async (more: Record<string, string>, path = url) => {
+      const headers = { 'content-type': 'application/json', ...more }
+      return (await fetch(path, { method: 'POST', body: '{}', headers })).status
+    }
     expect(await status({})).toBe(401)
     expect(await status({ authorization: 'Bearer other' })).toBe(401)
     expect(await status({ authorization, origin: 'https://elsewhere.example' })).toBe(403)
@@ -410,7 +391,7 @@ describe('prospect mcp', () => {
       expect(answer.structuredContent).toMatchObject({ credits: { enrichment: 1_000 } })
       await client.close()
     }
-    ended.emit('SIGINT')
+    here.signals.emit('SIGINT')
     expect((await serving).stdout).toBe('')
   })
 

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -6,7 +5,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeAfterTest } from '../client/listeners.js'
-import { command, type Machine, machine } from '../support/command.js'
+import { type Machine, machine } from '../support/command.js'
 import { isLong } from '../support/effort.js'
 import { rowsOf } from '../support/fixtures.js'
 import { prospect } from '../support/processes.js'
@@ -46,18 +45,12 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
 
   /** Serves over HTTP, behind a server that adds the token, which the suite cannot send. Returns its address. */
   async function serve(): Promise<string> {
-    const [started, signals] = [Promise.withResolvers<URL>(), new EventEmitter()]
+    const started = Promise.withResolvers<URL>()
     const onErrorOutput = (text: string) => {
       const [, url] = /at (http\S+mcp)\./.exec(text) ?? []
       if (url) started.resolve(new URL(url))
     }
-    const env = { PROSPECT_HOME: here.home, PROSPECT_MCP_TOKEN: token }
-    const ended = command('mcp --http --port 0', {
-      env,
-      cwd: here.home,
-      onErrorOutput,
-      signals: signals as unknown as NodeJS.Process,
-    })
+    const ended = here.run('mcp --http --port 0', { env: { PROSPECT_MCP_TOKEN: token }, onErrorOutput })
     const { host, port } = await started.promise
     const front = createServer((incoming, outgoing) => {
       const own = incoming.socket.localPort
@@ -83,7 +76,7 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
       close: async () => {
         front.closeAllConnections()
         front.close()
-        signals.emit('SIGINT')
+        here.signals.emit('SIGINT')
         await ended
       },
     })
@@ -96,16 +89,9 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
       const file = join(folder, `${revision}.yml`)
       const names = expectedFailures.flatMap(([name, of]) => (of === 'both' || of === revision ? [name] : []))
       writeFileSync(file, `server:\n${names.map((name) => `  - ${name}\n`).join('')}`)
-      const { all, exitCode } = await tool(
-        'conformance/dist/index.js',
-        'server',
-        '--url',
-        await serve(),
-        '--requirements',
-        revision,
-        '--expected-failures',
-        file,
-      )
+      const options = ['--requirements', revision, '--expected-failures', file]
+      const suite = 'conformance/dist/index.js'
+      const { all, exitCode } = await tool(suite, 'server', '--url', await serve(), ...options)
       expect(all).not.toMatch(/Unexpected|stale/i)
       expect(all).toContain('✓ dns-rebinding-protection')
       expect(exitCode).toBe(0)

@@ -1,10 +1,7 @@
-import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { parse } from 'csv-parse/sync'
 import { expect, it } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import { freePort } from '../client/listeners.js'
 import { command, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
@@ -79,10 +76,7 @@ for (const [where, database] of cases)
         const file = fakeFile(origin, `vendor${at + 1}`, '2s').replace('size: 250', 'size: 20')
         await addProvider(here, file, env)
       }
-      writeFileSync(
-        join(here.home, 'people.csv'),
-        `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`,
-      )
+      here.write('people.csv', `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`)
       const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address, ...env }
       const types = ['--enrichment-type', 'email', '--enrichment-type', 'phone']
       const file = ['--csv', 'people.csv', '-o', 'out.csv', '--yes']
@@ -92,7 +86,7 @@ for (const [where, database] of cases)
       ]
       const kills = isLookup ? tries(1, 2, 4) : tries(2, 3, where === 'a server' ? 3 : 8)
       const outcomes: Outcome[] = []
-      const [apiKey = ''] = /pk_\w+/.exec(readFileSync(join(here.home, 'credentials.json'), 'utf8')) ?? []
+      const [apiKey = ''] = /pk_\w+/.exec(here.read('credentials.json')) ?? []
       const port = String(await freePort())
       const far = {
         PROSPECT_HOME: join(here.home, 'client'),
@@ -128,10 +122,7 @@ for (const [where, database] of cases)
       await server?.stop()
       expect(killed).toBe(kills)
       if (!isLookup)
-        for (const { last_name = '', linkedin_url = '', _status = '', _error } of parse(
-          readFileSync(join(here.home, 'out.csv')),
-          { columns: true },
-        ) as Record<string, string>[])
+        for (const { last_name = '', linkedin_url = '', _status = '', _error } of here.rows('out.csv'))
           outcomes.push({ last_name, linkedin_url, outcome: _status === 'failed' ? _error : _status })
       expect(outcomes).toHaveLength(rows.length)
       await expectExact(vendors, outcomes, here.home, env, `PROSPECT_TEST_SEED=${seed}`)
@@ -163,15 +154,6 @@ const ofRow = (row: string | undefined): string[] => {
 /** What the exit code of a lookup, or of a batch, says; `undefined` where it did not end as one does. */
 const outcomeOf = (code: number | undefined): string | undefined =>
   ({ 0: 'found', 9: 'not_found', 10: 'outcome_unknown', 11: 'failed' })[code ?? -1]
-
-/** Returns a port of this machine that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
 
 /** Expects that no vendor was asked twice, that recorded costs are what it charged, and that the output says the rest. */
 async function expectExact(

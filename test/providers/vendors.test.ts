@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,19 +27,32 @@ import {
 let here: Machine
 const dns = perFile(vendorNames)
 
-/** Makes a machine whose workspace has these vendors, in this order, with their files edited, until the test has finished. */
+type Behave = NonNullable<Parameters<typeof fakeVendor>[0]>
+type Edit = (file: string, origin: string) => string
+
+/** Makes a machine whose workspace has vendors that behave so, with their files edited, until the test has finished. */
 async function withVendors(
-  vendors: readonly FakeVendor[],
-  edit: (file: string, origin: string) => string = (file) => file,
-): Promise<void> {
-  for (const vendor of vendors) closeAfterTest(vendor)
+  behaviours: readonly Behave[],
+  edit: Edit = (file) => file,
+): Promise<FakeVendor[]> {
   const made = machine()
   here = made
   onTestFinished(() => made.remove())
   await here.run('init')
-  for (const [at, { origin }] of vendors.entries())
-    await addProvider(here, edit(fakeFile(origin, `vendor${at + 1}`), origin))
+  const vendors: FakeVendor[] = []
+  for (const behave of behaviours) {
+    const vendor = closeAfterTest(await fakeVendor(behave))
+    vendors.push(vendor)
+    await addProvider(here, edit(fakeFile(vendor.origin, `vendor${vendors.length}`), vendor.origin))
+  }
+  return vendors
 }
+
+const withVendor = async (edit?: Edit, behave = byName) =>
+  (await withVendors([behave], edit))[0] as FakeVendor
+
+const withTwo = async (first = byName, second = byName, edit?: Edit) =>
+  (await withVendors([first, second], edit)) as [FakeVendor, FakeVendor]
 
 const run = (...argv: string[]) => here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address } })
 
@@ -65,8 +78,7 @@ async function find(lastName: string, ...more: string[]): Promise<Result> {
 
 describe('a waterfall over vendors', () => {
   it('takes the first answer with its source, costs nothing here, and asks nobody twice', async () => {
-    const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two])
+    const [one, two] = await withTwo()
     const found = {
       email: 'king@acme.example',
       email_status: 'valid',
@@ -81,14 +93,13 @@ describe('a waterfall over vendors', () => {
   it.each(casesOf<[string, string, number]>('providers/vendors/goes-on-after-which'))(
     'goes on after %s, which %s answers',
     async (name, source, charged) => {
-      const two = await fakeVendor((row, _, response, charge) => {
+      const found: Behave = (row, _, response, charge) => {
         charge()
         response.end(
           JSON.stringify({ data: { email: `${row}@acme.example`, verification: { status: 'valid' } } }),
         )
-      })
-      const one = await fakeVendor()
-      await withVendors([one, two], (file) =>
+      }
+      const [one] = await withTwo(byName, found, (file) =>
         name === 'Slow' ? file.replace('timeout: 60s', 'timeout: 2s') : file,
       )
       expect(await find(name)).toMatchObject({ email_source: source })
@@ -104,8 +115,7 @@ describe('a waterfall over vendors', () => {
     ['leads enrich', 10],
     ['accounts enrich', 10],
   ])('says whose answer was lost where nobody found anything in %s, and asks no more', async (line, cost) => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    const vendor = await withVendor()
     const who = line.startsWith('accounts')
       ? ['--domain', 'lost.example']
       : ['--first-name', 'Ada', '--last-name', 'Lost', '--domain', 'acme.example']
@@ -121,7 +131,7 @@ describe('a waterfall over vendors', () => {
   })
 
   it('says who was not asked, and why', async () => {
-    await withVendors([await fakeVendor()])
+    await withVendor()
     await find('Broke')
     const { message, not_asked } = await find('King')
     expect(message).toContain('not asked: vendor1 (out of credits)')
@@ -131,8 +141,7 @@ describe('a waterfall over vendors', () => {
   })
 
   it('pays nobody for what another vendor was paid for', async () => {
-    const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two])
+    const [one, two] = await withTwo()
     await run('providers', 'disable', 'vendor1')
     await find('King')
     await run('providers', 'enable', 'vendor1')
@@ -141,18 +150,13 @@ describe('a waterfall over vendors', () => {
   })
 
   it('takes an address for risky whose domain takes no mail', async () => {
-    const vendor = await fakeVendor((_, __, response) =>
-      response.end(
-        JSON.stringify({ data: { email: 'ada@nomail.example', verification: { status: 'valid' } } }),
-      ),
-    )
-    await withVendors([vendor])
+    const answer = { data: { email: 'ada@nomail.example', verification: { status: 'valid' } } }
+    await withVendors([(_, __, response) => response.end(JSON.stringify(answer))])
     expect(await find('King')).toMatchObject({ email: 'ada@nomail.example', email_status: 'risky' })
   })
 
   it('asks nobody for an agent that was permitted no cost, nor beyond what it was', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    const vendor = await withVendor()
     const ask = (lastName: string, most?: Record<string, number>) => {
       const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
       const vendors = { run: 'agent', most, others: 0 }
@@ -168,8 +172,7 @@ describe('a waterfall over vendors', () => {
   })
 
   it('sends the key in its header and nowhere else, and shows it nowhere', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    const vendor = await withVendor()
     await find('King')
     expect(vendor.seen[0]).toContain(key)
     expect(vendor.seen[0]?.split(' ')[0]).not.toContain(key)
@@ -190,13 +193,15 @@ const withPeopleOutcomes = (file: string): string =>
     'outcomes: [{ when: "status == 429", is: out_of_credits }, { when: "body.data.email != null", is: found }, { when: "status == 404"',
   )
 
+/** A file of people at a company. */
+const peopleCsv = (names: readonly string[]) =>
+  `first_name,last_name,domain\n${names.map((name) => `Ada,${name},acme.example`).join('\n')}\n`
+
 /** Looks up the email addresses of people at a company, or the numbers of profiles, in a file; answers its rows. */
 async function batch(names: readonly string[], ...more: string[]) {
   const isPhone = names[0]?.startsWith('https:')
-  const rows = names.map((name) => (isPhone ? name : `Ada,${name},acme.example`))
-  const header = isPhone ? 'linkedin_url' : 'first_name,last_name,domain'
   const file = `people-${randomUUID()}`
-  here.write(`${file}.csv`, `${header}\n${rows.join('\n')}\n`)
+  here.write(`${file}.csv`, isPhone ? `linkedin_url\n${names.join('\n')}\n` : peopleCsv(names))
   const argv = ['--csv', `${file}.csv`, '-o', `${file}-out.csv`, '--yes', '--enrichment-type']
   await run('contacts', 'waterfall', ...argv, isPhone ? 'phone' : 'email', ...more)
   return here.rows(`${file}-out.csv`)
@@ -206,10 +211,9 @@ const numbered = (count: number, name: string) => Array.from({ length: count }, 
 
 describe('a vendor', () => {
   it('with OAuth gets a token for the client, once, and another one when it ends before its time', async () => {
-    const vendor = await fakeVendor()
-    const oauth = (file: string, origin: string) =>
-      file.replace('header: X-API-KEY', `oauth: { token_url: "${origin}/token", scope: read }`)
-    await withVendors([vendor], oauth)
+    const vendor = await withVendor((file, origin) =>
+      file.replace('header: X-API-KEY', `oauth: { token_url: "${origin}/token", scope: read }`),
+    )
     await batch(['King', 'Queen'])
     expect(await find('Expired')).toMatchObject({ email_source: 'vendor1' })
     const tokens = vendor.seen.filter((one) => one.startsWith('/token'))
@@ -220,9 +224,7 @@ describe('a vendor', () => {
   })
 
   it('that takes several rows at once and answers in their order gives each row its own', async () => {
-    const vendor = await fakeVendor()
-    const inOrder = (file: string) => file.replace('by: id', 'by: order').replace('id: "{row}", ', '')
-    await withVendors([vendor], inOrder)
+    await withVendor((file) => file.replace('by: id', 'by: order').replace('id: "{row}", ', ''))
     const urls = numbered(30, 'https://www.linkedin.com/in/p')
     const rows = await batch(urls)
     expect(rows.map((row) => row.phone)).toEqual(urls.map(phoneOf))
@@ -232,9 +234,7 @@ describe('a vendor', () => {
     const now = performance.now.bind(performance)
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000)
     onTestFinished(() => void vi.restoreAllMocks())
-    const vendor = await fakeVendor()
-    const oneByOne = (file: string) => file.replace('concurrent: 20', 'concurrent: 1')
-    await withVendors([vendor], oneByOne)
+    const vendor = await withVendor((file) => file.replace('concurrent: 20', 'concurrent: 1'))
     const errors = (await batch(numbered(12, 'Faulty'))).map((row) => row._error)
     const count = (text: string) => errors.filter((error) => error === text).length
     expect([count('outcome_unknown'), count('Not asked: vendor1 (failing)')]).toEqual([5, 7])
@@ -245,55 +245,40 @@ describe('a vendor', () => {
     ['where it finds', 'King'],
     ['where its answers are lost, which it may have charged', 'Lost'],
   ])('gets no more of its credits in a day than its file permits, %s', async (_, name) => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor], (file) => `max_cost_per_day: 3\n${file}`)
+    const vendor = await withVendor((file) => `max_cost_per_day: 3\n${file}`)
     await batch(numbered(8, name))
     const [row] = await batch(['Late'])
     expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
   })
 
   it('is asked about as many rows at once as the budget suffices for, however little one costs', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor], (file) => file.replace('found: 10 }', 'found: 0.000001 }'))
+    const vendor = await withVendor((file) => file.replace('found: 10 }', 'found: 0.000001 }'))
     const urls = numbered(20, 'https://www.linkedin.com/in/p')
     const rows = await batch(urls, '--max-cost', 'vendor1=0.000003')
     expect([vendor.asked.size, rows.filter((row) => row.phone !== '').length]).toEqual([3, 3])
   })
 
   it('is asked where the condition of an order is true, of a row or of what the catalogue knows', async () => {
-    const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two])
+    const [one, two] = await withTwo()
     here.write('companies.csv', 'name,domain,headcount\nBig,big.example,900\n')
     expect((await run('data', 'import', 'companies', 'companies.csv')).code).toBe(0)
     await here.json('providers', 'order', 'email', 'vendor2', '--when', 'headcount > 500')
     const named = await run('providers', 'order', 'email', 'vendor1', '--when', 'country == "Sweden"')
     expect([named.code, named.stderr]).toEqual([2, expect.stringContaining('Did you mean \\"SE\\"?')])
-    await here.json(
-      'providers',
-      'order',
-      'email',
-      'vendor1',
-      '--when',
-      'country == null && last_name == "King"',
-    )
+    await here.json(`providers order email vendor1 --when 'country == null && last_name == "King"'`)
     const at = (domain: string, name: string) => [...person(name).slice(0, -1), domain]
     for (const who of [at('big.example', 'King'), at('small.example', 'King'), at('small.example', 'Nobody')])
       await run('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...who)
-    expect([[...one.asked], [...two.asked]]).toEqual([
-      [
-        ['King', 1],
-        ['Nobody', 1],
-      ],
-      [
-        ['King', 1],
-        ['Nobody', 1],
-      ],
+    const once = new Map([
+      ['King', 1],
+      ['Nobody', 1],
     ])
+    expect([one.asked, two.asked]).toEqual([once, once])
   })
 
   it('verifies risky addresses of others, and guesses', async () => {
-    const [one, checker] = [await fakeVendor(), closeAfterTest(await fakeVendor())]
-    await withVendors([one])
+    await withVendor()
+    const checker = closeAfterTest(await fakeVendor())
     await addProvider(
       here,
       `name: checker
@@ -313,20 +298,16 @@ kinds:
     expect([...checker.asked]).toEqual([['catchall@acme.example', 1]])
   })
 
+  const found = { full_name: 'Ada King', title: 'CTO', most_probable_email: 'king@acme.example' }
   it.each([
-    [
-      'leads enrich',
-      person('King'),
-      { full_name: 'Ada King', title: 'CTO', most_probable_email: 'king@acme.example' },
-    ],
+    ['leads enrich', person('King'), found],
     [
       'accounts enrich',
       ['--domain', 'new.example'],
       { name: 'Ada New', domain: 'new.example', headcount: 7 },
     ],
   ])('answers %s where the catalogue has nothing', async (line, who, fields) => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    const vendor = await withVendor()
     for (const _ of [1, 2])
       expect(await here.json(...line.split(' '), ...who)).toMatchObject({ ...fields, source: 'vendor1' })
     expect(vendor.charged()).toBe(10)
@@ -335,8 +316,7 @@ kinds:
 
 describe('a batch over vendors', () => {
   it('uses a budget up, whatever the rows before have not cost', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    const vendor = await withVendor()
     const rows = await batch([...numbered(20, 'Nobody'), ...numbered(12, 'King')], '--max-cost', 'vendor1=10')
     expect([vendor.charged(), rows.filter((row) => row._status === 'found').length]).toEqual([10, 10])
     await batch(numbered(20, 'https://www.linkedin.com/in/p'), '--max-cost', 'vendor1=50')
@@ -349,11 +329,8 @@ describe('a batch over vendors', () => {
   ])(
     'of %s has the outcome unknown where an answer was lost, names the vendor, and asks no more',
     async (line, cost, lost) => {
-      const vendor = await fakeVendor()
-      await withVendors([vendor])
-      const names = ['King', 'Lost', 'Nobody']
-      const rows = names.map((name) => `Ada,${name},acme.example`)
-      here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+      const vendor = await withVendor()
+      here.write('people.csv', peopleCsv(['King', 'Lost', 'Nobody']))
       const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
       for (const code of [11, 0]) {
         expect((await run(...batch)).code).toBe(code)
@@ -368,11 +345,9 @@ describe('a batch over vendors', () => {
   )
 
   it('is quoted by the hit rates of vendors so far, and by budgets', async () => {
-    const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two])
+    await withTwo()
     await batch([...numbered(12, 'King'), ...numbered(12, 'Nobody')])
-    const names = numbered(100, 'New').map((name) => `Ada,${name},acme.example`)
-    here.write('new.csv', `first_name,last_name,domain\n${names.join('\n')}\n`)
+    here.write('new.csv', peopleCsv(numbered(100, 'New')))
     const quote = ['contacts', 'waterfall', '--csv', 'new.csv', '--enrichment-type', 'email', '--dry-run']
     const { json } = await run(...quote, '--json', '--max-cost', 'vendor2=30')
     expect(json).toMatchObject({
@@ -391,14 +366,10 @@ describe('a batch over vendors', () => {
   })
 
   it('says of each row which vendors could not be asked, and why', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    await withVendor()
     await find('Broke')
-    here.write('people.csv', 'first_name,last_name,domain\nAda,King,acme.example\n')
-    const batch = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email']
-    await run(...batch, '-o', 'out.csv', '--yes')
     const not_asked = 'vendor1 (out of credits)'
-    expect(here.rows('out.csv')).toMatchObject([
+    expect(await batch(['King'])).toMatchObject([
       { _status: 'not_found', _error: `Not asked: ${not_asked}`, not_asked },
     ])
   })
@@ -410,15 +381,9 @@ describe('a batch over vendors', () => {
   ])(
     'of %s says which vendor answered %d, and how many rows went on',
     async (line, status, reason, words) => {
-      const [one, two] = [
-        await fakeVendor((_, __, response) => response.writeHead(status).end('{}')),
-        await fakeVendor(),
-      ]
-      await withVendors([one, two], withPeopleOutcomes)
-      const rows = [...numbered(6, 'King'), ...numbered(2, 'Nobody')].map(
-        (name) => `Ada,${name},acme.example`,
-      )
-      here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+      const refusing: Behave = (_, __, response) => response.writeHead(status).end('{}')
+      await withTwo(refusing, byName, withPeopleOutcomes)
+      here.write('people.csv', peopleCsv([...numbered(6, 'King'), ...numbered(2, 'Nobody')]))
       const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
       const { stderr } = await run(...batch, '--summary-json', 'sum.json')
       expect(stderr).toContain(`vendor1 ${words}: 8 rows went on without it.`)
@@ -429,9 +394,8 @@ describe('a batch over vendors', () => {
   )
 
   it('says in the summary of a flow and in flow show which vendor could not be asked', async () => {
-    const vendor = await fakeVendor((_, __, response) => response.writeHead(429).end('{}'))
-    await withVendors([vendor])
-    here.write('people.csv', 'first_name,last_name,domain\nAda,King,acme.example\n')
+    await withVendors([(_, __, response) => response.writeHead(429).end('{}')])
+    here.write('people.csv', peopleCsv(['King']))
     const flow = 'name: x\ninput: { csv: people.csv }\nsteps: [contacts.enrich: { enrichment_type: [email] }]'
     here.write('flow.yaml', `${flow}\noutput: { csv: out.csv }\n`)
     const { stderr } = await run('flow', 'run', 'flow.yaml', '--yes')
@@ -442,39 +406,25 @@ describe('a batch over vendors', () => {
   })
 
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {
-    const [one, two] = [await fakeVendor(), await fakeVendor()]
-    await withVendors([one, two])
-    const rows = Array.from({ length: 30 }, (_, at) => `Ada,King${at},acme.example`)
-    here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
-    const batch = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv'.split(' ')
-    await run(...batch, '--max-cost', 'vendor1=10', '--max-cost', 'vendor2=15')
+    const [one, two] = await withTwo()
+    const budgets = ['--max-cost', 'vendor1=10', '--max-cost', 'vendor2=15']
+    const rows = await batch(numbered(30, 'King'), ...budgets)
     expect([one.charged(), two.charged()]).toEqual([10, 15])
-    const [header = '', ...lines] = here.read('out.csv').trim().split('\n')
-    const at = header.split(',').indexOf('email_source')
-    const sources = lines.map((line) => line.split(',')[at])
-    const count = (name: string) => sources.filter((source) => source === name).length
+    const count = (name: string) => rows.filter(({ email_source }) => email_source === name).length
     expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
   })
 
   it('asks about each row once, also when it runs again, and submits rows together', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    const vendor = await withVendor()
     const rows = Array.from(
       { length: 120 },
       (_, at) =>
         `Ada,${at % 3 === 0 ? 'Nobody' : 'King'}${at},acme.example,https://www.linkedin.com/in/p${at}${at % 2 ? '' : 'none'}`,
     )
     here.write('people.csv', `first_name,last_name,domain,linkedin_url\n${rows.join('\n')}\n`)
-    const batch = [
-      'contacts',
-      'waterfall',
-      ...'--csv people.csv --enrichment-type email --enrichment-type phone -o out.csv --yes'.split(' '),
-    ]
-    const first = await run(...batch)
-    expect(first.code).toBe(0)
-    const out = (await run('runs', 'list', '--json')).stdout
-    expect(out).toContain('contacts')
-    rmSync(join(here.home, 'out.csv'))
+    const types = '--enrichment-type email --enrichment-type phone'
+    const batch = `contacts waterfall --csv people.csv ${types} -o out.csv --yes`.split(' ')
+    expect((await run(...batch)).code).toBe(0)
     await run(...batch, '--fresh', '--refresh')
     expect([...vendor.asked.values()].every((times) => times === 1)).toBe(true)
     expect(vendor.charged()).toBe(80 + 60 * 10)
@@ -489,20 +439,19 @@ describe('the key of a vendor', () => {
     'headers: { authorization: "Basic {key_base64}" }',
   ])('sent as %s is in nothing that is printed, logged, kept, backed up or served', async (auth) => {
     // It repeats what it was sent, as some do in their errors.
-    const vendor = await fakeVendor((row, _, response) => {
+    const echoing: Behave = (row, _, response) => {
       const echo = JSON.stringify({ error: `${key} is not valid`, sent: vendor.seen.at(-1) })
       if (row === 'Lost') response.socket?.destroy()
       else response.writeHead(row === 'Faulty' ? 500 : row === 'Odd' ? 418 : 401).end(echo)
-    })
-    await withVendors([vendor], (one) => one.replace('header: X-API-KEY', auth))
+    }
+    const vendor = await withVendor((one) => one.replace('header: X-API-KEY', auth), echoing)
     const printed: string[] = []
     const say = async (...argv: string[]) => {
       const { stdout, stderr } = await run(...argv)
       printed.push(stdout, stderr)
     }
     const file = ['--csv', 'people.csv', '--enrichment-type', 'email', '-o', 'out.csv', '--yes']
-    const rows = ['Lost', 'Faulty', 'Odd', 'Badkey'].map((name) => `Ada,${name},acme.example`)
-    here.write('people.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+    here.write('people.csv', peopleCsv(['Lost', 'Faulty', 'Odd', 'Badkey']))
     await say('contacts', 'waterfall', ...file, '-v', '--log', 'log.ndjson')
     for (const name of ['Lost', 'Badkey'])
       await say('contacts', 'waterfall', '--sync', '--enrichment-type', 'email', ...person(name), '-v')
@@ -530,16 +479,13 @@ describe('the key of a vendor', () => {
 
 describe('data forget', () => {
   it('removes a person from what vendors were asked and answered, and leaves what that cost', async () => {
-    const vendor = await fakeVendor()
-    await withVendors([vendor])
+    await withVendor()
     await find('King')
     await find('Queen')
     expect((await run('data', 'forget', 'king@acme.example', '--yes')).code).toBe(0)
-    const kept = readFileSync(join(here.home, 'engine.db')).toString('latin1')
-    const wal = existsSync(join(here.home, 'engine.db-wal'))
-      ? readFileSync(join(here.home, 'engine.db-wal')).toString('latin1')
-      : ''
-    expect([/king@acme|"King"/.test(kept + wal), /queen@acme/.test(kept + wal)]).toEqual([false, true])
+    const files = ['engine.db', 'engine.db-wal'].filter(here.exists)
+    const kept = files.map((name) => readFileSync(here.path(name), 'latin1')).join('')
+    expect([/king@acme|"King"/.test(kept), /queen@acme/.test(kept)]).toEqual([false, true])
     expect(await here.json('providers', 'stats')).toMatchObject([{ asked: 2, found: 2, cost: 2 }])
   })
 })
@@ -547,10 +493,9 @@ describe('data forget', () => {
 describe('two processes that have one question to a vendor', () => {
   it('both get an answer that comes while one of them gives it up', async () => {
     let answer = () => {}
-    const vendor = await fakeVendor((...exchange) => {
+    const vendor = await withVendor(undefined, (...exchange) => {
       answer = () => byName(...exchange)
     })
-    await withVendors([vendor])
     const first = find('King')
     await until(() => vendor.asked.size > 0)
     const store = await openEngineDatabase(join(here.home, 'engine.db'))
@@ -615,17 +560,21 @@ describe('two processes that have one question to a vendor', () => {
 describe('the rate of a vendor', () => {
   it('is kept by two processes together', async () => {
     const arrivals: number[] = []
-    const vendor = await fakeVendor(byName, (when) => when === 'before' && arrivals.push(Date.now()))
     const [perSecond, rows] = [20, 30]
-    await withVendors([vendor], (file) => file.replace('limits: { ', `limits: { rates: [${perSecond}/s], `))
+    const vendor = await withVendor(
+      (file) => file.replace('limits: { ', `limits: { rates: [${perSecond}/s], `),
+      (...exchange) => {
+        arrivals.push(Date.now())
+        return byName(...exchange)
+      },
+    )
     // Both are ready before the first request may leave.
     const opensAt = Date.now() + 3_000
     const store = await openEngineDatabase(join(here.home, 'engine.db'))
     await store.transaction((tx) => tx.run('UPDATE providers SET next_at = ?', opensAt * 1_000))
     await store.close()
     const batches = ['King', 'Queen'].map((name) => {
-      const names = numbered(rows, name).map((one) => `Ada,${one},acme.example`)
-      here.write(`${name}.csv`, `first_name,last_name,domain\n${names.join('\n')}\n`)
+      here.write(`${name}.csv`, peopleCsv(numbered(rows, name)))
       const argv = ['contacts', 'waterfall', '--csv', `${name}.csv`, '--enrichment-type', 'email']
       const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
       return launch(prospect, [...argv, '-o', `${name}-out.csv`, '--yes'], here.home, env)
