@@ -1,12 +1,11 @@
 import { ConnectionLost } from '../api/calls/caller.js'
-import { ApiError, type Details, errors, type Note, Refusal } from '../api/calls/errors.js'
+import { ApiError, type Details, errors, type Note, Refusal, type Report } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import type { Reading } from '../csv/detect-encoding.js'
 import {
   hintOf,
   isExitPrompt,
   openQuestion,
-  type Report,
   report,
   Stop,
   systemReason,

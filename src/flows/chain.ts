@@ -79,9 +79,7 @@ interface StageContext {
   findSame(identity: RunIdentity): Promise<Run | undefined>
   /** Real time before which no answer was given that is taken. */
   readonly notBefore: number
-  /** Their budget. */
   readonly sharedBudget: { readonly credits: number; readonly runs: number[] } | undefined
-  /** Their calls under way. */
   readonly underWay: { calls: number }
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Ends all of them early. */
@@ -156,7 +154,6 @@ export async function openStage(
   }
 }
 
-/** Returns how the rows of a step become requests. */
 function lookupOf(
   ports: RunPorts,
   { filling }: LookupStep,
@@ -209,7 +206,6 @@ function customLookup(
 /** Whether a row has left the flow. */
 const hasLeft = (cells: readonly string[]): boolean => cells.length === 0
 
-/** Returns the cells of a row for a step. */
 function cellsOf(step: RunStep, { line, fields }: FlowRow): readonly string[] {
   if (!fields) return []
   if (step.kind !== 'lookup') return [String(line), toJson(fields)]

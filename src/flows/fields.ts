@@ -10,7 +10,6 @@ import { columnsOf, nodeOf, rowColumnsOf } from '../runs/output/columns.js'
 import { scopeOf } from '../runs/output/select.js'
 import type { RowSuppressor } from '../runs/plan/lookup.js'
 
-/** A row on its way through a flow. */
 export interface FlowRow {
   /** Line of the input that it comes from. */
   readonly line: number
@@ -105,7 +104,6 @@ const merge = (row: Fields, found: Fields): Fields => ({
   ),
 })
 
-/** Whether rows of a shape have a field. */
 export function hasField(fields: Scope, path: string): boolean {
   let at: Scope[string] | undefined = fields
   for (const part of partsOf(path)) {
@@ -119,10 +117,8 @@ export function hasField(fields: Scope, path: string): boolean {
 const partsOf = (path: string): string[] =>
   path.startsWith('input.') ? ['input', path.slice('input.'.length)] : path.split('.')
 
-/** Returns the value of a field of a row. */
 export const fieldOf = (row: Fields, path: string): unknown => valueAt(row, partsOf(path))
 
-/** Returns what reads fields of rows. */
 export function fieldReader(paths: readonly string[]): (row: Fields) => unknown[] {
   const parts = paths.map(partsOf)
   return (row) => parts.map((path) => valueAt(row, path) ?? null)
@@ -172,13 +168,11 @@ function pathsFor(field: string, kind: ListKind, about: ListKind): readonly stri
 export const recordNameOf = (about: ListKind, field: string): string =>
   recordFieldsOf(about, field)[0] ?? field
 
-/** Returns the paths of all fields of rows. */
 export const pathsOf = (fields: Scope, before = ''): string[] =>
   Object.entries(fields).flatMap(([name, below]) =>
     isLeaf(below) ? [before + name] : pathsOf(below, `${before}${name}.`),
   )
 
-/** Returns a record of a search as a row. */
 export const rowOfRecord = (record: unknown): Fields =>
   isObject(record) && isObject(record.lead)
     ? { ...record.lead, company: record.company ?? null }

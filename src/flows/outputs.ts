@@ -20,9 +20,7 @@ export interface Look {
 
 /** Where the rows of a flow go. */
 export interface FlowOutputs extends Pick<Writer, 'finish' | 'abandon'> {
-  /** The files that are written. */
   readonly files: readonly string[]
-  /** Rows that were written. */
   readonly written: number
   /** Writes the rows that are still in the flow, each company or person once. */
   write(rows: readonly FlowRow[]): Promise<void>

@@ -11,17 +11,15 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import { CommandFailure, type Problem, type Session, type Step } from './session.js'
+import type { Report } from '../api/calls/errors.js'
+import { CommandFailure, type Session, type Step } from './session.js'
 import type { Tool } from './tools.js'
 
-/** What is served. */
 export interface McpOptions {
   readonly version: string
   readonly session: Session
   readonly tools: readonly Tool[]
-  /** The folder of the documents. */
   readonly documents: string
-  /** Reports a bug. */
   report(error: unknown): void
 }
 
@@ -88,8 +86,7 @@ const serverFactory = (options: McpOptions) => (): Server => {
 
 const toText = (text: string) => ({ type: 'text' as const, text })
 
-/** Returns what is answered for an error. */
-function problemOf({ session, report }: McpOptions, error: unknown): Problem {
+function problemOf({ session, report }: McpOptions, error: unknown): Report {
   const problem = error instanceof CommandFailure ? error.problem : session.port.explain(error)
   if (problem) return problem
   report(error)

@@ -1,17 +1,7 @@
 import { EventEmitter } from 'node:events'
-import { Refusal } from '../api/calls/errors.js'
+import { Refusal, type Report } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 
-/** A refusal as tools answer it: what happened, its code, and what to do. */
-export interface Problem {
-  readonly error: string
-  readonly code: string | null
-  readonly status: number | null
-  readonly exit_code: number
-  readonly hint: string
-}
-
-/** How far long work has come. */
 export interface Step {
   readonly rows: number
   readonly found: number
@@ -37,13 +27,13 @@ export interface CommandPort {
   /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
   fileIn(name: string, path: string, use: 'read' | 'write'): string
   /** Returns the sentences of a refusal; `undefined` when the error is a bug. */
-  explain(error: unknown): Problem | undefined
+  explain(error: unknown): Report | undefined
 }
 
 interface Ended {
   readonly exit: number
   readonly stdout: string
-  readonly problem: Problem | undefined
+  readonly problem: Report | undefined
   /** What it counted; absent where it ended before that. */
   readonly counts: Fields | undefined
   readonly spent: number
@@ -62,9 +52,8 @@ export interface Started {
   stop(): void
 }
 
-/** A command that failed, with what it reported. */
 export class CommandFailure extends Error {
-  constructor(readonly problem: Problem) {
+  constructor(readonly problem: Report) {
     super(problem.error)
   }
 }
@@ -120,12 +109,12 @@ export class Session {
     const named = Promise.withResolvers<string | undefined>()
     const notices: string[] = []
     const listeners: Started['listeners'] = new Set()
-    let [problem, counts, spent] = [undefined as Problem | undefined, undefined as Fields | undefined, 0]
+    let [problem, counts, spent] = [undefined as Report | undefined, undefined as Fields | undefined, 0]
     const log: CommandEvents = {
       write: (event, facts = {}) => {
         if (event === 'notice') notices.push((facts as { readonly text: string }).text)
         if (event === 'begun') named.resolve((facts as { readonly id: string }).id)
-        if (event === 'error') problem = facts as Problem
+        if (event === 'error') problem = facts as Report
         if (event === 'result') counts = facts as Fields
       },
       spend: (credits) => {

@@ -19,7 +19,6 @@ export interface ToolCall {
   note(text: string): void
 }
 
-/** A tool of the protocol. */
 export interface Tool {
   readonly name: string
   /** By which `--areas` chooses it: that of its operation, or `files`. */

@@ -78,6 +78,16 @@ export interface Note {
   readonly details: Details
 }
 
+/** The report of a command that fails: the object on stderr when the output is JSON. */
+export interface Report {
+  readonly error: string
+  readonly code: string | null
+  /** HTTP status of the API's answer; null when none came. */
+  readonly status: number | null
+  readonly exit_code: number
+  readonly hint: string
+}
+
 /**
  * What is refused on purpose. It has a code and details, and no sentence: `cli/messages.ts` has those for people, and
  * the table above those on the wire. Where something is in a file, `line` counts from 1 as an editor does.

@@ -172,7 +172,6 @@ const failOn = optionRows({
   failOn: ['<when>', 'exit code 11 when rows failed or were invalid (any) or never (none)', ['any', 'none']],
 })
 
-/** What a command about a file may be given. */
 type Given = OptionsOf<
   typeof reading &
     typeof known &

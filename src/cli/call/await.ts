@@ -13,9 +13,10 @@ import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportSuccess, runSync, sendAndPrint } from './call.js'
 import { confirmCall } from './confirm.js'
-import { type AcceptedWork, polledWork, toAcceptedWork, type Work } from './poll.js'
+import { polledWork, toAcceptedWork, type Work } from './poll.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
 import {
+  type AcceptedWork,
   checkOutput,
   type KnownRecords,
   printFound,

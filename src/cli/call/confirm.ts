@@ -105,7 +105,6 @@ async function matchesOf(context: Context, operation: Operation, input: Input): 
   return isOk(reply) ? numberAt(reply.body, 'total_count') : undefined
 }
 
-/** What a batch asks for. */
 type Asked = Pick<OperationRequest, 'operation'> & { readonly constants: Input }
 
 /** Returns what the lookups of a quote may cost at data vendors of the workspace. */
@@ -190,7 +189,6 @@ function shortageText(quote: BatchQuote, shortage: Shortage): string {
 
 const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
 
-/** A quote, and where its answers would come from. */
 type ShownQuote = BatchQuote & {
   readonly source?: DataSource
   readonly providers?: readonly ProviderQuote[]

@@ -11,19 +11,6 @@ import { recordsIn } from '../output/records.js'
 import type { OperationRequest } from './build.js'
 import { callOnce, everyPage } from './send.js'
 
-interface NamedKind {
-  /** Begins the sentence for a name that nothing has. */
-  readonly noun: string
-  readonly command: string
-  isField(name: string): boolean
-  isId(text: string): boolean
-  /** Reads those that there are; `undefined` where they cannot be read. */
-  read(context: Context): Promise<readonly Named[] | undefined>
-  resolve(found: readonly Named[], name: string, option: string): string
-  /** Whether the beginning of an id stands for it, as the ids of this machine are shown. */
-  readonly hasShortIds?: boolean
-}
-
 interface Named {
   readonly id: string | null
   readonly name: string
@@ -31,19 +18,21 @@ interface Named {
 
 const isWholeId = (text: string): boolean => /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
 
-const lists: NamedKind = {
+const lists = {
   noun: 'list',
   command: 'lists list',
-  isField: (name) => name === 'included_account_lists' || name === 'excluded_account_lists',
-  isId: (text) => /^\d+$/.test(text) || isWholeId(text),
+  isField: (name: string): boolean => name === 'included_account_lists' || name === 'excluded_account_lists',
+  isId: (text: string) => /^\d+$/.test(text) || isWholeId(text),
+  /** Whether the beginning of an id stands for it, as the ids of this machine are shown. */
   hasShortIds: true,
-  read: async (context) => {
+  /** Reads those that there are; `undefined` where they cannot be read. */
+  read: async (context: Context): Promise<readonly Named[] | undefined> => {
     const reply = await everyPage((page) => callOnce(context, 'lists.list', page), {})
     if (!isOk(reply)) return undefined
     const { rows } = recordsIn(reply.body, ['id', 'name'])
     return rows.map(({ id, name }) => ({ id: String(id), name: String(name) }))
   },
-  resolve: (found, name, option) => {
+  resolve: (found: readonly Named[], name: string, option: string) => {
     if (found.length === 1) return found[0]?.id ?? name
     throw new UsageError(
       `${option}: ${found.length} lists are called "${name}".`,
@@ -52,12 +41,15 @@ const lists: NamedKind = {
   },
 }
 
+type NamedKind = typeof lists
+
 const industryNames: NamedKind = {
   noun: 'industry',
   command: 'industries find',
   isField: (name) => namedFields[name]?.isOpen === true,
   isId: (text) => /^\d+$/.test(text),
-  read: (context) => readIndustries(context),
+  hasShortIds: false,
+  read: readIndustries,
   resolve: (_, name) => name,
 }
 

@@ -1,5 +1,5 @@
 import { ConnectionLost, type Input, type Reply } from '../../api/calls/caller.js'
-import type { Operation, OperationId } from '../../api/operations/table.js'
+import type { OperationId } from '../../api/operations/table.js'
 import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
@@ -10,20 +10,8 @@ import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/io.js'
 import { numberAt, type Row, valueAt } from '../output/records.js'
 import type { OperationRequest } from './build.js'
-import { type NextSteps, resultCommand, type WorkProgress } from './result.js'
+import { type AcceptedWork, type NextSteps, resultCommand, type WorkProgress } from './result.js'
 import { callOnce, readPages } from './send.js'
-
-/** Work that a target accepted. */
-export interface AcceptedWork {
-  readonly operation: Operation
-  readonly kind: EventKind
-  readonly id: string
-  /** Whether the result is a single record: a list, or the only contact. */
-  readonly single: boolean
-  readonly limit: number | undefined
-  /** The records that the reply announced; for a waterfall, its contacts. */
-  readonly expected: number | undefined
-}
 
 /** Accepted work as a command waits for it: at this machine's engine or at a server, polled or received. */
 export interface Work {
@@ -73,7 +61,6 @@ export const pollPorts = (context: Machine): Time => ({
 })
 
 export interface PolledWork extends Work {
-  /** Asks how it stands. */
   ask(): Promise<Polled>
   /** Reads that from a reply; `undefined` while the work is going on. */
   read(reply: Reply): WorkProgress | undefined

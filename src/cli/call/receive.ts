@@ -22,8 +22,8 @@ import { type PublicAddress, publicAddress, webhookUrl } from '../options/webhoo
 import type { Row } from '../output/records.js'
 import { type Target, targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
-import { type AcceptedWork, type PolledWork, pollPorts, refuse, type Work } from './poll.js'
-import type { WorkProgress } from './result.js'
+import { type PolledWork, pollPorts, refuse, type Work } from './poll.js'
+import type { AcceptedWork, WorkProgress } from './result.js'
 import { sendRequest } from './send.js'
 
 /** The port of `prospect listen`, so that a tunnel to it leads here as well. */

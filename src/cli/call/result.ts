@@ -1,4 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
+import type { Report } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import {
@@ -11,7 +12,7 @@ import {
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Context } from '../context/context.js'
-import { type Report, report, withoutStop } from '../context/errors.js'
+import { report, withoutStop } from '../context/errors.js'
 import { checkOutputFolder, checkOutputName, fileOf } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
 import type { Step } from '../output/progress.js'
@@ -41,7 +42,7 @@ export async function printNothing(context: Context, id: OperationId): Promise<n
  */
 export async function printFound(
   context: Context,
-  { kind, single }: { readonly kind: EventKind; readonly single: boolean },
+  { kind, single }: Pick<AcceptedWork, 'kind' | 'single'>,
   records: Records,
   known?: KnownRecords,
 ): Promise<readonly string[] | undefined> {
@@ -57,6 +58,17 @@ export async function printFound(
   const sync = operation('contacts.enrich_sync')
   const isFound = kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
   return isFound ? undefined : [...new Set(found.flatMap((one) => lostIn(one)))]
+}
+
+export interface AcceptedWork {
+  readonly operation: Operation
+  readonly kind: EventKind
+  readonly id: string
+  /** Whether the result is a single record: a list, or the only contact. */
+  readonly single: boolean
+  readonly limit: number | undefined
+  /** The records that the reply announced; for a waterfall, its contacts. */
+  readonly expected: number | undefined
 }
 
 /** How accepted work stands, as far as this command knows. */
@@ -80,10 +92,7 @@ export interface NextSteps {
   readonly toContinue: string
 }
 
-interface WorkKind {
-  readonly kind: EventKind
-  readonly operation: Operation
-}
+type WorkKind = Pick<AcceptedWork, 'kind' | 'operation'>
 
 export function resultCommand(kind: EventKind, id: string): string {
   if (kind === 'list_import') return `prospect lists get ${id}`

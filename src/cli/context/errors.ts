@@ -1,17 +1,7 @@
 import type { Reply } from '../../api/calls/caller.js'
-import { type ErrorCode, errors, failureOf } from '../../api/calls/errors.js'
+import { type ErrorCode, errors, failureOf, type Report } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { systemCode } from '../../csv/encoding.js'
-
-/** The report of a command that fails: the object on stderr when the output is JSON. */
-export interface Report {
-  readonly error: string
-  readonly code: string | null
-  /** HTTP status of the API's answer; null when none came. */
-  readonly status: number | null
-  readonly exit_code: number
-  readonly hint: string
-}
 
 /** Returns the option of a name by which commands read it: `--dry-run` of `dryRun`. */
 export const toFlag = (name: unknown): string =>

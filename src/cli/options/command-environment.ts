@@ -41,7 +41,7 @@ export type CommandFactory = (environment: CommandEnvironment) => Command
 export interface CommandEnvironment {
   readonly context: Context
   command(name: string, summary: string): ProspectCommand
-  group(name: string, summary: string, parts: readonly CommandFactory[]): ProspectCommand
+  group(name: string, summary: string, parts: readonly (Command | CommandFactory)[]): ProspectCommand
   exitCode(): number
   /** Runs another command of this program in this process. Returns its exit code. */
   readonly start: StartCommand
@@ -74,7 +74,7 @@ export function createCommandEnvironment(
       }),
     group: (name, summary, parts) => {
       const group = asGroup(environment.command(name, summary))
-      for (const part of parts) group.addCommand(part(environment))
+      for (const part of parts) group.addCommand(part instanceof Command ? part : part(environment))
       return group
     },
     exitCode: () => code,
@@ -155,7 +155,6 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     return this.addArgument(several ? many : one).addOption(new Option('--last', `the newest ${noun}`))
   }
 
-  /** Adds `--layout`, for a command that can print companies or people. */
   addLayout(): this {
     return this.addOption(layoutOption())
   }
@@ -205,8 +204,9 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     return this
   }
 
-  /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
-  run(work: Work<number | undefined, Options>): this {
+  /** Sets the work of the command, which returns its exit code; without one it is 0. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most works return nothing
+  run(work: Work<number | void, Options>): this {
     return addGlobals(this).action(async () => {
       const context = withGlobalsOf(this.#context, this)
       const { globals } = context
@@ -241,7 +241,6 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
       // The times of an engine are those of its clock.
       const now = async () => (await admin.clock()).now
       if (result !== undefined) await print(context, result, { now, ...view })
-      return 0
     })
   }
 
@@ -250,7 +249,6 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     return this.run(async (context, invocation) => {
       const result = await work(context, invocation)
       if (result !== undefined) await print(withNames(context, result, view), result, view)
-      return 0
     })
   }
 
@@ -388,7 +386,6 @@ export interface StoredKind {
 export interface StoredIds {
   /** Returns the ids that begin so, newest first; a few are enough. */
   startingWith(prefix: string): Promise<readonly string[]>
-  /** Returns the id of the newest one. */
   newest(): Promise<string | undefined>
 }
 

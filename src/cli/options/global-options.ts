@@ -77,7 +77,6 @@ function refuseKey(): never {
   throw new Refusal('usage.key_argument')
 }
 
-/** Creates `--layout`, which commands have that print companies or people. */
 export const layoutOption = (): Option =>
   new Option('--layout <crm>', `columns for the import of ${crmNames.join(' | ')}, as CSV or .xlsx`)
     .choices(crmNames)

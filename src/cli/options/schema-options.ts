@@ -175,7 +175,6 @@ export async function withCountryCodes(schema: Shape['input'], input: Input): Pr
   return Object.fromEntries(entries)
 }
 
-/** Throws UsageError for what is no country. */
 export function refuseCountry(flag: string, text: string): never {
   throw new Refusal('usage.country', { flag, text })
 }

@@ -33,10 +33,8 @@ export const numberWhere =
 
 export const positive = numberWhere(parseDecimal, (value) => value > 0, 'Give a number above 0.')
 
-/** Reads a number that is not negative. */
 export const notNegative = numberWhere(parseDecimal, (value) => value >= 0, 'Give 0 or a number above.')
 
-/** Reads a whole number that is not negative. */
 export const whole = numberWhere(notNegative, Number.isSafeInteger, 'Give a whole number.')
 
 export const positiveWhole = numberWhere(whole, (value) => value > 0, 'Give a number above 0.')
@@ -197,9 +195,9 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [string, string, infe
     : Read extends (...given: never[]) => infer Value
       ? Value
       : never
-  : Row[0] extends ''
-    ? boolean
-    : string
+  : Row[0] extends `${string}<${string}`
+    ? string
+    : boolean
 
 /** Creates the options of some rows. A value that begins with a letter, as in `-L <n>`, also has that short form. */
 export const toOptions = (rows: OptionRows): Option[] =>

@@ -84,7 +84,6 @@ export interface PublicAddress {
   readonly prefix: string
 }
 
-/** Reads `--public-url`. */
 export function publicAddress(text: string | undefined): PublicAddress | undefined {
   if (text === undefined) return undefined
   const { origin, host, pathname, search } = new URL(targetUrl(text, '--public-url'))

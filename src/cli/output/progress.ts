@@ -156,7 +156,6 @@ function lines(context: Context, text: (step: Step) => string): Progress {
   )
 }
 
-/** The money of a batch, as far as it is known. */
 export interface Money {
   /** The most credits that the run may spend. */
   readonly budget?: number | undefined

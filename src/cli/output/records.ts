@@ -2,7 +2,6 @@ import { type Fields, isObject } from '../../api/values/objects.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import { cutEnd, formatNumber, type Look, widthOf } from './text.js'
 
-/** A record of a result: an object of named values. */
 export type Row = Fields
 
 /** Returns the value at a dotted path; `undefined` where the path ends early. */
@@ -13,13 +12,11 @@ export function valueAt(record: unknown, path: string): unknown {
   return dot < 0 ? undefined : valueAt(record[path.slice(0, dot)], path.slice(dot + 1))
 }
 
-/** Returns the number at a dotted path; `undefined` where there is none. */
 export function numberAt(record: unknown, path: string): number | undefined {
   const value = valueAt(record, path)
   return typeof value === 'number' ? value : undefined
 }
 
-/** Returns the text at a dotted path; `undefined` where there is none. */
 export function stringAt(record: unknown, path: string): string | undefined {
   const value = valueAt(record, path)
   return typeof value === 'string' ? value : undefined

@@ -35,8 +35,8 @@ function placeOf(shell: string, { env }: Streams): ScriptLocation | undefined {
   return { file: join(folder, '.zfunc/_prospect'), start: { file: join(folder, '.zshrc'), lines } }
 }
 
-/** Puts the script of a shell into place, after asking. Returns the exit code. */
-async function install(context: Context, shell: string): Promise<number> {
+/** Puts the script of a shell into place, after asking. */
+async function install(context: Context, shell: string): Promise<void> {
   const place = placeOf(shell, context.streams)
   if (!place) throw new Refusal('usage.install_place', { shell })
   const { file, start } = place
@@ -48,7 +48,6 @@ async function install(context: Context, shell: string): Promise<number> {
   writeFileSync(file, scriptOf(shell))
   if (added) appendFileSync(added.file, added.lines)
   context.notify(`Completion is in ${file}. Open a new ${shell} to use it.`)
-  return 0
 }
 
 export const completionCommand: CommandFactory = ({ command }) =>

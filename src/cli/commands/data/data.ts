@@ -38,21 +38,52 @@ import {
   rewriteFiles,
 } from './person.js'
 
-export const dataCommand: CommandFactory = ({ group }) =>
+export const dataCommand: CommandFactory = ({ command, group }) =>
   group('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge', [
     importCommand,
     sampleCommand,
-    statsCommand,
-    exportCommand,
-    copyCommand,
-    forgetCommand,
-    purgeCommand,
+    command('stats', 'Count the records of each kind')
+      .withOptions(catalogueOption)
+      .printResult((context, { options }) => readStats(withCatalogueOption(context, options))),
+    command('export', 'Print all records of a kind, oldest first, or everything about one person')
+      .addArgument(kindArgument('[kind]'))
+      .addLayout()
+      .withOptions(exportOptions)
+      .run(async (outer, { args, options }) => {
+        const context = withCatalogueOption(outer, options)
+        if (options.person !== undefined) return printPerson(context, args[0], options.person)
+        if (args[0] === undefined)
+          throw new UsageError(
+            'No kind of record is given.',
+            'Give companies, people, jobs or posts, or a person with --person.',
+          )
+        const kind = parseKind(args[0])
+        const catalogue = await context.catalogue()
+        const suppressor = await suppressorFor(await openWorkspaceOwner(context))
+        const records = async function* () {
+          for await (const record of catalogue.exportRecords(kind)) {
+            const rest = suppressor ? await suppressor.records(record) : record
+            if (rest !== undefined) yield rest as typeof record
+          }
+        }
+        await printRecords(context, records, {
+          columns: columns[kind],
+          isStream: true,
+        })
+      }),
+    command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
+      .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
+      .withOptions(catalogueOption)
+      .run(copy),
+    command('forget', 'Delete everything that is stored about a person')
+      .argument('[person]', 'an email address, professional or personal, or the url of a profile')
+      .withOptions(forgetOptions)
+      .run(forget),
+    command('purge', 'Delete old finished jobs, runs and received events')
+      .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
+      .withOptions(catalogueOption)
+      .run(purge),
   ])
-
-const statsCommand: CommandFactory = ({ command }) =>
-  command('stats', 'Count the records of each kind')
-    .withOptions(catalogueOption)
-    .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
 
 /** Counts the records. It does not create a missing shared catalogue. */
 async function readStats({ home, catalogue }: Context): Promise<Stats> {
@@ -69,34 +100,6 @@ const columns = {
   jobs: ['job_title', 'company_domain', 'job_location', 'date_posted'],
   posts: ['post_url', 'author_profile_url', 'published_at'],
 } as const
-
-const exportCommand: CommandFactory = ({ command }) =>
-  command('export', 'Print all records of a kind, oldest first, or everything about one person')
-    .addArgument(kindArgument('[kind]'))
-    .addLayout()
-    .withOptions(exportOptions)
-    .run(async (outer, { args, options }) => {
-      const context = withCatalogueOption(outer, options)
-      if (options.person !== undefined) return printPerson(context, args[0], options.person)
-      if (args[0] === undefined)
-        throw new UsageError(
-          'No kind of record is given.',
-          'Give companies, people, jobs or posts, or a person with --person.',
-        )
-      const kind = parseKind(args[0])
-      const catalogue = await context.catalogue()
-      const suppressor = await suppressorFor(await openWorkspaceOwner(context))
-      const records = async function* () {
-        for await (const record of catalogue.exportRecords(kind)) {
-          const rest = suppressor ? await suppressor.records(record) : record
-          if (rest !== undefined) yield rest as typeof record
-        }
-      }
-      await printRecords(context, records, {
-        columns: columns[kind],
-        isStream: true,
-      })
-    })
 
 const exportOptions = optionRows({
   person: [
@@ -115,13 +118,7 @@ async function printPerson(context: Context, kind: string | undefined, who: stri
   return exitCodes.ok
 }
 
-const copyCommand: CommandFactory = ({ command }) =>
-  command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
-    .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
-    .withOptions(catalogueOption)
-    .run(copy)
-
-async function copy(outer: Context, { args: [to], options }: Invocation): Promise<number> {
+async function copy(outer: Context, { args: [to], options }: Invocation): Promise<void> {
   const context = withCatalogueOption(outer, options)
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/export.js')
@@ -131,7 +128,6 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
   if (typeof copied === 'string') throw toRefusal(copied, to)
   await print(context, { to, rows: copied.rows })
-  return exitCodes.ok
 }
 
 /** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
@@ -164,13 +160,7 @@ function toRefusal(copied: CopyResult & string, to: string | undefined): Error {
   )
 }
 
-const purgeCommand: CommandFactory = ({ command }) =>
-  command('purge', 'Delete old finished jobs, runs and received events')
-    .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
-    .withOptions(catalogueOption)
-    .run(purge)
-
-async function purge(outer: Context, { options }: Invocation): Promise<number> {
+async function purge(outer: Context, { options }: Invocation): Promise<void> {
   const context = withCatalogueOption(outer, options)
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context))
@@ -186,7 +176,6 @@ async function purge(outer: Context, { options }: Invocation): Promise<number> {
     context.notify(
       `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
     )
-  return exitCodes.ok
 }
 
 async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {
@@ -203,12 +192,6 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   const replies = work.replies + (engine ? await purgeRunReplies(engine, purged.runs) : 0)
   return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
 }
-
-const forgetCommand: CommandFactory = ({ command }) =>
-  command('forget', 'Delete everything that is stored about a person')
-    .argument('[person]', 'an email address, professional or personal, or the url of a profile')
-    .withOptions(forgetOptions)
-    .run(forget)
 
 const forgetOptions = optionRows({
   profileUrl: ['<url>', 'the person with this profile, where the address is not known'],
@@ -229,7 +212,7 @@ async function forget(outer: Context, { args, options }: Invocation<OptionsOf<ty
   await print(context, report, { layout: (body) => formatForgotten(body as ForgetReport) })
   if (!context.streams.stdout.isTTY && formatCounts(report) === nothingStored)
     context.notify('Nothing is stored about this person: check the spelling.')
-  if (written.remaining.length === 0) return exitCodes.ok
+  if (written.remaining.length === 0) return
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,
     exitCodes.checkFailed,
@@ -318,16 +301,15 @@ function formatCounts({ catalogue, engine, state }: Pick<ForgetReport, 'catalogu
   return found.map(([count, one, many]) => `${formatNumber(count)} ${count === 1 ? one : many}`).join(', ')
 }
 
-export const industriesCommand: CommandFactory = ({ group }) =>
-  group('industries', 'Industries by name', [findCommand])
-
-const findCommand: CommandFactory = ({ command }) =>
-  command('find', 'Find industries by a part of their name')
-    .argument('[text]', 'part of the name (default: all industries)')
-    .printResult(
-      async (context, { args: [text = ''] }) => {
-        const found = await readIndustries(context)
-        return found.filter(({ name }) => foldText(name).includes(foldText(text)))
-      },
-      { columns: ['id', 'name', 'companies'] },
-    )
+export const industriesCommand: CommandFactory = ({ command, group }) =>
+  group('industries', 'Industries by name', [
+    command('find', 'Find industries by a part of their name')
+      .argument('[text]', 'part of the name (default: all industries)')
+      .printResult(
+        async (context, { args: [text = ''] }) => {
+          const found = await readIndustries(context)
+          return found.filter(({ name }) => foldText(name).includes(foldText(text)))
+        },
+        { columns: ['id', 'name', 'companies'] },
+      ),
+  ])

@@ -21,7 +21,6 @@ import { UsageError } from '../../context/errors.js'
 import { foldersOf } from '../../context/home.js'
 import { isThere, openStateOf, thisMachine } from '../../context/open-databases.js'
 
-/** A row with data of a person. */
 interface HeldRow {
   readonly place: 'catalogue' | 'engine' | 'machine'
   readonly table: string
@@ -29,16 +28,9 @@ interface HeldRow {
   readonly at: string | null
   /** The run that the row belongs to; absent for others. */
   readonly run?: Fields | undefined
-  /** Where it was sent. */
   readonly sent: readonly Fields[]
   /** What it says about the person: a record in which others are stored, too, without these. */
   readonly data: readonly unknown[]
-}
-
-/** All that is stored about a person. */
-interface HeldPerson extends FoundFiles {
-  readonly person: string
-  readonly stored: readonly HeldRow[]
 }
 
 /** Files that may still have a person, and those of them that contain an address, a number or a profile. */
@@ -48,7 +40,7 @@ export interface FoundFiles {
 }
 
 /** Returns what `data forget` would delete of a person, from the same tables. */
-export async function exportPerson(context: Context, who: string): Promise<HeldPerson> {
+export async function exportPerson(context: Context, who: string) {
   const subject = await readPerson(context, who)
   return findEverywhere(context, subject, async ({ engine, runs, matcher, words, eraseCatalogue }) => {
     const stored: HeldRow[] = []
@@ -167,8 +159,12 @@ async function readSent(driver: Driver, table: string, row: StoredRow) {
 const toTime = (at: unknown): string | null =>
   at === undefined || at === null ? null : new Date(Number(at)).toISOString()
 
-/** Returns what is stored about a person as text. */
-export function formatPerson({ person, stored, files, found_in }: HeldPerson): string {
+export function formatPerson({
+  person,
+  stored,
+  files,
+  found_in,
+}: Awaited<ReturnType<typeof exportPerson>>): string {
   if (stored.length === 0 && files.length === 0) return `Nothing is stored about ${person}.\n`
   const rows = stored.map(({ place, table, at, run, sent, data }) =>
     [
@@ -194,7 +190,6 @@ export function formatFiles({ files, found_in }: FoundFiles): string[] {
   ]
 }
 
-/** Returns the fields of a record, one a line. */
 const linesOf = (value: unknown): readonly string[] =>
   isObject(value)
     ? Object.entries(value)
@@ -202,18 +197,10 @@ const linesOf = (value: unknown): readonly string[] =>
         .map(([name, held]) => `${name}: ${typeof held === 'object' ? JSON.stringify(held) : String(held)}`)
     : [String(value)]
 
-/** The databases of this machine. Those that do not exist are `undefined`. */
-export interface ExistingDatabases {
-  readonly engine: Driver | undefined
-  /** Runs and received events of this machine. */
-  readonly state: Driver | undefined
-  /** Every database with runs: `state`, and that of an engine on a server, which machines share. */
-  readonly runs: readonly Pick<RunRecords, 'database' | 'locks' | 'address'>[]
-  close(): Promise<void>
-}
+export type ExistingDatabases = Awaited<ReturnType<typeof openExisting>>
 
-/** Opens the databases that exist. It creates none. */
-export async function openExisting(context: Context): Promise<ExistingDatabases> {
+/** Opens the databases of this machine; those that do not exist are `undefined`. It creates none. */
+export async function openExisting(context: Context) {
   const { home, clock } = context
   context.prepareHome()
   const engine = isThere(home.engine) ? await openEngineDatabase(home.engine) : undefined
@@ -221,7 +208,8 @@ export async function openExisting(context: Context): Promise<ExistingDatabases>
   const shared = isPostgres(home.engine)
     ? await findShared(home.engine, { now: () => clock.now() })
     : undefined
-  const runs = [
+  /** Every database with runs: that of this machine, and that of an engine on a server, which machines share. */
+  const runs: Pick<RunRecords, 'database' | 'locks' | 'address'>[] = [
     ...(state ? [{ database: state, locks: fileLocks(context), address: undefined }] : []),
     ...(shared ? [{ database: shared, locks: await leasesOver(context, shared), address: home.engine }] : []),
   ]

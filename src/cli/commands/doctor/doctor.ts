@@ -1,5 +1,4 @@
 import { Refusal } from '../../../api/calls/errors.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
@@ -13,10 +12,10 @@ export const doctorCommand: CommandFactory = ({ command }) =>
     .option('--thorough', 'check databases of more than 1 GiB in full, too')
     .run(examine)
 
-async function examine(context: Context, { options }: Invocation): Promise<number> {
+async function examine(context: Context, { options }: Invocation): Promise<void> {
   const examination = await runChecks(checks, context, createDoctor(context, options.thorough === true))
   await print(context, examination, { layout: doctorView, columns: ['name', 'status', 'text', 'hint'] })
-  if (examination.ok) return exitCodes.ok
+  if (examination.ok) return
   const problems = examination.checks.filter(({ status }) => status === 'problem')
   throw new Refusal('doctor.problems', { names: [...new Set(problems.map(({ name }) => name))] })
 }
@@ -24,7 +23,6 @@ async function examine(context: Context, { options }: Invocation): Promise<numbe
 export const checks: readonly Check[] = [
   { name: 'node', run: machine.nodeVersion },
   { name: 'sqlite', run: machine.sqliteVersion },
-  { name: 'environment', run: machine.environment },
   { name: 'folders', run: machine.folders },
   { name: 'files', run: machine.privateFiles },
   { name: 'file system', run: machine.fileSystem },
@@ -48,18 +46,8 @@ export interface Finding extends Verdict {
   readonly name: string
 }
 
-/** The results of all checks. Warnings leave `ok` true. */
-interface Examination {
-  readonly ok: boolean
-  readonly checks: readonly Finding[]
-}
-
-/** Runs the checks one after the other. A check that throws is a problem, and the others still run. */
-export async function runChecks(
-  checks: readonly Check[],
-  context: Context,
-  doctor: Doctor,
-): Promise<Examination> {
+/** Runs the checks one after the other. A check that throws is a problem, and the others still run. Warnings leave `ok` true. */
+export async function runChecks(checks: readonly Check[], context: Context, doctor: Doctor) {
   const findings: Finding[] = []
   for (const { name, run } of checks) {
     const found = await (async () => run(context, doctor))().catch(problemOf)
@@ -71,7 +59,7 @@ export async function runChecks(
 
 /** Formats the report: one line for each result, and below it what to do. */
 function doctorView(body: unknown, look: Look): string {
-  const { checks } = body as Examination
+  const { checks } = body as Awaited<ReturnType<typeof runChecks>>
   const width = Math.max(0, ...checks.map(({ name }) => widthOf(name)))
   const lines = checks.flatMap((finding) => linesOf(finding, width, look))
   const warnings = checks.filter(({ status }) => status === 'warning').length

@@ -6,7 +6,7 @@ import { hashKey } from '../../../engine/request/access.js'
 import { countDeliveries } from '../../../engine/tables/deliveries.js'
 import { describeFaults, listFaults } from '../../../engine/tables/faults.js'
 import { countUnfinishedJobs } from '../../../engine/tables/jobs.js'
-import { findPrincipal, findWorkspace, readClock, type Workspace } from '../../../engine/tables/members.js'
+import { findPrincipal, findWorkspace, readClock } from '../../../engine/tables/members.js'
 import {
   readStoredNumber,
   requireUsable,
@@ -14,7 +14,7 @@ import {
   toSchemaState,
 } from '../../../storage/database/migrate.js'
 import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
-import { type Connection, type Driver, isPostgres } from '../../../storage/driver/connection.js'
+import { type Connection, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { givenKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { formatSize } from '../../messages.js'
@@ -143,16 +143,8 @@ async function dataIn(reads: Connection, what: string, hint: string, { home, clo
   return orElse(troubles, `${what} contains data: ${text}.`)
 }
 
-/** The engine's state, read only. */
-interface EngineState {
-  readonly store: Driver
-  readonly workspace: Workspace
-  /** Engine time. */
-  readonly now: number
-}
-
-/** Returns the engine's state; `undefined` when its database is missing or has another schema. */
-async function engineState({ clock }: Context, { databases }: Doctor): Promise<EngineState | undefined> {
+/** Returns the engine's state, with its time, to be read only; `undefined` when its database is missing or has another schema. */
+async function engineState({ clock }: Context, { databases }: Doctor) {
   const store = await databases.current('engine')
   return store?.read(async (tx) => {
     const workspace = await findWorkspace(tx)
@@ -162,7 +154,13 @@ async function engineState({ clock }: Context, { databases }: Doctor): Promise<E
 
 /** A check of the engine, which does not apply where its database cannot be used. */
 const ofEngine =
-  (check: (tx: Connection, state: EngineState, context: Context) => Promise<Findings>) =>
+  (
+    check: (
+      tx: Connection,
+      state: NonNullable<Awaited<ReturnType<typeof engineState>>>,
+      context: Context,
+    ) => Promise<Findings>,
+  ) =>
   async (context: Context, doctor: Doctor): Promise<Findings> => {
     const state = await engineState(context, doctor)
     return state?.store.read((tx) => check(tx, state, context))

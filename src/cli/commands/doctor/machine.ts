@@ -48,26 +48,6 @@ export async function sqliteVersion(): Promise<Findings> {
   }
 }
 
-/** The variables of this program. */
-const variables: readonly string[] = [
-  'PROSPECT_HOME',
-  'PROSPECT_PROFILE',
-  'PROSPECT_BASE_URL',
-  'PROSPECT_DEBUG',
-  'PROSPECT_API_KEY',
-  'PROSPECT_WEBHOOK_SECRET',
-  'PROSPECT_DATABASE_URL',
-]
-
-export function environment({ streams: { env } }: Context): Findings {
-  const unknown = Object.keys(env).filter(
-    (name) => env[name] && name.startsWith('PROSPECT_') && !variables.includes(name),
-  )
-  if (unknown.length === 0) return undefined
-  const some = unknown.length === 1 ? 'A variable is' : 'Variables are'
-  return warning(`${some} not known: ${unknown.join(', ')}.`, `Known: ${variables.join(', ')}.`)
-}
-
 export function folders({ home }: Context): Findings {
   const all = foldersOf(home)
   const fine = all.some(statsOf) ? 'is private' : 'is created by the first command'
@@ -195,17 +175,12 @@ export async function server(context: Context): Promise<Findings> {
   ]
 }
 
-/** An HTTP response, with header names in lower case. */
-interface ServerAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly text: string
-}
+type ServerAnswer = Awaited<ReturnType<typeof fetchOnce>>
 
 const timeoutMs = 5_000
 
-/** Requests an address once, without a key. */
-async function fetchOnce({ streams, clock, onClose }: Context, base: URL): Promise<ServerAnswer> {
+/** Requests an address once, without a key. Returns the answer, with header names in lower case. */
+async function fetchOnce({ streams, clock, onClose }: Context, base: URL) {
   const { createConnection, proxyOf } = await import('../../../client/connection.js')
   const connection = createConnection({
     base,

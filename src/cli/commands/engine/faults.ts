@@ -19,13 +19,37 @@ import {
 } from '../../options/values.js'
 import { toUsageError } from '../../output/print.js'
 
-export const faultsCommand: CommandFactory = ({ group }) =>
+export const faultsCommand: CommandFactory = ({ command, group }) =>
   group('faults', 'Failures on request, to test scripts: refusals, delays, lost answers and deliveries', [
-    addFault,
-    listFaults,
-    removeFault,
-    clearFaults,
-    applyFaults,
+    command('add', 'Let calls or deliveries fail from now on')
+      .argument(...where)
+      .withOptions(faultRows)
+      .printAdmin(async (admin, { args: [place = ''], options }) =>
+        toFaultView(await admin.addFault(toWanted(place, options))),
+      ),
+    command('list', 'List the faults, and how many calls each has changed')
+      .reads('engine')
+      .printAdmin(async (admin) => (await admin.faults()).map(toFaultView), {
+        columns: ['id', 'where', 'fault', 'matched', 'fired'],
+        ids: ['id'],
+      }),
+    command('remove', 'Remove a fault')
+      .argument('<id>', 'id of the fault, as faults list shows it')
+      .printAdmin(async (admin, { args: [id = ''] }) => {
+        const number = Number(/^f?(\d+)$/.exec(id)?.[1] ?? 0)
+        if (await admin.removeFault(number)) return { id, removed: true }
+        const hint = 'See what there is: prospect engine faults list'
+        throw new Stop(`There is no fault ${id}.`, exitCodes.notFound, hint, 'not_found')
+      }),
+    command('clear', 'Remove all faults').printAdmin(async (admin) => ({
+      removed: await admin.clearFaults(),
+    })),
+    command('apply', 'Set the faults of a file in place of those that there are, counting from 0')
+      .argument('<file>', 'one fault a line, as after faults add; # begins a comment')
+      .withOptions(seedRow)
+      .printAdmin(async (admin, { args: [file = ''], options: { seed } }, { streams }) =>
+        (await admin.applyFaults(await readFaults(streams, file, seed))).map(toFaultView),
+      ),
   ])
 
 const share = numberWhere(
@@ -73,43 +97,6 @@ function toWanted(place: string, { member, seed, ...options }: OptionsOf<typeof 
   const rules = Object.entries(options).filter(([name]) => Object.hasOwn(ruleRows, name))
   return { where: place, member, seed, rules: Object.fromEntries(rules) }
 }
-
-const addFault: CommandFactory = ({ command }) =>
-  command('add', 'Let calls or deliveries fail from now on')
-    .argument(...where)
-    .withOptions(faultRows)
-    .printAdmin(async (admin, { args: [place = ''], options }) =>
-      toFaultView(await admin.addFault(toWanted(place, options))),
-    )
-
-const listFaults: CommandFactory = ({ command }) =>
-  command('list', 'List the faults, and how many calls each has changed')
-    .reads('engine')
-    .printAdmin(async (admin) => (await admin.faults()).map(toFaultView), {
-      columns: ['id', 'where', 'fault', 'matched', 'fired'],
-      ids: ['id'],
-    })
-
-const removeFault: CommandFactory = ({ command }) =>
-  command('remove', 'Remove a fault')
-    .argument('<id>', 'id of the fault, as faults list shows it')
-    .printAdmin(async (admin, { args: [id = ''] }) => {
-      const number = Number(/^f?(\d+)$/.exec(id)?.[1] ?? 0)
-      if (await admin.removeFault(number)) return { id, removed: true }
-      const hint = 'See what there is: prospect engine faults list'
-      throw new Stop(`There is no fault ${id}.`, exitCodes.notFound, hint, 'not_found')
-    })
-
-const clearFaults: CommandFactory = ({ command }) =>
-  command('clear', 'Remove all faults').printAdmin(async (admin) => ({ removed: await admin.clearFaults() }))
-
-const applyFaults: CommandFactory = ({ command }) =>
-  command('apply', 'Set the faults of a file in place of those that there are, counting from 0')
-    .argument('<file>', 'one fault a line, as after faults add; # begins a comment')
-    .withOptions(seedRow)
-    .printAdmin(async (admin, { args: [file = ''], options: { seed } }, { streams }) =>
-      (await admin.applyFaults(await readFaults(streams, file, seed))).map(toFaultView),
-    )
 
 /** Returns the faults of a file: on each line what follows `engine faults add`. Throws UsageError with the line of a mistake. */
 export async function readFaults(streams: Streams, file: string, seed?: number): Promise<WantedFault[]> {

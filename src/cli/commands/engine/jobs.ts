@@ -20,8 +20,54 @@ import { print, printRecords } from '../../output/print.js'
 import { columnsOfKind, type Row, toView } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
 
-export const jobsCommand: CommandFactory = ({ group }) =>
-  group('jobs', 'Queued jobs: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
+export const jobsCommand: CommandFactory = ({ command, group }) =>
+  group('jobs', 'Queued jobs: imports, waterfalls, list imports', [
+    command('list', 'List the jobs, newest first')
+      .withOptions({ state: ['<state>', `only these: ${jobStates.join(' | ')}`, jobStates], limit })
+      .reads('engine')
+      .printAdmin(
+        async (admin, { options: { state, limit = defaultLimit } }) =>
+          (await admin.jobs(limit, state)).map(toJobView),
+        {
+          columns: ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at'],
+          optional: ['created_at', 'expected'],
+          ids: ['id'],
+        },
+      ),
+    command('show', 'Show a job, or with --records what it found')
+      .addStoredId(storedJob)
+      .withOptions({ records: ['', 'the records it has found so far'] })
+      .addLayout()
+      .reads('engine')
+      .run(async (context, invocation) => {
+        const { options } = invocation
+        const admin = await openAdmin(context)
+        const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
+        const job = await admin.job(id)
+        const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
+        if (!options.records) await print(context, view)
+        else
+          await printRecords(context, () => recordsOf(admin, job), {
+            columns: columnsOfKind(job.kind),
+          })
+      }),
+    command('retry', 'Retry a failed job, as a new job')
+      .addStoredId(storedJob)
+      .printAdmin(async (admin, invocation) => {
+        const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
+        return toJobView(await admin.retryJob(id))
+      }),
+    command('run', 'Run all queued jobs and send all due webhooks, once').run(async (outer) => {
+      const names = namesOf(outer.globals, {})
+      const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
+      const worker = await context.worker()
+      return interruptible(context.streams, async (signal) => {
+        signal.addEventListener('abort', () => void worker.stop(), { once: true })
+        await print(context, await worker.drain())
+        return exitOfSignal(signal) ?? 0
+      })
+    }),
+  ])
 
 type Admin = Awaited<ReturnType<typeof openAdmin>>
 
@@ -41,70 +87,54 @@ const jobIds = (admin: Admin): StoredIds => ({
 const defaultLimit = 100
 const limit = ['-L <n>', `at most this many (default: ${defaultLimit})`, whole] as const
 
-const listJobs: CommandFactory = ({ command }) =>
-  command('list', 'List the jobs, newest first')
-    .withOptions({ state: ['<state>', `only these: ${jobStates.join(' | ')}`, jobStates], limit })
-    .reads('engine')
-    .printAdmin(
-      async (admin, { options: { state, limit = defaultLimit } }) =>
-        (await admin.jobs(limit, state)).map(toJobView),
-      {
-        columns: ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at'],
-        optional: ['created_at', 'expected'],
-        ids: ['id'],
-      },
-    )
-
-const showJob: CommandFactory = ({ command }) =>
-  command('show', 'Show a job, or with --records what it found')
-    .addStoredId(storedJob)
-    .withOptions({ records: ['', 'the records it has found so far'] })
-    .addLayout()
-    .reads('engine')
-    .run(async (context, invocation) => {
-      const { options } = invocation
-      const admin = await openAdmin(context)
-      const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
-      const job = await admin.job(id)
-      const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
-      if (!options.records) await print(context, view)
-      else
-        await printRecords(context, () => recordsOf(admin, job), {
-          columns: columnsOfKind(job.kind),
-        })
-    })
-
-const retryJob: CommandFactory = ({ command }) =>
-  command('retry', 'Retry a failed job, as a new job')
-    .addStoredId(storedJob)
-    .printAdmin(async (admin, invocation) => {
-      const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
-      return toJobView(await admin.retryJob(id))
-    })
-
-const runJobs: CommandFactory = ({ command }) =>
-  command('run', 'Run all queued jobs and send all due webhooks, once').run(async (outer) => {
-    const names = namesOf(outer.globals, {})
-    const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
-    const worker = await context.worker()
-    return interruptible(context.streams, async (signal) => {
-      signal.addEventListener('abort', () => void worker.stop(), { once: true })
-      await print(context, await worker.drain())
-      return exitOfSignal(signal) ?? 0
-    })
-  })
-
 const toJobView = ({ spent: credits, ...job }: AsyncJob) => ({
   ...toView(job, ['id', 'operation', 'kind', 'name', 'state', 'done', 'expected', 'truncated']),
   credits,
   ...toView(job, ['held', 'attempts', 'error', 'createdAt', 'finishedAt']),
 })
 
-export const deliveriesCommand: CommandFactory = ({ group }) =>
+export const deliveriesCommand: CommandFactory = ({ command, group }) =>
   group('deliveries', 'Webhooks that were sent, and those still to send', [
-    listDeliveries,
-    showDelivery,
-    retryDeliveries,
+    command('list', 'List the deliveries, newest first')
+      .withOptions({
+        job: ['<id>', 'of this search, import, list or enrichment'],
+        state: ['<state>', `only these: ${deliveryStates.join(' | ')}`, deliveryStates],
+        limit,
+      })
+      .reads('engine')
+      .printAdmin(
+        async (admin, { options: { job, state, limit = defaultLimit } }) => {
+          const jobId = job && ((await expandId(job, 'job', jobIds(admin))) ?? job)
+          const filter = withoutUndefined({ jobId, state })
+          return (await admin.deliveries(filter, limit)).map(toDeliveryView)
+        },
+        {
+          columns: ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at'],
+          optional: ['due_at', 'status', 'attempts'],
+          ids: ['id'],
+        },
+      ),
+    command('show', 'Show a delivery with its body')
+      .addStoredId(storedDelivery)
+      .reads('engine')
+      .printAdmin(async (admin, invocation) => {
+        const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+        const { body, ...delivery } = await admin.delivery(id)
+        return { ...toDeliveryView(delivery), body }
+      }),
+    command('retry', 'Send finished deliveries again, with all their attempts')
+      .addStoredId(storedDelivery, true)
+      .printAdmin(async (admin, invocation) => {
+        const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+        const retried = await admin.retryDeliveries(ids)
+        if (retried === 0)
+          throw new Stop(
+            'None of these deliveries has ended.',
+            exitCodes.notFound,
+            'See: prospect engine deliveries list --state failed',
+          )
+        return { retried }
+      }),
   ])
 
 const storedDelivery: StoredKind = { noun: 'delivery', list: 'engine deliveries list' }
@@ -115,52 +145,6 @@ const deliveryIds = (admin: Admin): StoredIds => ({
 })
 
 const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
-
-const listDeliveries: CommandFactory = ({ command }) =>
-  command('list', 'List the deliveries, newest first')
-    .withOptions({
-      job: ['<id>', 'of this search, import, list or enrichment'],
-      state: ['<state>', `only these: ${deliveryStates.join(' | ')}`, deliveryStates],
-      limit,
-    })
-    .reads('engine')
-    .printAdmin(
-      async (admin, { options: { job, state, limit = defaultLimit } }) => {
-        const jobId = job && ((await expandId(job, 'job', jobIds(admin))) ?? job)
-        const filter = withoutUndefined({ jobId, state })
-        return (await admin.deliveries(filter, limit)).map(toDeliveryView)
-      },
-      {
-        columns: ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at'],
-        optional: ['due_at', 'status', 'attempts'],
-        ids: ['id'],
-      },
-    )
-
-const showDelivery: CommandFactory = ({ command }) =>
-  command('show', 'Show a delivery with its body')
-    .addStoredId(storedDelivery)
-    .reads('engine')
-    .printAdmin(async (admin, invocation) => {
-      const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
-      const { body, ...delivery } = await admin.delivery(id)
-      return { ...toDeliveryView(delivery), body }
-    })
-
-const retryDeliveries: CommandFactory = ({ command }) =>
-  command('retry', 'Send finished deliveries again, with all their attempts')
-    .addStoredId(storedDelivery, true)
-    .printAdmin(async (admin, invocation) => {
-      const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
-      const retried = await admin.retryDeliveries(ids)
-      if (retried === 0)
-        throw new Stop(
-          'None of these deliveries has ended.',
-          exitCodes.notFound,
-          'See: prospect engine deliveries list --state failed',
-        )
-      return { retried }
-    })
 
 const toDeliveryView = (delivery: Delivery) => ({
   ...toView(delivery, ['id', 'jobId', 'event', 'url', 'first', 'last', 'part', 'parts']),

@@ -37,99 +37,12 @@ import { faultsCommand } from './faults.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
 import { forgetDeadKey, keysCommand, memberNamed, membersCommand } from './members.js'
 
-const statusCommand: CommandFactory = ({ command }) =>
-  command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
-    .reads('engine')
-    .printAdmin(
-      async (admin, _, context) => ({
-        ...(await admin.status()),
-        catalogue: await (await context.catalogue()).stats(),
-      }),
-      { layout: formatStatus },
-    )
-
-const planCommand: CommandFactory = ({ group }) => group('plan', 'The plan of the workspace', [setPlan])
-
-const setPlan: CommandFactory = ({ command }) =>
-  command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
-    .argument(
-      '<name>',
-      `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`,
-      parsePlanName,
-    )
-    .printAdmin(async (admin, { args: [name = ''] }, context) => {
-      const result = await admin.setPlan(name)
-      if (!result.listed)
-        context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`)
-      return result
-    })
-
 function parsePlanName(name: string): string {
   if (name.trim() === '') throw new InvalidArgumentError('Give the name of a plan.')
   return name.trim()
 }
 
-const creditsCommand: CommandFactory = ({ group }) =>
-  group('credits', 'The credit balance of the workspace', [addCredits, setCredits])
-
-const addCredits: CommandFactory = ({ command }) =>
-  command('add', 'Add credits to the balance, as a top-up does')
-    .argument('<credits>', 'how many', whole)
-    .printAdmin((admin, { args }) => admin.addCredits(Number(args[0])))
-
-const setCredits: CommandFactory = ({ command }) =>
-  command('set', 'Set the balance, as an adjustment up or down')
-    .argument('<credits>', 'the new balance', whole)
-    .printAdmin((admin, { args }) => admin.setCredits(Number(args[0])))
-
-const quotasCommand: CommandFactory = ({ group }) =>
-  group('quotas', 'Daily and monthly quotas of the workspace', [setQuotas])
-
-const setQuotas: CommandFactory = ({ command }) =>
-  command('set', 'Set one or several quotas. What was used stays used.')
-    .withOptions({
-      dailyProfiles: ['<n>', 'people a day', whole],
-      dailyCompanies: ['<n>', 'companies a day', whole],
-      monthlyCompanies: ['<n>', 'companies a month', whole],
-    })
-    .printAdmin(
-      async (admin, { options: { dailyProfiles, dailyCompanies, monthlyCompanies } }) => {
-        const given = withoutUndefined({ dailyProfiles, dailyCompanies, monthlyCompanies })
-        if (Object.keys(given).length === 0) throw new Refusal('usage.no_quota')
-        return toPrinted(await admin.setQuotas(given))
-      },
-      { layout: (body, look) => formatQuotas(body as object, look) },
-    )
-
-const sessionCommand: CommandFactory = ({ group }) =>
-  group('session', 'Sessions on the network that live calls need', [setSession])
-
 const truth = ['true', 'false'] as const
-
-const setSession: CommandFactory = ({ command }) =>
-  command('set', 'Set which sessions are valid')
-    .withOptions({
-      network: ['<valid>', 'true | false: the session on the network', truth],
-      premium: ['<valid>', 'true | false: the session of the premium search tool', truth],
-    })
-    .printAdmin(async (admin, { options: { network, premium } }) => {
-      if (network === undefined && premium === undefined)
-        throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
-      return admin.setSession({
-        ...(network === undefined ? {} : { network: network === 'true' }),
-        ...(premium === undefined ? {} : { premium: premium === 'true' }),
-      })
-    })
-
-const webhooksCommand: CommandFactory = ({ group }) =>
-  group('webhooks', 'How deliveries to webhooks are signed', [secretCommand])
-
-const secretCommand: CommandFactory = ({ command }) =>
-  command('secret', 'Show the secret that signs the deliveries of the workspace')
-    .option('--rotate', 'create a new one; the old one stays valid for another day')
-    .printAdmin(async (admin, { options }) => ({
-      secret: await admin.webhookSecret(options.rotate === true),
-    }))
 
 function formatStatus(body: unknown, look: Look): string {
   const { quotas, clock, credits, sessions, ...status } = body as Awaited<ReturnType<Admin['status']>> & {
@@ -157,48 +70,7 @@ function formatStatus(body: unknown, look: Look): string {
   return `${record(facts, look)}\n${formatQuotas(quotas, look)}`
 }
 
-const workspacesCommand: CommandFactory = ({ group }) =>
-  group('workspaces', 'Workspaces of this engine, of which one is in use', [
-    listCommand,
-    createWorkspace,
-    useWorkspace,
-  ])
-
 const toWorkspaceView = (workspace: Workspace) => toView(workspace, ['id', 'name', 'plan', 'createdAt'])
-
-const listCommand: CommandFactory = ({ command }) =>
-  command('list', 'List the workspaces')
-    .reads('engine')
-    .printAdmin(
-      async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
-      { columns: ['name', 'plan', 'used', 'created_at', 'id'], ids: ['id'] },
-    )
-
-const createWorkspace: CommandFactory = ({ command }) =>
-  command('create', 'Create a workspace with its own credits, members and ledger')
-    .argument('<name>', 'its name')
-    .printAdmin(async (admin, { args: [name = ''] }) => toWorkspaceView(await admin.createWorkspace(name)))
-
-const useWorkspace: CommandFactory = ({ command }) =>
-  command('use', 'Use a workspace from now on, in every command of this machine')
-    .argument('<name>', 'its name, or the beginning of its id')
-    .printAdmin(async (admin, { args: [name = ''] }, context) => {
-      const all = await admin.workspaces()
-      const isName = all.some((one) => one.name === name)
-      const id = isName ? undefined : await expandId(name, 'workspace', among(all.map((one) => one.id)))
-      const used = toWorkspaceView(await admin.useWorkspace(id ?? name))
-      if ((await admin.members()).length === 0)
-        context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)
-      return used
-    })
-
-const clockCommand: CommandFactory = ({ group }) =>
-  group('clock', "The engine's clock: move it to see limits reset", [
-    showClock,
-    setClock,
-    advanceClock,
-    resetClock,
-  ])
 
 const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
   now: isoTime(now),
@@ -206,50 +78,202 @@ const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
   offset_seconds: Math.round(offsetMs / 1_000),
 })
 
-const showClock: CommandFactory = ({ command }) =>
-  command('show', 'Show engine time')
-    .reads('engine')
-    .printAdmin(async (admin) => toClockView(await admin.clock()))
-
-const setClock: CommandFactory = ({ command }) =>
-  command('set', 'Set the engine clock; it runs on from there')
-    .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
-    .option('--frozen', 'freeze the clock at that time')
-    .printAdmin(async (admin, { args: [time = ''], options }) =>
-      toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
-    )
-
-const advanceClock: CommandFactory = ({ command }) =>
-  command('advance', 'Move the engine clock forward; a frozen clock stays frozen')
-    .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
-    .printAdmin(async (admin, { args: [duration = ''] }) =>
-      toClockView(await admin.advanceClock(durationMs(duration))),
-    )
-
-const resetClock: CommandFactory = ({ command }) =>
-  command('reset', 'Go back to real time').printAdmin(async (admin) => toClockView(await admin.resetClock()))
-
-export const engineCommand: CommandFactory = ({ group }) =>
+export const engineCommand: CommandFactory = ({ command, group }) =>
   group('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs', [
-    statusCommand,
-    planCommand,
-    creditsCommand,
-    quotasCommand,
+    command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
+      .reads('engine')
+      .printAdmin(
+        async (admin, _, context) => ({
+          ...(await admin.status()),
+          catalogue: await (await context.catalogue()).stats(),
+        }),
+        { layout: formatStatus },
+      ),
+    group('plan', 'The plan of the workspace', [
+      command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
+        .argument(
+          '<name>',
+          `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`,
+          parsePlanName,
+        )
+        .printAdmin(async (admin, { args: [name = ''] }, context) => {
+          const result = await admin.setPlan(name)
+          if (!result.listed)
+            context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`)
+          return result
+        }),
+    ]),
+    group('credits', 'The credit balance of the workspace', [
+      command('add', 'Add credits to the balance, as a top-up does')
+        .argument('<credits>', 'how many', whole)
+        .printAdmin((admin, { args }) => admin.addCredits(Number(args[0]))),
+      command('set', 'Set the balance, as an adjustment up or down')
+        .argument('<credits>', 'the new balance', whole)
+        .printAdmin((admin, { args }) => admin.setCredits(Number(args[0]))),
+    ]),
+    group('quotas', 'Daily and monthly quotas of the workspace', [
+      command('set', 'Set one or several quotas. What was used stays used.')
+        .withOptions({
+          dailyProfiles: ['<n>', 'people a day', whole],
+          dailyCompanies: ['<n>', 'companies a day', whole],
+          monthlyCompanies: ['<n>', 'companies a month', whole],
+        })
+        .printAdmin(
+          async (admin, { options: { dailyProfiles, dailyCompanies, monthlyCompanies } }) => {
+            const given = withoutUndefined({ dailyProfiles, dailyCompanies, monthlyCompanies })
+            if (Object.keys(given).length === 0) throw new Refusal('usage.no_quota')
+            return toPrinted(await admin.setQuotas(given))
+          },
+          { layout: (body, look) => formatQuotas(body as object, look) },
+        ),
+    ]),
     membersCommand,
     keysCommand,
-    sessionCommand,
-    clockCommand,
+    group('session', 'Sessions on the network that live calls need', [
+      command('set', 'Set which sessions are valid')
+        .withOptions({
+          network: ['<valid>', 'true | false: the session on the network', truth],
+          premium: ['<valid>', 'true | false: the session of the premium search tool', truth],
+        })
+        .printAdmin(async (admin, { options: { network, premium } }) => {
+          if (network === undefined && premium === undefined)
+            throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
+          return admin.setSession({
+            ...(network === undefined ? {} : { network: network === 'true' }),
+            ...(premium === undefined ? {} : { premium: premium === 'true' }),
+          })
+        }),
+    ]),
+    group('clock', "The engine's clock: move it to see limits reset", [
+      command('show', 'Show engine time')
+        .reads('engine')
+        .printAdmin(async (admin) => toClockView(await admin.clock())),
+      command('set', 'Set the engine clock; it runs on from there')
+        .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
+        .option('--frozen', 'freeze the clock at that time')
+        .printAdmin(async (admin, { args: [time = ''], options }) =>
+          toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
+        ),
+      command('advance', 'Move the engine clock forward; a frozen clock stays frozen')
+        .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
+        .printAdmin(async (admin, { args: [duration = ''] }) =>
+          toClockView(await admin.advanceClock(durationMs(duration))),
+        ),
+      command('reset', 'Go back to real time').printAdmin(async (admin) =>
+        toClockView(await admin.resetClock()),
+      ),
+    ]),
     faultsCommand,
     ledgerCommand,
     jobsCommand,
     deliveriesCommand,
-    webhooksCommand,
-    workspacesCommand,
-    backupCommand,
-    restoreCommand,
-    exportCommand,
-    importCommand,
-    resetCommand,
+    group('webhooks', 'How deliveries to webhooks are signed', [
+      command('secret', 'Show the secret that signs the deliveries of the workspace')
+        .option('--rotate', 'create a new one; the old one stays valid for another day')
+        .printAdmin(async (admin, { options }) => ({
+          secret: await admin.webhookSecret(options.rotate === true),
+        })),
+    ]),
+    group('workspaces', 'Workspaces of this engine, of which one is in use', [
+      command('list', 'List the workspaces')
+        .reads('engine')
+        .printAdmin(
+          async (admin) =>
+            (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
+          { columns: ['name', 'plan', 'used', 'created_at', 'id'], ids: ['id'] },
+        ),
+      command('create', 'Create a workspace with its own credits, members and ledger')
+        .argument('<name>', 'its name')
+        .printAdmin(async (admin, { args: [name = ''] }) =>
+          toWorkspaceView(await admin.createWorkspace(name)),
+        ),
+      command('use', 'Use a workspace from now on, in every command of this machine')
+        .argument('<name>', 'its name, or the beginning of its id')
+        .printAdmin(async (admin, { args: [name = ''] }, context) => {
+          const all = await admin.workspaces()
+          const isName = all.some((one) => one.name === name)
+          const id = isName ? undefined : await expandId(name, 'workspace', among(all.map((one) => one.id)))
+          const used = toWorkspaceView(await admin.useWorkspace(id ?? name))
+          if ((await admin.members()).length === 0)
+            context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)
+          return used
+        }),
+    ]),
+    command('backup', 'Write a consistent copy of the engine, even while it is in use')
+      .argument('<file>', 'where to; an existing file is never replaced')
+      .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
+      .printResult(
+        async (context, { args: [file = ''], options }) => {
+          const { backup } = await import('../../../storage/database/backup.js')
+          const copies = await filesOf(context, file, options.catalogue, 'write')
+          for (const { database, at, copy } of copies) {
+            if (!existsSync(at))
+              throw new UsageError(`There is no ${database} to back up yet.`, 'Create it with: prospect init')
+            if (existsSync(copy))
+              throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
+          }
+          return copies.map(({ database, at, copy }) => ({ database, file: copy, bytes: backup(at, copy) }))
+        },
+        { columns: ['database', 'file', 'bytes'] },
+      ),
+    command('restore', 'Replace the engine by a backup')
+      .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
+      .option('--catalogue <file>', 'replace the catalogue by this backup, too')
+      .printResult(
+        async (context, { args: [file = ''], options }) => {
+          context.prepareHome()
+          const { restore } = await import('../../../storage/database/backup.js')
+          const { engineSchema } = await import('../../../engine/tables/schema.js')
+          const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
+          const expected = {
+            engine: { table: 'movements', schema: engineSchema },
+            catalogue: { table: 'companies', schema: catalogueSchema },
+          }
+          const copies = await filesOf(context, file, options.catalogue, 'read')
+          const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
+          if (existing.length > 0)
+            await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
+          const done = copies.map(({ database, at, copy }) => ({
+            database,
+            file: at,
+            schema_version: restore(copy, at, expected[database]),
+          }))
+          await forgetDeadKey(context, await context.admin({ create: false }))
+          return done
+        },
+        { columns: ['database', 'file', 'schema_version'] },
+      ),
+    command('export', 'Write the whole engine to a file that engine import reads')
+      .argument('<file>', 'where to; an existing file is never replaced')
+      .run((context, invocation) =>
+        transfer(context, invocation, 'write', async (driver, file) => {
+          const { exportEngine } = await import('../../../engine/tables/export.js')
+          return exportEngine(driver, file)
+        }),
+      ),
+    command('import', 'Import an exported engine into a database without a workspace')
+      .argument('<file>', 'a file that engine export wrote')
+      .run((context, invocation) =>
+        transfer(context, invocation, 'read', async (driver, file) => {
+          const { importEngine } = await import('../../../engine/tables/export.js')
+          return importEngine(driver, file)
+        }),
+      ),
+    command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
+      async (context) => {
+        const { databaseFile, removeDatabase, whileUnused } = await import(
+          '../../../storage/database/database-file.js'
+        )
+        const file = databaseFile(context.home.engine)
+        if (existsSync(file))
+          await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`)
+        const ids = existsSync(file) ? await readWorkspaceIds(file) : []
+        const deleted = whileUnused(file, () => removeDatabase(file))
+        for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
+        if (deleted.length === 0) context.notify('There was no engine to delete.')
+        return { deleted }
+      },
+    ),
   ])
 
 export const ledgerCommand: CommandFactory = (environment) =>
@@ -280,14 +304,12 @@ async function showLedger(context: Context, { options: given }: Invocation<Optio
     const sums = await admin.consumption(range, by)
     const sumOf = (name: 'credits' | 'movements') => sums.reduce((sum, one) => sum + one[name], 0)
     const total = { credits: sumOf('credits'), movements: sumOf('movements') }
-    await print(context, sums, { columns: [...by, 'credits', 'movements'], total })
-    return 0
+    return print(context, sums, { columns: [...by, 'credits', 'movements'], total })
   }
   await printRecords(context, () => admin.ledger(range), {
     columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
     now: async () => (await admin.clock()).now,
   })
-  return 0
 }
 
 const verifyLedger: CommandFactory = ({ command }) =>
@@ -296,7 +318,7 @@ const verifyLedger: CommandFactory = ({ command }) =>
     .run(async (context) => {
       const verdict = await (await openAdmin(context)).verify()
       await print(context, verdict)
-      if (verdict.ok) return exitCodes.ok
+      if (verdict.ok) return
       const [first = ''] = verdict.problems
       const more = verdict.problems.length - 1
       throw new Stop(
@@ -306,25 +328,6 @@ const verifyLedger: CommandFactory = ({ command }) =>
         'ledger_differs',
       )
     })
-
-const backupCommand: CommandFactory = ({ command }) =>
-  command('backup', 'Write a consistent copy of the engine, even while it is in use')
-    .argument('<file>', 'where to; an existing file is never replaced')
-    .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
-    .printResult(
-      async (context, { args: [file = ''], options }) => {
-        const { backup } = await import('../../../storage/database/backup.js')
-        const copies = await filesOf(context, file, options.catalogue, 'write')
-        for (const { database, at, copy } of copies) {
-          if (!existsSync(at))
-            throw new UsageError(`There is no ${database} to back up yet.`, 'Create it with: prospect init')
-          if (existsSync(copy))
-            throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
-        }
-        return copies.map(({ database, at, copy }) => ({ database, file: copy, bytes: backup(at, copy) }))
-      },
-      { columns: ['database', 'file', 'bytes'] },
-    )
 
 /** Returns the databases that a backup is of, and the files of their copies, which options may name. */
 async function filesOf(
@@ -344,66 +347,16 @@ async function filesOf(
   return [engine, { database: 'catalogue', at: home.catalogue, copy }] as const
 }
 
-const restoreCommand: CommandFactory = ({ command }) =>
-  command('restore', 'Replace the engine by a backup')
-    .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
-    .option('--catalogue <file>', 'replace the catalogue by this backup, too')
-    .printResult(
-      async (context, { args: [file = ''], options }) => {
-        context.prepareHome()
-        const { restore } = await import('../../../storage/database/backup.js')
-        const { engineSchema } = await import('../../../engine/tables/schema.js')
-        const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
-        const expected = {
-          engine: { table: 'movements', schema: engineSchema },
-          catalogue: { table: 'companies', schema: catalogueSchema },
-        }
-        const copies = await filesOf(context, file, options.catalogue, 'read')
-        const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
-        if (existing.length > 0)
-          await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
-        const done = copies.map(({ database, at, copy }) => ({
-          database,
-          file: at,
-          schema_version: restore(copy, at, expected[database]),
-        }))
-        await forgetDeadKey(context, await context.admin({ create: false }))
-        return done
-      },
-      { columns: ['database', 'file', 'schema_version'] },
-    )
-
-const exportCommand: CommandFactory = ({ command }) =>
-  command('export', 'Write the whole engine to a file that engine import reads')
-    .argument('<file>', 'where to; an existing file is never replaced')
-    .run((context, invocation) =>
-      transfer(context, invocation, 'write', async (driver, file) => {
-        const { exportEngine } = await import('../../../engine/tables/export.js')
-        return exportEngine(driver, file)
-      }),
-    )
-
-const importCommand: CommandFactory = ({ command }) =>
-  command('import', 'Import an exported engine into a database without a workspace')
-    .argument('<file>', 'a file that engine export wrote')
-    .run((context, invocation) =>
-      transfer(context, invocation, 'read', async (driver, file) => {
-        const { importEngine } = await import('../../../engine/tables/export.js')
-        return importEngine(driver, file)
-      }),
-    )
-
 async function transfer(
   context: Context,
   { args: [name = ''] }: Invocation,
   use: FileUse,
   work: (driver: Driver, file: string) => Promise<number>,
-): Promise<number> {
+): Promise<void> {
   context.claimFile(name, 'FILE', use)
   const file = resolve(context.streams.cwd, name)
   const driver = await openDatabase(context)
   await print(context, { file, rows: await work(driver, file) })
-  return 0
 }
 
 async function openDatabase({ home, prepareHome, clock, onClose }: Context): Promise<Driver> {
@@ -413,23 +366,6 @@ async function openDatabase({ home, prepareHome, clock, onClose }: Context): Pro
   onClose(() => driver.close())
   return driver
 }
-
-const resetCommand: CommandFactory = ({ command }) =>
-  command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
-    async (context) => {
-      const { databaseFile, removeDatabase, whileUnused } = await import(
-        '../../../storage/database/database-file.js'
-      )
-      const file = databaseFile(context.home.engine)
-      if (existsSync(file))
-        await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`)
-      const ids = existsSync(file) ? await readWorkspaceIds(file) : []
-      const deleted = whileUnused(file, () => removeDatabase(file))
-      for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
-      if (deleted.length === 0) context.notify('There was no engine to delete.')
-      return { deleted }
-    },
-  )
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */
 async function readWorkspaceIds(file: string): Promise<string[]> {

@@ -26,13 +26,68 @@ import { flatten, type Row, toView } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
 
-export const eventsCommand: CommandFactory = ({ group }) =>
+export const eventsCommand: CommandFactory = ({ command, group }) =>
   group('events', 'Received events: list, show, send again; sample events', [
-    listEvents,
-    showEvent,
-    replayEvents,
-    forwardEvents,
-    triggerEvent,
+    command('list', 'List the received events, newest first')
+      .withOptions(filterOptions)
+      .reads('records')
+      .run(async (context, { options }) => {
+        const events = await openEvents(context)
+        const which = await readFilter(events, options, context.clock.now())
+        const records = async function* (): AsyncGenerator<Row> {
+          for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
+        }
+        await printRecords(context, records, view)
+      }),
+    command('show', 'Show a received event: its body, its headers, and where it was forwarded')
+      .addStoredId(stored)
+      .reads('records')
+      .printResult(
+        async (context, invocation) => {
+          const [event] = await findEvents(await openEvents(context), invocation)
+          return event && toEventView(event)
+        },
+        { layout: formatEvent },
+      ),
+    command('replay', 'Send received events to an address, with the headers and body they came with')
+      .addStoredId(stored, true)
+      .requiredOption('--to <url>', 'where to send them')
+      .run(async (context, invocation) => {
+        const target = targetUrl((invocation.options as { to: string }).to, '--to')
+        const events = await openEvents(context)
+        const numbers = (await findEvents(events, invocation)).map(({ seq }) => seq)
+        return sendAll(context, { events, target, numbers })
+      }),
+    command('forward', 'Send all received events, or some of them, to an address, oldest first')
+      .requiredOption('--to <url>', 'where to send them')
+      .withOptions(filterOptions)
+      .run(async (context, { options }) => {
+        const target = targetUrl((options as { to: string }).to, '--to')
+        const events = await openEvents(context)
+        const which = await readFilter(events, options, context.clock.now())
+        return sendAll(context, { events, target, numbers: readNumbers(events, which) })
+      }),
+    command(
+      'trigger',
+      'Send a sample of an event, signed like a delivery, to an address or to prospect listen',
+    )
+      .addArgument(new Argument('<event>', 'the event').choices(eventNames()))
+      .withOptions({ to: ['<url>', 'where to send it (default: prospect listen on this machine)'] })
+      .run(async (context, { args: [name = ''], options: { to } }) => {
+        const target = to === undefined ? await listeningUrl(context) : targetUrl(to, '--to')
+        const { default: samples } = await import('../../../reference/examples.json')
+        const id = `msg_${context.ids.uuid()}`
+        const now = context.clock.now()
+        const sample: object | undefined = Object.entries(samples.events).find(
+          ([event]) => event === name,
+        )?.[1]
+        const body = JSON.stringify({ ...sample, created_at: new Date(now).toISOString() })
+        const secret = await (await openAdmin(context)).webhookSecret(false)
+        const { ok, answer } = await passOn(target, { headers: sign(id, now, body, [secret]), body })
+        const sent = [{ id, event: name, delivered: ok, answer }]
+        await print(context, sent, sentView)
+        checkSent(sent, target)
+      }),
   ])
 
 const stored: StoredKind = { noun: 'event', list: 'events list' }
@@ -43,36 +98,11 @@ const view: View = {
   ids: ['id'],
 }
 
-const listEvents: CommandFactory = ({ command }) =>
-  command('list', 'List the received events, newest first')
-    .withOptions(filterOptions)
-    .reads('records')
-    .run(async (context, { options }) => {
-      const events = await openEvents(context)
-      const which = await readFilter(events, options, context.clock.now())
-      const records = async function* (): AsyncGenerator<Row> {
-        for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
-      }
-      await printRecords(context, records, view)
-    })
-
 const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
   ...toView(event, ['id', 'receivedAt', 'event']),
   search_id,
   ...toView(event, ['verified', 'forwarded', 'bytes']),
 })
-
-const showEvent: CommandFactory = ({ command }) =>
-  command('show', 'Show a received event: its body, its headers, and where it was forwarded')
-    .addStoredId(stored)
-    .reads('records')
-    .printResult(
-      async (context, invocation) => {
-        const [event] = await findEvents(await openEvents(context), invocation)
-        return event && toEventView(event)
-      },
-      { layout: formatEvent },
-    )
 
 function formatEvent(event: unknown, look: Look, raw: unknown): string {
   const { body: _, ...facts } = event as ReturnType<typeof toEventView>
@@ -93,47 +123,6 @@ const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent)
 
 /** Returns what a body holds. A reply that could not be used may be no JSON. */
 const readBody = (text: string): unknown => resultOr(text, () => parseBody(text))
-
-const replayEvents: CommandFactory = ({ command }) =>
-  command('replay', 'Send received events to an address, with the headers and body they came with')
-    .addStoredId(stored, true)
-    .requiredOption('--to <url>', 'where to send them')
-    .run(async (context, invocation) => {
-      const target = targetUrl((invocation.options as { to: string }).to, '--to')
-      const events = await openEvents(context)
-      const numbers = (await findEvents(events, invocation)).map(({ seq }) => seq)
-      return sendAll(context, { events, target, numbers })
-    })
-
-const forwardEvents: CommandFactory = ({ command }) =>
-  command('forward', 'Send all received events, or some of them, to an address, oldest first')
-    .requiredOption('--to <url>', 'where to send them')
-    .withOptions(filterOptions)
-    .run(async (context, { options }) => {
-      const target = targetUrl((options as { to: string }).to, '--to')
-      const events = await openEvents(context)
-      const which = await readFilter(events, options, context.clock.now())
-      return sendAll(context, { events, target, numbers: readNumbers(events, which) })
-    })
-
-const triggerEvent: CommandFactory = ({ command }) =>
-  command('trigger', 'Send a sample of an event, signed like a delivery, to an address or to prospect listen')
-    .addArgument(new Argument('<event>', 'the event').choices(eventNames()))
-    .withOptions({ to: ['<url>', 'where to send it (default: prospect listen on this machine)'] })
-    .run(async (context, { args: [name = ''], options: { to } }) => {
-      const target = to === undefined ? await listeningUrl(context) : targetUrl(to, '--to')
-      const { default: samples } = await import('../../../reference/examples.json')
-      const id = `msg_${context.ids.uuid()}`
-      const now = context.clock.now()
-      const sample: object | undefined = Object.entries(samples.events).find(([event]) => event === name)?.[1]
-      const body = JSON.stringify({ ...sample, created_at: new Date(now).toISOString() })
-      const secret = await (await openAdmin(context)).webhookSecret(false)
-      const { ok, answer } = await passOn(target, { headers: sign(id, now, body, [secret]), body })
-      const sent = [{ id, event: name, delivered: ok, answer }]
-      await print(context, sent, sentView)
-      checkSent(sent, target)
-      return exitCodes.ok
-    })
 
 /** Returns where `prospect listen` receives on this machine, unless it was given another port or path. */
 async function listeningUrl(context: Context): Promise<string> {
@@ -203,7 +192,6 @@ async function findEvents(events: Events, invocation: Invocation): Promise<reado
 
 const sentView: View = { columns: ['id', 'event', 'delivered', 'answer'] }
 
-/** The result of sending an event, as commands print it. */
 export interface SentEvent {
   readonly id: string
   readonly event: string

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
@@ -42,41 +41,49 @@ import { describeMissing, nameSource } from '../../target/local-target.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, stored } from './show.js'
 
-export const flowCommand: CommandFactory = ({ group }) =>
+export const flowCommand: CommandFactory = ({ command, group }) =>
   group('flow', 'A whole prospecting workflow in one file', [
-    checkCommand,
-    quoteCommand,
-    runCommand,
+    command('check', 'Check a flow, and send nothing')
+      .argument(...fileArgument)
+      .run(async (context, { args: [file = ''] }) => {
+        const { flow } = await openFlow(context, file)
+        const count = flow.steps.length
+        const steps = flow.steps.map(({ name }) => name).join(', ')
+        context.notify(
+          oneLine(`${flow.name}: ${count} ${count === 1 ? 'step' : 'steps'} (${steps}). Nothing is wrong.`),
+        )
+      }),
+    command('quote', 'What a flow is expected to take and to cost in each step, before it starts')
+      .argument(...fileArgument)
+      .printResult(
+        async (context, { args: [file = ''] }) => {
+          const { flow, path } = await openFlow(context, file)
+          return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length)
+        },
+        { layout: formatFlowQuote },
+      ),
+    command('run', 'Run a flow; the same command resumes it')
+      .argument(...fileArgument)
+      .withOptions(runOptions)
+      .run((context, { args: [file = ''], options }) => start(context, file, options)),
     showCommand,
-    resumeCommand,
+    command('resume', 'Resume a flow by its id')
+      .addStoredId(stored)
+      .withOptions({ ...sharedOptions, ...sharing, ...vendorOptions })
+      .run(async (context, invocation) => {
+        const { database, shared, ...given } = invocation.options
+        const place = runPlaceOf(context, invocation.options)
+        const { file } = await findFlow(await openRuns(context, place), invocation)
+        return start(
+          context,
+          file,
+          place.database === undefined ? given : { ...given, database: place.database },
+        )
+      }),
     listCommand,
   ])
 
 const fileArgument = ['<file>', 'the file of the flow, such as leads.yaml'] as const
-
-const checkCommand: CommandFactory = ({ command }) =>
-  command('check', 'Check a flow, and send nothing')
-    .argument(...fileArgument)
-    .run(async (context, { args: [file = ''] }) => {
-      const { flow } = await openFlow(context, file)
-      const count = flow.steps.length
-      const steps = flow.steps.map(({ name }) => name).join(', ')
-      context.notify(
-        oneLine(`${flow.name}: ${count} ${count === 1 ? 'step' : 'steps'} (${steps}). Nothing is wrong.`),
-      )
-      return exitCodes.ok
-    })
-
-const quoteCommand: CommandFactory = ({ command }) =>
-  command('quote', 'What a flow is expected to take and to cost in each step, before it starts')
-    .argument(...fileArgument)
-    .printResult(
-      async (context, { args: [file = ''] }) => {
-        const { flow, path } = await openFlow(context, file)
-        return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length)
-      },
-      { layout: formatFlowQuote },
-    )
 
 const runOptions = optionRows({
   until: ['<step>', 'take the steps up to this one (its number or name), and print the rows there'],
@@ -96,27 +103,6 @@ const runOptions = optionRows({
 })
 
 type Given = OptionsOf<typeof runOptions>
-
-const runCommand: CommandFactory = ({ command }) =>
-  command('run', 'Run a flow; the same command resumes it')
-    .argument(...fileArgument)
-    .withOptions(runOptions)
-    .run((context, { args: [file = ''], options }) => start(context, file, options))
-
-const resumeCommand: CommandFactory = ({ command }) =>
-  command('resume', 'Resume a flow by its id')
-    .addStoredId(stored)
-    .withOptions({ ...sharedOptions, ...sharing, ...vendorOptions })
-    .run(async (context, invocation) => {
-      const { database, shared, ...given } = invocation.options
-      const place = runPlaceOf(context, invocation.options)
-      const { file } = await findFlow(await openRuns(context, place), invocation)
-      return start(
-        context,
-        file,
-        place.database === undefined ? given : { ...given, database: place.database },
-      )
-    })
 
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {

@@ -1,7 +1,7 @@
 import { parseJson } from '../../../api/values/json.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { type StepCount, stepNames } from '../../../flows/chain.js'
-import { quoteFlow, type Range, type StepQuote } from '../../../flows/quote.js'
+import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
 import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
@@ -9,7 +9,7 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
 import { openRuns, type RunRecords } from '../../../runs/records.js'
 import { readRemaining } from '../../call/confirm.js'
-import type { Context, DataSource } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
@@ -114,26 +114,8 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
   return `${record({ ...flow, ...why }, look)}\n${grid(header, rows, look)}\n${bars(funnel, look)}`
 }
 
-interface FlowQuote {
-  readonly flow: string
-  readonly steps: readonly StepQuote[]
-  readonly credits: Range
-  /** Of the flow's own budget; null without one. */
-  readonly budget: number | null
-  readonly balance: number | null
-  /** Where the answers come from, where that is known. */
-  readonly source?: DataSource
-  /** The least time by the rate limits: that of its slowest step. null where they are not known. */
-  readonly seconds: number | null
-}
-
 /** Quotes a flow: from its own history where there is enough, else from usual rates. Sends free questions only. */
-export async function makeFlowQuote(
-  context: Context,
-  flow: Flow,
-  path: string,
-  listed: number,
-): Promise<FlowQuote> {
+export async function makeFlowQuote(context: Context, flow: Flow, path: string, listed: number) {
   const { runs, database } = await openRuns(context)
   const earlier = (await runs.list()).find(({ operation, file, request }) => {
     const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
@@ -165,12 +147,12 @@ export async function makeFlowQuote(
     credits: { min: sum('min'), expected: sum('expected'), max: sum('max') },
     budget: flow.budget.credits ?? null,
     balance,
+    // The least time by the rate limits: that of its slowest step.
     seconds: times.includes(null) ? null : Math.max(0, ...times.map(Number)),
     ...withoutUndefined({ source: await context.source() }),
   }
 }
 
-/** Returns how many rows the input has. */
 async function rowsOf({ table, source }: Flow, listed: number): Promise<Range> {
   if (source) {
     const max = Number(source.constants.limit)
@@ -188,7 +170,9 @@ const rangeText = ({ min, expected, max }: Range): string =>
 
 export async function formatFlowQuote(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
-  const { steps, credits, budget, balance, seconds, flow, source } = body as FlowQuote
+  const { steps, credits, budget, balance, seconds, flow, source } = body as Awaited<
+    ReturnType<typeof makeFlowQuote>
+  >
   const rows = steps.map((step, at) => ({
     step: `${at + 1} ${step.step}`,
     rows: rangeText(step.rows),

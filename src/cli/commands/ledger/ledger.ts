@@ -1,6 +1,6 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Fields } from '../../../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
 import { callOnce } from '../../call/send.js'
@@ -75,11 +75,14 @@ async function showLedger(context: Context, { options }: Invocation<OptionsOf<ty
     ids: ['run'],
     total,
   })
-  return exitCodes.ok
 }
 
 /** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
-async function spentAtProviders(context: Context, days: Days, own: readonly Spent[]): Promise<Spent[]> {
+async function spentAtProviders(
+  context: Context,
+  days: ReturnType<typeof readDays>,
+  own: readonly Spent[],
+): Promise<Spent[]> {
   const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
   if (!workspace) return []
   const { listCosts } = await import('../../../engine/tables/providers.js')
@@ -109,7 +112,7 @@ export const checkCommand: CommandFactory = ({ command }) =>
       const { context, place } = contextOfRuns(outer, options)
       const verdict = await compareWithTarget(context, place, readDays(context, options))
       await print(context, verdict)
-      if (verdict.ok) return exitCodes.ok
+      if (verdict.ok) return
       throw new Stop(
         `This machine recorded ${formatCredits(verdict.ledger)}, but the target reports only ${formatNumber(verdict.target_says)}.`,
         exitCodes.checkFailed,
@@ -119,7 +122,7 @@ export const checkCommand: CommandFactory = ({ command }) =>
     })
 
 /** Returns what is on record here beside what the target says that all of its users consumed. */
-async function compareWithTarget(context: Context, place: RunsLocation, days: Days) {
+async function compareWithTarget(context: Context, place: RunsLocation, days: ReturnType<typeof readDays>) {
   const who = { profile: profileName(context), target: await targetName(context) }
   const spending = await openSpending(context, place)
   const spent = await spending.list({ ...days, ...who })
@@ -138,13 +141,12 @@ async function compareWithTarget(context: Context, place: RunsLocation, days: Da
   }
 }
 
-interface DayRange {
-  readonly start_date: string
-  readonly end_date: string
-}
-
 /** Returns the given days, by default all on record until today. The engine's clock may have another day. */
-async function chooseRange(context: Context, { from, to }: Days, spent: readonly Spent[]): Promise<DayRange> {
+async function chooseRange(
+  context: Context,
+  { from, to }: ReturnType<typeof readDays>,
+  spent: readonly Spent[],
+) {
   const today = isoDay(context.clock.now())
   const itsToday = isoDay(await targetTime(context))
   const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
@@ -154,7 +156,10 @@ async function chooseRange(context: Context, { from, to }: Days, spent: readonly
 
 const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-async function readConsumption(context: Context, range: DayRange): Promise<number> {
+async function readConsumption(
+  context: Context,
+  range: Awaited<ReturnType<typeof chooseRange>>,
+): Promise<number> {
   const reply = await callOnce(context, 'credits.consumption', { ...range })
   if (!isOk(reply)) {
     const { error, exit_code, hint, code } = reportOfReply(reply)
@@ -163,16 +168,11 @@ async function readConsumption(context: Context, range: DayRange): Promise<numbe
   return (reply.body as { readonly credits_consumed: number }).credits_consumed
 }
 
-/** Days in UTC, both included; unbounded where absent. */
-interface Days {
-  readonly from?: string
-  readonly to?: string
-}
-
-function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>): Days {
+/** Returns days in UTC, both included; unbounded where absent. */
+function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>) {
   const { since, until } = readTimes(options, clock.now())
-  return {
-    ...(since === undefined ? {} : { from: isoDay(since) }),
-    ...(until === undefined ? {} : { to: isoDay(until - 1) }),
-  }
+  return withoutUndefined({
+    from: since === undefined ? undefined : isoDay(since),
+    to: until === undefined ? undefined : isoDay(until - 1),
+  })
 }

@@ -42,7 +42,7 @@ const ownOptions = optionRows({
 
 type ListenChoices = OptionsOf<typeof ownOptions>
 
-async function listen(context: Context, { options }: Invocation<ListenChoices>): Promise<number> {
+async function listen(context: Context, { options }: Invocation<ListenChoices>): Promise<void> {
   await interruptible(context.streams, async (signal) => {
     const over = new AbortController()
     const end = () => over.abort()
@@ -60,7 +60,6 @@ async function listen(context: Context, { options }: Invocation<ListenChoices>):
     }
     await lines.written()
   })
-  return 0
 }
 
 async function prepare(context: Context, choices: ListenChoices) {

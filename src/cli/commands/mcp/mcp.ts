@@ -81,7 +81,6 @@ async function serve(environment: CommandEnvironment, context: Context, { option
       await session.close()
     }
   })
-  return 0
 }
 
 async function serveHttp(

@@ -20,17 +20,165 @@ import { askSecret } from '../../output/prompt.js'
 import { bars } from '../../output/records.js'
 import { formatNumber, type Look } from '../../output/text.js'
 
-export const providersCommand: CommandFactory = ({ group }) =>
+export const providersCommand: CommandFactory = ({ command, group }) =>
   group('providers', 'Data vendors of your own, which a waterfall asks in turn', [
-    listCommand,
-    addCommand,
-    removeCommand,
+    command('list', 'List what a waterfall asks, in its order').printResult(
+      async (context) => {
+        const registry = await openRegistry(context)
+        const [providers, orders, workspaceId] = [
+          await registry.list(),
+          await registry.orders(),
+          await registry.workspaceId(),
+        ]
+        const { kindsOf } = await import('../../../providers/registry.js')
+        const rows = providers.map((provider) => ({
+          name: provider.name,
+          kinds: kindsOf(provider),
+          state: stateOf(context, provider, workspaceId),
+          base_url: (provider.definition as { readonly base_url: string }).base_url,
+          orders: orders
+            .filter(({ names }) => names.includes(provider.name))
+            .map(
+              ({ kind, names, condition }) =>
+                `${kind} ${names.indexOf(provider.name) + 1}${condition === '' ? '' : ` when ${condition}`}`,
+            ),
+        }))
+        const free = { base_url: null, orders: [] }
+        const stored = ['email', 'personal_email', 'phone', 'person', 'company']
+        return [
+          { ...free, name: 'catalogue', kinds: stored, state: 'built in, first' },
+          ...rows,
+          { ...free, name: 'pattern', kinds: ['email'], state: 'built in, last' },
+          { ...free, name: 'mx', kinds: ['verify'], state: 'built in' },
+        ]
+      },
+      { columns: ['name', 'kinds', 'state', 'orders', 'base_url'], optional: ['orders', 'base_url'] },
+    ),
+    command('add', 'Add a provider from its file, or from a template, and store its key')
+      .argument('<file>', `its file (YAML or JSON), or a template: ${Object.keys(templates).join(', ')}`)
+      .withOptions(addOptions)
+      .printResult(async (context, { args: [source = ''], options }) => {
+        const registry = await openRegistry(context)
+        const { checkProvider, kindsOf } = await import('../../../providers/registry.js')
+        const { allowTarget = [] } = options
+        const file = await checkProvider(await readSource(context, source), source, allowTarget)
+        const key = await readKey(context, source, options)
+        const added = await registry.add(file, allowTarget)
+        const keyName = providerKeyName(added.workspaceId, added.name)
+        storeKey(context.home, keyName, key, context.clock.now(), context.ids.uuid())
+        return { added: added.name, kinds: kindsOf(added) }
+      }),
+    command('remove', 'Remove a provider, and forget its key')
+      .argument('<name>', 'its name')
+      .printResult(async (context, { args: [name = ''] }) => {
+        const registry = await openRegistry(context)
+        await registry.remove(name)
+        forgetKey(context.home, providerKeyName(await registry.workspaceId(), name), context.ids.uuid())
+        return { removed: name }
+      }),
     toggle('enable', 'Ask a provider again, also after a pause', true),
     toggle('disable', 'Ask a provider no more, and keep it', false),
-    orderCommand,
+    command('order', 'Set which providers are asked for a kind, and in which order')
+      .argument('<kind>', 'email, personal_email, phone, person, company or verify')
+      .argument('[names]', 'the providers, as a,b,c; without them, all in the order of their addition')
+      .withOptions({
+        when: ['<condition>', "only where this is true, such as 'headcount > 500'"],
+      })
+      .printResult(async (context, { args: [kind = '', names = ''], options }) => {
+        const registry = await openRegistry(context)
+        const list = names
+          .split(',')
+          .map((name) => name.trim())
+          .filter((name) => name !== '')
+        await registry.order(kind, list, options.when)
+        return { kind, order: list, ...(options.when === undefined ? {} : { when: options.when }) }
+      }),
     testCommand,
-    statsCommand,
-    balanceCommand,
+    command('stats', 'How often each provider found something, and what that cost')
+      .withOptions(optionRows({ by: ['<what>', 'also by day | member | run', ['day', 'member', 'run']] }))
+      .reads('engine')
+      .printResult(
+        async (context, { options }) => {
+          const registry = await openRegistry(context)
+          const sums = await registry.spending(options.by === undefined ? {} : { by: options.by })
+          const rows = sums.map(
+            ({
+              provider,
+              kind,
+              by,
+              asked,
+              found,
+              notFound,
+              unknown,
+              failed,
+              cost,
+              costFound,
+              atRisk,
+              ms,
+            }) => {
+              const answered = found + notFound
+              const share = answered === 0 ? null : Math.round((found / answered) * 1_000) / 10
+              return {
+                provider,
+                kind,
+                ...(options.by === undefined ? {} : { [options.by]: by }),
+                asked,
+                found,
+                not_found: notFound,
+                unknown,
+                failed,
+                hit_rate: share,
+                cost: cost / micros,
+                cost_per_result: found === 0 ? null : costFound / found / micros,
+                cost_per_miss: notFound === 0 ? null : (cost - costFound) / notFound / micros,
+                at_risk: atRisk / micros,
+                seconds: answered === 0 ? null : Math.round(ms / answered) / 1_000,
+              }
+            },
+          )
+          return rows
+        },
+        {
+          columns: [
+            'provider',
+            'kind',
+            'asked',
+            'found',
+            'hit_rate',
+            'cost',
+            'cost_per_result',
+            'unknown',
+            'seconds',
+          ],
+          layout: (rows, look) => statsChart(rows as readonly StatsRow[], look),
+        },
+      ),
+    command('balance', 'Ask providers what is left of their credits').printResult(
+      async (context) => {
+        const registry = await openRegistry(context)
+        const rows = []
+        for (const { name } of await registry.list()) {
+          const { compiled, key, http, target } = await openProvider(context, name)
+          const { balance } = compiled
+          const answer =
+            balance && key !== undefined
+              ? await http.send(target, balance.request, compiled.timeoutMs).catch((error: unknown) => error)
+              : undefined
+          const isAnswer = answer !== undefined && !(answer instanceof Error)
+          const credits = isAnswer ? balance?.credits(answer as VendorAnswer) : undefined
+          const note = !balance
+            ? 'its file has no balance'
+            : key === undefined
+              ? 'no key here'
+              : answer instanceof Error
+                ? answer.message
+                : null
+          rows.push({ name, credits: credits ?? null, note })
+        }
+        return rows
+      },
+      { columns: ['name', 'credits', 'note'] },
+    ),
   ])
 
 /** Opens the providers of the workspace in use, which the first use creates. */
@@ -40,40 +188,6 @@ async function openRegistry(context: Context): Promise<Registry> {
   const { createRegistry } = await import('../../../providers/registry.js')
   return createRegistry(await openEngineStore(context))
 }
-
-const listCommand: CommandFactory = ({ command }) =>
-  command('list', 'List what a waterfall asks, in its order').printResult(
-    async (context) => {
-      const registry = await openRegistry(context)
-      const [providers, orders, workspaceId] = [
-        await registry.list(),
-        await registry.orders(),
-        await registry.workspaceId(),
-      ]
-      const { kindsOf } = await import('../../../providers/registry.js')
-      const rows = providers.map((provider) => ({
-        name: provider.name,
-        kinds: kindsOf(provider),
-        state: stateOf(context, provider, workspaceId),
-        base_url: (provider.definition as { readonly base_url: string }).base_url,
-        orders: orders
-          .filter(({ names }) => names.includes(provider.name))
-          .map(
-            ({ kind, names, condition }) =>
-              `${kind} ${names.indexOf(provider.name) + 1}${condition === '' ? '' : ` when ${condition}`}`,
-          ),
-      }))
-      const free = { base_url: null, orders: [] }
-      const stored = ['email', 'personal_email', 'phone', 'person', 'company']
-      return [
-        { ...free, name: 'catalogue', kinds: stored, state: 'built in, first' },
-        ...rows,
-        { ...free, name: 'pattern', kinds: ['email'], state: 'built in, last' },
-        { ...free, name: 'mx', kinds: ['verify'], state: 'built in' },
-      ]
-    },
-    { columns: ['name', 'kinds', 'state', 'orders', 'base_url'], optional: ['orders', 'base_url'] },
-  )
 
 function stateOf(context: Context, provider: StoredProvider, workspaceId: string): string {
   const { name, enabled, pausedBy, pausedUntil } = provider
@@ -92,22 +206,6 @@ const addOptions = optionRows({
     networks,
   ],
 })
-
-const addCommand: CommandFactory = ({ command }) =>
-  command('add', 'Add a provider from its file, or from a template, and store its key')
-    .argument('<file>', `its file (YAML or JSON), or a template: ${Object.keys(templates).join(', ')}`)
-    .withOptions(addOptions)
-    .printResult(async (context, { args: [source = ''], options }) => {
-      const registry = await openRegistry(context)
-      const { checkProvider, kindsOf } = await import('../../../providers/registry.js')
-      const { allowTarget = [] } = options
-      const file = await checkProvider(await readSource(context, source), source, allowTarget)
-      const key = await readKey(context, source, options)
-      const added = await registry.add(file, allowTarget)
-      const keyName = providerKeyName(added.workspaceId, added.name)
-      storeKey(context.home, keyName, key, context.clock.now(), context.ids.uuid())
-      return { added: added.name, kinds: kindsOf(added) }
-    })
 
 async function readSource({ streams, notify }: Context, source: string): Promise<string> {
   const path = resolve(streams.cwd, source)
@@ -142,16 +240,6 @@ async function readKey(
   return key
 }
 
-const removeCommand: CommandFactory = ({ command }) =>
-  command('remove', 'Remove a provider, and forget its key')
-    .argument('<name>', 'its name')
-    .printResult(async (context, { args: [name = ''] }) => {
-      const registry = await openRegistry(context)
-      await registry.remove(name)
-      forgetKey(context.home, providerKeyName(await registry.workspaceId(), name), context.ids.uuid())
-      return { removed: name }
-    })
-
 const toggle =
   (word: string, summary: string, enabled: boolean): CommandFactory =>
   ({ command }) =>
@@ -162,23 +250,6 @@ const toggle =
         await registry.enable(name, enabled)
         return { name, enabled }
       })
-
-const orderCommand: CommandFactory = ({ command }) =>
-  command('order', 'Set which providers are asked for a kind, and in which order')
-    .argument('<kind>', 'email, personal_email, phone, person, company or verify')
-    .argument('[names]', 'the providers, as a,b,c; without them, all in the order of their addition')
-    .withOptions({
-      when: ['<condition>', "only where this is true, such as 'headcount > 500'"],
-    })
-    .printResult(async (context, { args: [kind = '', names = ''], options }) => {
-      const registry = await openRegistry(context)
-      const list = names
-        .split(',')
-        .map((name) => name.trim())
-        .filter((name) => name !== '')
-      await registry.order(kind, list, options.when)
-      return { kind, order: list, ...(options.when === undefined ? {} : { when: options.when }) }
-    })
 
 async function openProvider(context: Context, name: string) {
   const registry = await openRegistry(context)
@@ -282,82 +353,6 @@ const testCommand: CommandFactory = ({ command }) =>
 
 const toCamelCase = (name: string): string =>
   name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-
-const balanceCommand: CommandFactory = ({ command }) =>
-  command('balance', 'Ask providers what is left of their credits').printResult(
-    async (context) => {
-      const registry = await openRegistry(context)
-      const rows = []
-      for (const { name } of await registry.list()) {
-        const { compiled, key, http, target } = await openProvider(context, name)
-        const { balance } = compiled
-        const answer =
-          balance && key !== undefined
-            ? await http.send(target, balance.request, compiled.timeoutMs).catch((error: unknown) => error)
-            : undefined
-        const isAnswer = answer !== undefined && !(answer instanceof Error)
-        const credits = isAnswer ? balance?.credits(answer as VendorAnswer) : undefined
-        const note = !balance
-          ? 'its file has no balance'
-          : key === undefined
-            ? 'no key here'
-            : answer instanceof Error
-              ? answer.message
-              : null
-        rows.push({ name, credits: credits ?? null, note })
-      }
-      return rows
-    },
-    { columns: ['name', 'credits', 'note'] },
-  )
-
-const statsCommand: CommandFactory = ({ command }) =>
-  command('stats', 'How often each provider found something, and what that cost')
-    .withOptions(optionRows({ by: ['<what>', 'also by day | member | run', ['day', 'member', 'run']] }))
-    .reads('engine')
-    .printResult(
-      async (context, { options }) => {
-        const registry = await openRegistry(context)
-        const sums = await registry.spending(options.by === undefined ? {} : { by: options.by })
-        const rows = sums.map(
-          ({ provider, kind, by, asked, found, notFound, unknown, failed, cost, costFound, atRisk, ms }) => {
-            const answered = found + notFound
-            const share = answered === 0 ? null : Math.round((found / answered) * 1_000) / 10
-            return {
-              provider,
-              kind,
-              ...(options.by === undefined ? {} : { [options.by]: by }),
-              asked,
-              found,
-              not_found: notFound,
-              unknown,
-              failed,
-              hit_rate: share,
-              cost: cost / micros,
-              cost_per_result: found === 0 ? null : costFound / found / micros,
-              cost_per_miss: notFound === 0 ? null : (cost - costFound) / notFound / micros,
-              at_risk: atRisk / micros,
-              seconds: answered === 0 ? null : Math.round(ms / answered) / 1_000,
-            }
-          },
-        )
-        return rows
-      },
-      {
-        columns: [
-          'provider',
-          'kind',
-          'asked',
-          'found',
-          'hit_rate',
-          'cost',
-          'cost_per_result',
-          'unknown',
-          'seconds',
-        ],
-        layout: (rows, look) => statsChart(rows as readonly StatsRow[], look),
-      },
-    )
 
 interface StatsRow {
   readonly provider: string

@@ -24,83 +24,71 @@ import {
 import type { Look } from '../../output/text.js'
 import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
 
-export const runsCommand: CommandFactory = ({ group }) =>
+export const runsCommand: CommandFactory = ({ command, group }) =>
   group('runs', 'Batches: list, show, resume, export, forget', [
-    listCommand,
+    command('list', 'List the runs of this machine, newest first')
+      .withOptions(sharedOptions)
+      .reads('records')
+      .printResult(
+        async (context, { options }) => {
+          const records = await openRuns(context, runPlaceOf(context, options))
+          return Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
+        },
+        {
+          columns: ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at'],
+          optional: ['rows', 'operation', 'started_at'],
+          ids: ['id'],
+        },
+      ),
     showCommand,
-    resumeCommand,
-    exportCommand,
-    forgetCommand,
+    command('resume', 'Resume a run: it remembers its file, columns, options and output')
+      .addStoredId(stored)
+      .addOptions(
+        toOptions({ ...sameFile, ...spending, ...quota }).map((option) => option.helpGroup(groups.batch)),
+      )
+      .option('--dry-run', 'show what the rest can cost, and send nothing')
+      .withOptions(sharedOptions)
+      .addLayout()
+      .run(async (outer, invocation) => {
+        const place = runPlaceOf(outer, invocation.options)
+        const records = await openRuns(outer, place)
+        const run = await findRun(records, invocation)
+        const { context, command } = await fromRecord(outer, run, invocation)
+        return executeBatch(context, { ...command, ...place, records })
+      }),
+    command('export', 'Write the output of a run again, as far as it has come')
+      .addStoredId(stored)
+      .withOptions(sameFile)
+      .withOptions(selecting)
+      .withOptions(sharedOptions)
+      .addLayout()
+      .run(async (outer, invocation) => {
+        const { context: shared, place } = contextOfRuns(outer, invocation.options)
+        const records = await openRuns(shared, place)
+        const run = await findRun(records, invocation)
+        const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
+        return exportAnswers(context, {
+          ...command,
+          ...place,
+          run,
+          records,
+          place: runPlaceOption(outer, place),
+        })
+      }),
+    command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept')
+      .addStoredId(stored, true)
+      .withOptions(sharedOptions)
+      .run(async (outer, invocation) => {
+        const { context, place } = contextOfRuns(outer, invocation.options)
+        const records = await openRuns(context, place)
+        const discardReplies = (run: Run) => discardLocalReplies(context, run)
+        const held = new Set<string>()
+        for (const run of await findRuns(records, invocation)) {
+          await forgetRun(context, run, { records, held, discardReplies })
+          context.notify(`Run ${run.id} is forgotten.`)
+        }
+      }),
   ])
-
-const listCommand: CommandFactory = ({ command }) =>
-  command('list', 'List the runs of this machine, newest first')
-    .withOptions(sharedOptions)
-    .reads('records')
-    .printResult(
-      async (context, { options }) => {
-        const records = await openRuns(context, runPlaceOf(context, options))
-        return Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
-      },
-      {
-        columns: ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at'],
-        optional: ['rows', 'operation', 'started_at'],
-        ids: ['id'],
-      },
-    )
-
-const resumeCommand: CommandFactory = ({ command }) =>
-  command('resume', 'Resume a run: it remembers its file, columns, options and output')
-    .addStoredId(stored)
-    .addOptions(
-      toOptions({ ...sameFile, ...spending, ...quota }).map((option) => option.helpGroup(groups.batch)),
-    )
-    .option('--dry-run', 'show what the rest can cost, and send nothing')
-    .withOptions(sharedOptions)
-    .addLayout()
-    .run(async (outer, invocation) => {
-      const place = runPlaceOf(outer, invocation.options)
-      const records = await openRuns(outer, place)
-      const run = await findRun(records, invocation)
-      const { context, command } = await fromRecord(outer, run, invocation)
-      return executeBatch(context, { ...command, ...place, records })
-    })
-
-const exportCommand: CommandFactory = ({ command }) =>
-  command('export', 'Write the output of a run again, as far as it has come')
-    .addStoredId(stored)
-    .withOptions(sameFile)
-    .withOptions(selecting)
-    .withOptions(sharedOptions)
-    .addLayout()
-    .run(async (outer, invocation) => {
-      const { context: shared, place } = contextOfRuns(outer, invocation.options)
-      const records = await openRuns(shared, place)
-      const run = await findRun(records, invocation)
-      const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
-      return exportAnswers(context, {
-        ...command,
-        ...place,
-        run,
-        records,
-        place: runPlaceOption(outer, place),
-      })
-    })
-
-const forgetCommand: CommandFactory = ({ command }) =>
-  command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept')
-    .addStoredId(stored, true)
-    .withOptions(sharedOptions)
-    .run(async (outer, invocation) => {
-      const { context, place } = contextOfRuns(outer, invocation.options)
-      const records = await openRuns(context, place)
-      const discardReplies = (run: Run) => discardLocalReplies(context, run)
-      const held = new Set<string>()
-      for (const run of await findRuns(records, invocation)) {
-        await forgetRun(context, run, { records, held, discardReplies })
-        context.notify(`Run ${run.id} is forgotten.`)
-      }
-    })
 
 async function discardLocalReplies(context: Context, { id, target }: Run): Promise<void> {
   if (!/^local(?: |$)/.test(target)) return

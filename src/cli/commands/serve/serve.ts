@@ -63,13 +63,13 @@ const serveOptions = optionRows({
 
 type ServeOptions = OptionsOf<typeof serveOptions>
 
-async function serve(context: Context, { options: choices }: Invocation<ServeOptions>): Promise<number> {
+async function serve(context: Context, { options: choices }: Invocation<ServeOptions>): Promise<void> {
   const { streams, notify } = context
   const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
   const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
-  if (!backend) return 0
+  if (!backend) return
   const dashboard = choices.dashboard
     ? await openDashboardOf(backend, {
         isReadOnly,
@@ -98,7 +98,6 @@ async function serve(context: Context, { options: choices }: Invocation<ServeOpt
       await backend.stop()
     }
   })
-  return 0
 }
 
 function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'source'>) {
@@ -214,13 +213,12 @@ async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeo
   const work = await openWhenWritable(context, () =>
     upstream === undefined ? openEngineWork(context) : openServerWork(context, upstream, calls),
   )
-  if (!work) return 0
+  if (!work) return
   await notifyUnlessWritable(context)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.')
     await work(signal)
   })
-  return 0
 }
 
 /** Returns what works until a signal. */
@@ -291,7 +289,6 @@ async function serveDashboard(outer: Context, { options }: Invocation<OptionsOf<
       await listening.close()
     }
   })
-  return 0
 }
 
 const firstLine = (url: string, { json, format }: GlobalOptions): string =>

@@ -160,7 +160,7 @@ const initOptions = optionRows({
 
 type InitChoices = OptionsOf<typeof initOptions>
 
-async function init(context: Context, { options }: Invocation<InitChoices>): Promise<number> {
+async function init(context: Context, { options }: Invocation<InitChoices>): Promise<void> {
   const { local, baseUrl } = context.globals
   const place = local ? undefined : (baseUrl ?? (await choosePlace(context, options)))
   if (place !== undefined && place !== 'local') return initRemote(context, place)
@@ -181,7 +181,6 @@ async function init(context: Context, { options }: Invocation<InitChoices>): Pro
     credits,
     profile,
   })
-  return 0
 }
 
 /** Asks where to look things up, unless an option decides it: also where a workspace exists, to connect a server later. */
@@ -211,7 +210,7 @@ async function askForPlace(context: Context): Promise<string | undefined> {
 }
 
 /** Points the profile in use to a server. Nothing is stored before the server has accepted the key. */
-async function initRemote(given: Context, baseUrl: string): Promise<number> {
+async function initRemote(given: Context, baseUrl: string): Promise<void> {
   const context = given.withGlobals({ baseUrl })
   const target = targetIn(context)
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
@@ -222,5 +221,4 @@ async function initRemote(given: Context, baseUrl: string): Promise<number> {
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
   await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null })
   context.notify('Every command now uses this server. Add --local to use the engine of this machine.')
-  return exitCodes.ok
 }

@@ -21,18 +21,57 @@ import { grid } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
 import { baseUrlOf, profileName, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
-export const profilesCommand: CommandFactory = ({ group }) =>
+export const profilesCommand: CommandFactory = ({ command, group }) =>
   group('profiles', 'Named sets of settings', [
-    listProfiles,
-    useProfileCommand,
-    addProfile,
-    removeProfileCommand,
+    command('list', 'List the profiles').printResult(async (context) => toProfileRows(context), {
+      columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
+    }),
+    command('use', 'Use a profile from now on')
+      .argument('<name>', 'its name')
+      .printResult(async (context, { args: [name = ''] }) => {
+        await useProfile(context, name)
+        return { profile: name }
+      }),
+    command('add', 'Add a profile; the options that are given become its settings')
+      .argument('<name>', 'letters, digits, - and _')
+      .withOptions({
+        plan: ['<name>', "the plan of the server's workspace, such as growth"],
+        idempotency: ['<header>', 'the header of idempotency keys that the server supports, or none'],
+        syncBaseUrl: ['<url>', 'the address of its synchronous waterfall, where it has one; ends in /v2'],
+        publicUrl: ['<url>', 'where the server reaches this machine, for deliveries'],
+      })
+      .printResult(async (context, { args: [name = ''], options }) => {
+        checkNewName(context, name)
+        const { plan, idempotency, publicUrl, syncBaseUrl } = options
+        const change = {
+          base_url: context.globals.baseUrl,
+          timeout: context.globals.timeout,
+          max_wait: context.globals.maxWait,
+          network_name: context.globals.networkName,
+          premium_name: context.globals.premiumName,
+          plan,
+          idempotency,
+          public_url: publicUrl,
+          sync_base_url: syncBaseUrl,
+        }
+        const settings = Object.fromEntries(
+          Object.entries(change).map(([key, value]) => [
+            key,
+            value === undefined ? null : readSetting(key, String(value), `--${key.replaceAll('_', '-')}`),
+          ]),
+        )
+        await changeProfile(context, name, settings)
+        return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
+      }),
+    command('remove', 'Remove a profile')
+      .argument('<name>', 'its name')
+      .printResult(async (context, { args: [name = ''] }) => {
+        if (builtIn.includes(name)) throw new Refusal('usage.profile_built_in', { name })
+        const wasUsed = await removeProfile(context, name)
+        if (wasUsed) context.notify('It was in use. The profile default is used now.')
+        return { removed: name }
+      }),
   ])
-
-const listProfiles: CommandFactory = ({ command }) =>
-  command('list', 'List the profiles').printResult(async (context) => toProfileRows(context), {
-    columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
-  })
 
 function toProfileRows({ settings }: Machine) {
   const { profiles = {}, profile: used = 'default' } = settings()
@@ -48,47 +87,6 @@ function toProfileRows({ settings }: Machine) {
   }))
 }
 
-const useProfileCommand: CommandFactory = ({ command }) =>
-  command('use', 'Use a profile from now on')
-    .argument('<name>', 'its name')
-    .printResult(async (context, { args: [name = ''] }) => {
-      await useProfile(context, name)
-      return { profile: name }
-    })
-
-const addProfile: CommandFactory = ({ command }) =>
-  command('add', 'Add a profile; the options that are given become its settings')
-    .argument('<name>', 'letters, digits, - and _')
-    .withOptions({
-      plan: ['<name>', "the plan of the server's workspace, such as growth"],
-      idempotency: ['<header>', 'the header of idempotency keys that the server supports, or none'],
-      syncBaseUrl: ['<url>', 'the address of its synchronous waterfall, where it has one; ends in /v2'],
-      publicUrl: ['<url>', 'where the server reaches this machine, for deliveries'],
-    })
-    .printResult(async (context, { args: [name = ''], options }) => {
-      checkNewName(context, name)
-      const { plan, idempotency, publicUrl, syncBaseUrl } = options
-      const change = {
-        base_url: context.globals.baseUrl,
-        timeout: context.globals.timeout,
-        max_wait: context.globals.maxWait,
-        network_name: context.globals.networkName,
-        premium_name: context.globals.premiumName,
-        plan,
-        idempotency,
-        public_url: publicUrl,
-        sync_base_url: syncBaseUrl,
-      }
-      const settings = Object.fromEntries(
-        Object.entries(change).map(([key, value]) => [
-          key,
-          value === undefined ? null : readSetting(key, String(value), `--${key.replaceAll('_', '-')}`),
-        ]),
-      )
-      await changeProfile(context, name, settings)
-      return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
-    })
-
 function checkNewName({ globals, settings, streams }: Context, name: string): void {
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
@@ -96,16 +94,6 @@ function checkNewName({ globals, settings, streams }: Context, name: string): vo
     throw new Refusal('usage.profile_exists', { name })
   targetOf(globals, streams.env, {})
 }
-
-const removeProfileCommand: CommandFactory = ({ command }) =>
-  command('remove', 'Remove a profile')
-    .argument('<name>', 'its name')
-    .printResult(async (context, { args: [name = ''] }) => {
-      if (builtIn.includes(name)) throw new Refusal('usage.profile_built_in', { name })
-      const wasUsed = await removeProfile(context, name)
-      if (wasUsed) context.notify('It was in use. The profile default is used now.')
-      return { removed: name }
-    })
 
 interface ProfileSetting {
   readonly description: string
@@ -244,23 +232,44 @@ function openProfiles(context: Machine): ReturnType<typeof openSettings> {
   return openSettings(context.home)
 }
 
-export const configCommand: CommandFactory = ({ group }) =>
-  group('config', 'Settings of this machine', [listConfig, getConfig, setConfig, unsetConfig, pathConfig])
+export const configCommand: CommandFactory = ({ command, group }) =>
+  group('config', 'Settings of this machine', [
+    command('list', 'Show the settings of the profile in use')
+      .addNote(keysHelp)
+      .printResult(
+        async (context) => {
+          const values = listSettings(context)
+          return { ...values, sources: sourcesOf(context, context.globals, values) }
+        },
+        { layout: formatSettings },
+      ),
+    command('get', 'Print the value of one setting; nothing if it is not set')
+      .argument('<name>', `one of profile, ${keyNames}`)
+      .run(async (context, { args: [name = ''] }) => {
+        if (name !== 'profile') parseKeyName(name)
+        await printBare(context, listSettings(context)[name])
+      }),
+    command('set', 'Change one setting of the profile in use')
+      .argument('<name>', 'a setting, as config list shows them')
+      .argument('<value>', 'the value, or default to reset it')
+      .addNote(keysHelp)
+      .run(changeSetting),
+    command('unset', 'Reset one setting of the profile in use')
+      .argument('<name>', `one of ${keyNames}`)
+      .run((context, { args: [name = ''], ...given }) =>
+        changeSetting(context, { ...given, args: [name, 'default'] }),
+      ),
+    command('path', 'Print where the settings are; with --json, where everything is').run(async (context) => {
+      const { folder, config, credentials, engine, catalogue, state } = context.home
+      const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
+      if (context.globals.format || context.globals.json) await print(context, paths)
+      else await writeTo(context.streams.stdout, `${config}\n`)
+    }),
+  ])
 
 const keysHelp = `Settings:\n${Object.entries(profileKeys)
   .map(([name, { description }]) => `  ${name.padEnd(20)} ${description}`)
   .join('\n')}\n  ${'profile'.padEnd(20)} the profile in use`
-
-const listConfig: CommandFactory = ({ command }) =>
-  command('list', 'Show the settings of the profile in use')
-    .addNote(keysHelp)
-    .printResult(
-      async (context) => {
-        const values = listSettings(context)
-        return { ...values, sources: sourcesOf(context, context.globals, values) }
-      },
-      { layout: formatSettings },
-    )
 
 type SettingSource = 'option' | 'environment' | 'profile' | 'default'
 
@@ -305,49 +314,17 @@ function listSettings(context: Context): Readonly<Record<string, unknown>> {
   return { profile: name, ...Object.fromEntries(values) }
 }
 
-const getConfig: CommandFactory = ({ command }) =>
-  command('get', 'Print the value of one setting; nothing if it is not set')
-    .argument('<name>', `one of profile, ${keyNames}`)
-    .run(async (context, { args: [name = ''] }) => {
-      if (name !== 'profile') parseKeyName(name)
-      await printBare(context, listSettings(context)[name])
-    })
-
-const setConfig: CommandFactory = ({ command }) =>
-  command('set', 'Change one setting of the profile in use')
-    .argument('<name>', 'a setting, as config list shows them')
-    .argument('<value>', 'the value, or default to reset it')
-    .addNote(keysHelp)
-    .run(changeSetting)
-
 async function changeSetting(context: Context, { args: [name = '', value = ''] }: Invocation) {
   if (name === 'profile') {
     await useProfile(context, value)
-    await print(context, { profile: value })
-    return 0
+    return print(context, { profile: value })
   }
   const key = parseKeyName(name)
   const parsed = value === 'default' ? null : readSetting(name, value)
   const { name: profile } = currentProfile(context)
   await changeProfile(context, profile, { [key]: parsed })
   await print(context, { profile, [name]: parsed })
-  return 0
 }
-
-const unsetConfig: CommandFactory = ({ command }) =>
-  command('unset', 'Reset one setting of the profile in use')
-    .argument('<name>', `one of ${keyNames}`)
-    .run((context, { args: [name = ''], ...given }) =>
-      changeSetting(context, { ...given, args: [name, 'default'] }),
-    )
-
-const pathConfig: CommandFactory = ({ command }) =>
-  command('path', 'Print where the settings are; with --json, where everything is').run(async (context) => {
-    const { folder, config, credentials, engine, catalogue, state } = context.home
-    const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
-    if (context.globals.format || context.globals.json) await print(context, paths)
-    else await writeTo(context.streams.stdout, `${config}\n`)
-  })
 
 const withoutPassword = (location: string): string =>
   location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')

@@ -29,114 +29,104 @@ import { print } from '../../output/print.js'
 import { countOf, formatNumber } from '../../output/text.js'
 import { targetIn } from '../../target/resolve-target.js'
 
-export const suppressCommand: CommandFactory = ({ group }) =>
+export const suppressCommand: CommandFactory = ({ command, group }) =>
   group('suppress', 'People and companies that are never looked up, and never written', [
-    addCommand,
-    importCommand,
-    removeCommand,
-    listCommand,
-    checkCommand,
+    command('add', 'Suppress people and companies')
+      .argument('<value...>', values)
+      .withOptions(reasonOption)
+      .run(async (context, { args, options }) => {
+        const added = args.map(readValue)
+        const { entries, place } = await openSuppressions(context)
+        const count = await entries.add(added, reasonOf(options), context.clock.now())
+        warnOfMailboxes(context, new Set(mailboxProvidersIn(added)))
+        const shown = added.map(({ kind, value }) => ({ kind, value }))
+        await print(
+          context,
+          { added: count, entries: shown },
+          { layout: () => `${describeAdded(count, added.length, place)}\n` },
+        )
+      }),
+    command('import', 'Suppress the people and companies of a file')
+      .argument('<file>', 'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies')
+      .withOptions({ ...reasonOption, sheet: ['<name>', 'the sheet of a workbook (default: its first one)'] })
+      .run(async (context, { args: [file = ''], options }) => {
+        const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
+        const list = listIn(table, file)
+        if (list) showMapping(context, file, list)
+        const toFields = list ? rowInput(list.mapping) : (cells: readonly string[]) => ({ ...cells })
+        const { entries, place } = await openSuppressions(context)
+        const [reason, now] = [reasonOf(options), context.clock.now()]
+        let [added, rows] = [0, 0]
+        const unread: number[] = []
+        const mailboxProviders = new Set<string>()
+        for await (const batch of table.rows()) {
+          const found = batch.map(({ cells, line }) => {
+            const own = suppressiblesIn(toFields(cells)).filter(isKnown)
+            if (own.length === 0 && cells.some((cell) => cell.trim() !== '')) unread.push(line)
+            return own
+          })
+          rows += batch.length
+          for (const domain of mailboxProvidersIn(found.flat())) mailboxProviders.add(domain)
+          added += await entries.add(found.flat(), reason, now)
+        }
+        warnOfMailboxes(context, mailboxProviders)
+        const report = { rows, added, not_understood: unread.length }
+        const [first] = unread
+        if (first !== undefined)
+          context.notify(
+            `${countOf(unread.length, 'row identifies', 'rows identify')} nobody, the first in line ${formatNumber(first)}.`,
+          )
+        const text = `${countOf(rows, 'row', 'rows')} read: ${countOf(added, 'new entry', 'new entries')} ${place}.`
+        await print(context, report, { layout: () => `${text}\n` })
+        return unread.length > 0 ? exitCodes.someFailed : exitCodes.ok
+      }),
+    command('remove', 'No longer suppress somebody')
+      .argument('<value>', values)
+      .run(async (context, { args: [text = ''] }) => {
+        const entry = readValue(text)
+        const { entries, place } = await openSuppressions(context)
+        const removed = await entries.remove(entry)
+        if (!removed)
+          throw new UsageError(`"${text}" is not suppressed ${place}.`, 'See: prospect suppress list')
+        const { kind, value } = entry
+        await print(
+          context,
+          { removed, kind, value },
+          { layout: () => `${value} is no longer suppressed.\n` },
+        )
+      }),
+    command(
+      'list',
+      'List who is suppressed; people who were forgotten appear without their names',
+    ).printResult(
+      async (context) => {
+        const { entries } = await openSuppressions(context)
+        return (await entries.list()).map(({ added_at, ...entry }) => ({
+          ...entry,
+          added_at: new Date(added_at).toISOString(),
+        }))
+      },
+      { columns: ['kind', 'value', 'reason', 'added_at'] },
+    ),
+    command('check', 'Whether somebody is suppressed: exit code 13 if so, 0 if not')
+      .argument('<value>', values)
+      .run(async (context, { args: [text = ''] }) => {
+        const entry = readValue(text)
+        const { entries } = await openSuppressions(context)
+        const suppressed = (await entries.find(keysOf(asRecord(entry)).keys)).size > 0
+        const { kind, value } = entry
+        await print(
+          context,
+          { kind, value, suppressed },
+          { layout: () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n` },
+        )
+        return suppressed ? exitCodes.checkFailed : exitCodes.ok
+      }),
   ])
 
 const reasonOption = optionRows({ reason: ['<text>', 'why, for those who read the list'] })
 
 const values = 'an email address, domain, profile URL, phone number, or "Jane Doe at acme.example"'
-
-const addCommand: CommandFactory = ({ command }) =>
-  command('add', 'Suppress people and companies')
-    .argument('<value...>', values)
-    .withOptions(reasonOption)
-    .run(async (context, { args, options }) => {
-      const added = args.map(readValue)
-      const { entries, place } = await openSuppressions(context)
-      const count = await entries.add(added, reasonOf(options), context.clock.now())
-      warnOfMailboxes(context, new Set(mailboxProvidersIn(added)))
-      const shown = added.map(({ kind, value }) => ({ kind, value }))
-      await print(
-        context,
-        { added: count, entries: shown },
-        { layout: () => `${describeAdded(count, added.length, place)}\n` },
-      )
-      return exitCodes.ok
-    })
-
-const importCommand: CommandFactory = ({ command }) =>
-  command('import', 'Suppress the people and companies of a file')
-    .argument('<file>', 'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies')
-    .withOptions({ ...reasonOption, sheet: ['<name>', 'the sheet of a workbook (default: its first one)'] })
-    .run(async (context, { args: [file = ''], options }) => {
-      const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
-      const list = listIn(table, file)
-      if (list) showMapping(context, file, list)
-      const toFields = list ? rowInput(list.mapping) : (cells: readonly string[]) => ({ ...cells })
-      const { entries, place } = await openSuppressions(context)
-      const [reason, now] = [reasonOf(options), context.clock.now()]
-      let [added, rows] = [0, 0]
-      const unread: number[] = []
-      const mailboxProviders = new Set<string>()
-      for await (const batch of table.rows()) {
-        const found = batch.map(({ cells, line }) => {
-          const own = suppressiblesIn(toFields(cells)).filter(isKnown)
-          if (own.length === 0 && cells.some((cell) => cell.trim() !== '')) unread.push(line)
-          return own
-        })
-        rows += batch.length
-        for (const domain of mailboxProvidersIn(found.flat())) mailboxProviders.add(domain)
-        added += await entries.add(found.flat(), reason, now)
-      }
-      warnOfMailboxes(context, mailboxProviders)
-      const report = { rows, added, not_understood: unread.length }
-      const [first] = unread
-      if (first !== undefined)
-        context.notify(
-          `${countOf(unread.length, 'row identifies', 'rows identify')} nobody, the first in line ${formatNumber(first)}.`,
-        )
-      const text = `${countOf(rows, 'row', 'rows')} read: ${countOf(added, 'new entry', 'new entries')} ${place}.`
-      await print(context, report, { layout: () => `${text}\n` })
-      return unread.length > 0 ? exitCodes.someFailed : exitCodes.ok
-    })
-
-const removeCommand: CommandFactory = ({ command }) =>
-  command('remove', 'No longer suppress somebody')
-    .argument('<value>', values)
-    .run(async (context, { args: [text = ''] }) => {
-      const entry = readValue(text)
-      const { entries, place } = await openSuppressions(context)
-      const removed = await entries.remove(entry)
-      if (!removed)
-        throw new UsageError(`"${text}" is not suppressed ${place}.`, 'See: prospect suppress list')
-      const { kind, value } = entry
-      await print(context, { removed, kind, value }, { layout: () => `${value} is no longer suppressed.\n` })
-      return exitCodes.ok
-    })
-
-const listCommand: CommandFactory = ({ command }) =>
-  command('list', 'List who is suppressed; people who were forgotten appear without their names').printResult(
-    async (context) => {
-      const { entries } = await openSuppressions(context)
-      return (await entries.list()).map(({ added_at, ...entry }) => ({
-        ...entry,
-        added_at: new Date(added_at).toISOString(),
-      }))
-    },
-    { columns: ['kind', 'value', 'reason', 'added_at'] },
-  )
-
-const checkCommand: CommandFactory = ({ command }) =>
-  command('check', 'Whether somebody is suppressed: exit code 13 if so, 0 if not')
-    .argument('<value>', values)
-    .run(async (context, { args: [text = ''] }) => {
-      const entry = readValue(text)
-      const { entries } = await openSuppressions(context)
-      const suppressed = (await entries.find(keysOf(asRecord(entry)).keys)).size > 0
-      const { kind, value } = entry
-      await print(
-        context,
-        { kind, value, suppressed },
-        { layout: () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n` },
-      )
-      return suppressed ? exitCodes.checkFailed : exitCodes.ok
-    })
 
 const reasonOf = ({ reason }: OptionsOf<typeof reasonOption>): string | null => reason?.trim() || null
 
