@@ -26,7 +26,6 @@ interface DashboardOptions extends ServerPorts {
   readonly onLink: (link: string) => void
 }
 
-/** The dashboard as a part of a server. */
 export type Dashboard = ReturnType<typeof createDashboard>
 
 const refused = (status: number, message: string, hint = ''): Refusal =>
@@ -76,10 +75,7 @@ export function createDashboard(options: DashboardOptions) {
     const html = await toText(
       <Content title={view.title} workspace={workspace.name} isReadOnly={isReadOnly} body={content} />,
     )
-    const etag = createHash('sha256').update(html).digest('base64url')
-    const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8', etag }
-    // A page asks again whenever anything has changed; mostly it is not what it shows.
-    if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
+    const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' }
     return new Response(html, { headers })
   }
 

@@ -22,23 +22,17 @@ const element = <T extends HTMLElement = HTMLElement>(id: string): T => {
 }
 
 const main = element('main')
-let seen: string | undefined
 let reading: AbortController | undefined
 let isStale = false
 
 /** Longest pause between two readings of a view, in milliseconds. */
 const maxGapMs = 5_000
 
-function send(
-  path: string,
-  fields: Record<string, string> = {},
-  headers: Record<string, string> = {},
-  signal: AbortSignal | null = null,
-) {
+function send(path: string, fields: Record<string, string> = {}, signal: AbortSignal | null = null) {
   const token = localStorage.getItem(tokenKey) ?? ''
   return fetch(base + path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-dashboard-token': token, ...headers },
+    headers: { 'content-type': 'application/json', 'x-dashboard-token': token },
     body: JSON.stringify(fields),
     signal,
   })
@@ -68,12 +62,10 @@ async function load(isOther = false): Promise<void> {
   const began = performance.now()
   try {
     const name = location.pathname.slice(base.length + 1)
-    const headers = seen === undefined ? {} : { 'if-none-match': seen }
-    const response = await send(`/data/${name}${location.search}`, {}, headers, own.signal)
-    if (response.status === 304) return
+    const response = await send(`/data/${name}${location.search}`, {}, own.signal)
     const text = await response.text()
     if (own.signal.aborted) return
-    if (response.ok) show(text, response.headers.get('etag') ?? undefined)
+    if (response.ok) show(text)
     else refuse(text)
   } catch {
     if (!own.signal.aborted) element('connection').textContent = 'Not connected. Is prospect still running?'
@@ -87,8 +79,7 @@ async function load(isOther = false): Promise<void> {
   }
 }
 
-function show(html: string, etag: string | undefined): void {
-  seen = etag
+function show(html: string): void {
   // A document that is parsed like this runs no script; the policy of the page permits none in it either.
   const next = new DOMParser().parseFromString(html, 'text/html').body
   morphChildren(main, next)
@@ -99,7 +90,6 @@ function show(html: string, etag: string | undefined): void {
 
 function refuse(text: string): void {
   const { error = 'The page cannot be shown.', hint = '' } = JSON.parse(text) as Answer
-  seen = undefined
   const heading = Object.assign(document.createElement('h1'), { textContent: error, tabIndex: -1 })
   const advice = Object.assign(document.createElement('p'), { textContent: hint, className: 'empty' })
   main.replaceChildren(heading, advice)
@@ -134,7 +124,6 @@ async function go(url: string): Promise<void> {
 }
 
 async function arrive(): Promise<void> {
-  seen = undefined
   markCurrent()
   main.setAttribute('aria-busy', 'true')
   await load(true)

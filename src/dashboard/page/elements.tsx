@@ -1,6 +1,7 @@
 import type { JSX } from 'hono/jsx'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input as RequestInput } from '../../api/calls/caller.js'
+import { commandOf } from '../../api/operations/table.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import type { Html, View } from './view.js'
 
@@ -20,10 +21,12 @@ export function formatSeconds(seconds: number): string {
     : count(Math.round(seconds / 86_400), 'day')
 }
 
+export const none = <span class="none">–</span>
+
 /** A moment in UTC; the script shows how long ago it was as a hint. */
-export const Time = ({ at }: { readonly at: number | null | undefined }) =>
+export const Time = ({ at }: { readonly at: number | string | null | undefined }) =>
   at === null || at === undefined ? (
-    <span class="none">–</span>
+    none
   ) : (
     <time datetime={new Date(at).toISOString()}>
       {new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC
@@ -53,17 +56,51 @@ export const Empty = ({ children, command }: { readonly children?: Html; readonl
   </p>
 )
 
-/** A column of a table. `number` aligns it to the right. */
-interface Column<Row> {
-  readonly title: string
-  readonly number?: boolean
-  readonly cell: (row: Row) => Html
+const isMoment = (name: string): boolean => /(?:A|_a)t$/.test(name)
+
+/** Returns the name of a field as a title: `Weekly limit`, `Created`, `Network URL`. */
+export function titleOf(field: string): string {
+  const words = field
+    .replace(/(?<=.)(?:_at|At)$/, '')
+    .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .replaceAll('_', ' ')
+    .replace(/\burl\b/, 'URL')
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
+
+/** Returns a value as the name of its field and its kind say: a moment, a state, a command, a number, a list. */
+function cellOf(field: string, value: unknown): Html {
+  if (value === null || value === undefined) return none
+  if (isMoment(field)) return <Time at={value as number | string} />
+  if (typeof value === 'number') return formatNumber(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (field === 'state' || field === 'status') return <State state={String(value)} />
+  if (field === 'operation') return commandOf(String(value))
+  return Array.isArray(value) ? value.join(', ') : String(value)
+}
+
+/** Returns fields of a record as facts. */
+export const factsOf = <Of extends object>(record: Of, ...fields: readonly (keyof Of & string)[]) =>
+  Object.fromEntries(fields.map((field) => [titleOf(field), cellOf(field, record[field])]))
+
+/** A column of a table: a field by its name, or what is shown instead. `number` aligns it to the right. */
+type Column<Row> =
+  | (keyof Row & string)
+  | { readonly title: string; readonly number?: boolean; readonly cell: (row: Row) => Html }
+
+const columnOf = <Row,>(column: Column<Row>, rows: readonly Row[]) =>
+  typeof column === 'object'
+    ? column
+    : {
+        title: titleOf(column),
+        number: !isMoment(column) && rows.some((row) => typeof row[column] === 'number'),
+        cell: (row: Row) => cellOf(column, row[column]),
+      }
 
 /** A table, which scrolls on its own where the screen is narrow. */
 export function Table<Row>({
   label,
-  columns,
+  columns: given,
   rows,
   keyOf,
   foot,
@@ -75,6 +112,7 @@ export function Table<Row>({
   readonly keyOf?: (row: Row) => string
   readonly foot?: readonly Html[] | undefined
 }) {
+  const columns = given.map((column) => columnOf(column, rows))
   return (
     <section class="scroll" aria-label={label} tabindex={0}>
       <table>
@@ -191,7 +229,6 @@ export const Select = (props: {
   </label>
 )
 
-/** A link on a line of its own. */
 export const LinkLine = ({ path, children }: { readonly path: string; readonly children?: Html }) => (
   <p>
     <a href={path}>{children}</a>

@@ -1,5 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { Input, Reply } from '../../api/calls/caller.js'
+import type { Report } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Source } from '../../api/ports/ports.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
@@ -135,15 +136,9 @@ export interface InboxPort {
   forward(filter: EventFilter, url: string): Promise<number>
 }
 
-/** A refusal as a person reads it: what happened, and what to do. */
-interface Explanation {
-  readonly error: string
-  readonly hint: string
-}
-
 export interface ServerPorts {
   /** Returns the sentences of a refusal; `undefined` when the error is a bug. */
-  explain(error: unknown): Explanation | undefined
+  explain(error: unknown): Pick<Report, 'error' | 'hint'> | undefined
   report(error: unknown): void
   /** Calls `onChange` after a process has changed a database, this one or another; returns what ends this. */
   watch(onChange: () => void): () => void

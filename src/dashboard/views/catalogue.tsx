@@ -10,6 +10,7 @@ import {
   Empty,
   Facts,
   formatNumber,
+  none,
   pathOf,
   RequestControl,
   type RequestField,
@@ -18,6 +19,7 @@ import {
   Section,
   Table,
   Tabs,
+  titleOf,
 } from '../page/elements.js'
 import type { Fields, Html, Page, View } from '../page/view.js'
 
@@ -179,25 +181,21 @@ async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, a
 const isPosition = (text: string | undefined): text is string =>
   text !== undefined && /^\[-?\d+(,-?\d+)?\]$/.test(text)
 
-const none = <span class="none">–</span>
-
 const Companies = ({ records }: { readonly records: readonly RecordOf<'companies'>[] }) => (
   <Table
     label="Companies"
     columns={[
       {
         title: 'Company',
-        cell: ({ account }) => (
-          <a href={pathOf('catalogue', { id: account.id })}>{account.name ?? account.id}</a>
-        ),
+        cell: ({ id, name }) => <a href={pathOf('catalogue', { id })}>{name ?? id}</a>,
       },
-      { title: 'Domain', cell: ({ account }) => account.domain ?? none },
-      { title: 'Industry', cell: ({ account }) => account.industry ?? none },
-      { title: 'Country', cell: ({ account }) => account.country ?? none },
-      { title: 'Founded', number: true, cell: ({ account }) => account.founded_year ?? none },
-      { title: 'Headcount', number: true, cell: ({ account }) => formatNumber(account.headcount) },
+      'domain',
+      'industry',
+      'country',
+      { title: 'Founded', number: true, cell: ({ founded_year: year }) => year ?? none },
+      'headcount',
     ]}
-    rows={records}
+    rows={records.map(({ account }) => account)}
   />
 )
 
@@ -250,7 +248,7 @@ async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> 
   return (
     <>
       <Section title={typeof name === 'string' ? name : id}>
-        <Facts facts={Object.fromEntries(factsOf(record))} />
+        <Facts facts={Object.fromEntries(factsIn(record))} />
         {kind === 'companies' && (
           <p>
             <a
@@ -276,10 +274,10 @@ const isObjects = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.every(isObject)
 
 /** Returns the facts of a record without its lists of objects. Fields of an object have dotted names. */
-const factsOf = (record: Values, prefix = ''): [string, Html][] =>
+const factsIn = (record: Values, prefix = ''): [string, Html][] =>
   Object.entries(record).flatMap(([name, value]): [string, Html][] => {
     if (isObjects(value)) return []
-    if (isObject(value)) return factsOf(value, `${prefix}${name} `)
+    if (isObject(value)) return factsIn(value, `${prefix}${name} `)
     return [[titleOf(`${prefix}${name}`), textOf(value)]]
   })
 
@@ -287,14 +285,6 @@ const textOf = (value: unknown): string => {
   if (Array.isArray(value)) return value.map(textOf).join(', ')
   return value === null || value === undefined ? '–' : isObject(value) ? JSON.stringify(value) : String(value)
 }
-
-const titleOf = (field: string): string =>
-  field.charAt(0).toUpperCase() +
-  field
-    .slice(1)
-    .replaceAll('_', ' ')
-    .replace(/\burl\b/, 'URL')
-    .replace(/\bid\b/i, 'id')
 
 /** A list of a record, such as past positions: a column for each field that occurs. */
 const Entries = ({ title, entries }: { readonly title: string; readonly entries: readonly Values[] }) => {
@@ -339,13 +329,7 @@ async function jobsOf({ ports }: Pick<Page, 'ports'>, record: Values): Promise<H
     <Section title={`Jobs: ${formatNumber(found.total)}, the newest first`}>
       <Table
         label="Jobs"
-        columns={[
-          { title: 'Title', cell: (job) => job.job_title ?? none },
-          { title: 'Place', cell: (job) => job.job_location ?? none },
-          { title: 'Country', cell: (job) => job.country_code ?? none },
-          { title: 'Employment', cell: (job) => job.employment_statuses.join(', ') },
-          { title: 'Posted', cell: (job) => job.date_posted ?? none },
-        ]}
+        columns={['job_title', 'job_location', 'country_code', 'employment_statuses', 'date_posted']}
         rows={found.jobs}
       />
     </Section>

@@ -4,6 +4,7 @@ import {
   ActionButton,
   Empty,
   Facts,
+  factsOf,
   formatNumber,
   formatSeconds,
   Input,
@@ -38,10 +39,8 @@ export const engine: View = {
               Plan: status.plan_listed ? status.plan : `${status.plan} (not listed: limits of free)`,
               Credits: formatNumber(status.credits.enrichment),
               Held: formatNumber(status.credits.held),
-              'Next grant': <Time at={Date.parse(status.next_allocation_at)} />,
-              Members: formatNumber(status.members),
-              'Valid keys': formatNumber(status.keys),
-              'Schema version': status.schema_version,
+              'Next grant': <Time at={status.next_allocation_at} />,
+              ...factsOf(status, 'members', 'keys', 'schema_version'),
             }}
           />
           <Empty command="engine plan set NAME">Change the plan: </Empty>
@@ -51,21 +50,7 @@ export const engine: View = {
         <Section title="Members" wide>
           <Table
             label="Members"
-            columns={[
-              { title: 'Email', cell: ({ email }) => email },
-              { title: 'Name', cell: ({ name }) => name ?? <span class="none">–</span> },
-              { title: 'Spent this week', number: true, cell: (one) => formatNumber(one.spentThisWeek) },
-              {
-                title: 'Weekly limit',
-                number: true,
-                cell: ({ weeklyLimit }) => (weeklyLimit === null ? 'none' : formatNumber(weeklyLimit)),
-              },
-              {
-                title: 'Personal email addresses',
-                cell: (one) => (one.consentPersonalEmail ? 'consented' : 'no consent'),
-              },
-              { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-            ]}
+            columns={['email', 'name', 'spentThisWeek', 'weeklyLimit', 'consentPersonalEmail', 'createdAt']}
             rows={members}
             keyOf={({ id }) => id}
           />
@@ -190,13 +175,13 @@ const keyTable = (keys: readonly ListedKey[], now: number, isReadOnly: boolean) 
       label="Keys"
       columns={[
         { title: 'Key', cell: ({ hint }) => <code>{hint}…</code> },
-        { title: 'Name', cell: ({ name }) => name ?? <span class="none">–</span> },
-        { title: 'Member', cell: ({ member }) => member },
+        'name',
+        'member',
         { title: 'Areas', cell: ({ scopes }) => scopes?.join(', ') ?? 'all' },
         { title: 'State', cell: (key) => <State state={stateOf(key, now)} /> },
-        { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        'createdAt',
         { title: 'Last used', cell: ({ usedAt }) => <Time at={usedAt} /> },
-        { title: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+        'expiresAt',
         ...(isReadOnly
           ? []
           : [

@@ -5,14 +5,13 @@ import {
   count,
   Empty,
   Facts,
-  formatNumber,
+  factsOf,
   Input,
   LinkLine,
   pathOf,
   Section,
   State,
   Table,
-  Time,
 } from '../page/elements.js'
 import type { Fields, Html, Page, View } from '../page/view.js'
 
@@ -63,7 +62,7 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
             keyOf={({ seq }) => String(seq)}
             columns={[
               { title: 'Event', cell: (one) => <a href={pathOf('inbox', { id: one.id })}>{one.event}</a> },
-              { title: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+              'receivedAt',
               {
                 title: 'Signature',
                 cell: ({ verified }) => <State state={verified ? 'verified' : 'not verified'} />,
@@ -72,8 +71,8 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
                 title: 'Forwarded',
                 cell: ({ forwarded }) => (forwarded === null ? '–' : <State state={forwarded} />),
               },
-              { title: 'Bytes', number: true, cell: ({ bytes }) => formatNumber(bytes) },
-              { title: 'Search id', cell: (one) => one.search ?? '–' },
+              'bytes',
+              'search',
             ]}
             rows={rows}
           />
@@ -110,10 +109,8 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
       <Section title={`Event ${event.id}`}>
         <Facts
           facts={{
-            Event: event.event,
-            Received: <Time at={event.receivedAt} />,
+            ...factsOf(event, 'event', 'receivedAt', 'search'),
             Signature: <State state={event.verified ? 'verified' : 'not verified'} />,
-            'Search id': event.search ?? 'none',
             ...event.headers,
           }}
         />
@@ -133,17 +130,7 @@ const Forwards = ({ event: { forwards } }: { readonly event: KeptEvent }) =>
   forwards.length === 0 ? (
     <Empty>It was not forwarded. Replay it above, or forward all events from the list.</Empty>
   ) : (
-    <Table
-      label="Forwarded"
-      columns={[
-        { title: 'Address', cell: ({ target }) => target },
-        { title: 'State', cell: ({ state }) => <State state={state} /> },
-        { title: 'Attempts', number: true, cell: ({ attempts }) => formatNumber(attempts) },
-        { title: 'Answer', cell: ({ answer }) => answer ?? '–' },
-        { title: 'Next attempt', cell: ({ nextAt }) => <Time at={nextAt} /> },
-      ]}
-      rows={forwards}
-    />
+    <Table label="Forwarded" columns={['target', 'state', 'attempts', 'answer', 'nextAt']} rows={forwards} />
   )
 
 /** Returns a body with line breaks. A reply that could not be used may be no JSON. */

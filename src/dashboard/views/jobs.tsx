@@ -1,4 +1,3 @@
-import { commandOf } from '../../api/operations/table.js'
 import { toJson, toPrintableJson } from '../../api/values/json.js'
 import { sign } from '../../api/webhooks/signature.js'
 import type { Delivery } from '../../engine/tables/deliveries.js'
@@ -9,12 +8,12 @@ import {
   count,
   Empty,
   Facts,
+  factsOf,
   formatNumber,
   LinkLine,
   pathOf,
   Section,
   Select,
-  State,
   Table,
   Time,
 } from '../page/elements.js'
@@ -100,16 +99,16 @@ const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
     keyOf={({ id }) => id}
     columns={[
       { title: 'Job', cell: ({ id, name }) => <a href={pathOf('jobs', { id })}>{name || id}</a> },
-      { title: 'Command', cell: ({ operation }) => commandOf(operation) },
-      { title: 'State', cell: ({ state }) => <State state={state} /> },
+      'operation',
+      'state',
       {
         title: 'Progress',
         cell: ({ id, done, expected }) => <Bar label={`Progress of ${id}`} value={done} max={expected} />,
       },
-      { title: 'Done', number: true, cell: ({ done }) => formatNumber(done) },
-      { title: 'Expected', number: true, cell: ({ expected }) => formatNumber(expected) },
-      { title: 'Credits', number: true, cell: ({ spent }) => formatNumber(spent) },
-      { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+      'done',
+      'expected',
+      'spent',
+      'createdAt',
     ]}
     rows={jobs}
   />
@@ -121,9 +120,9 @@ const DeliveryTable = ({ deliveries }: { readonly deliveries: readonly Delivery[
     keyOf={({ id }) => id}
     columns={[
       { title: 'Delivery', cell: ({ id }) => <a href={pathOf('jobs', { delivery: id })}>{id}</a> },
-      { title: 'Event', cell: ({ event }) => event },
-      { title: 'State', cell: ({ state }) => <State state={state} /> },
-      { title: 'Attempts', number: true, cell: ({ attempts }) => formatNumber(attempts) },
+      'event',
+      'state',
+      'attempts',
       { title: 'Answer', cell: ({ status, error }) => status ?? error ?? '–' },
       { title: 'Next attempt', cell: (delivery) => <Time at={nextAttempt(delivery)} /> },
     ]}
@@ -146,16 +145,11 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
         <Bar label="Progress" value={job.done} max={job.expected} />
         <Facts
           facts={{
-            State: <State state={job.state} />,
-            Name: job.name,
-            Command: commandOf(job.operation),
+            ...factsOf(job, 'state', 'name', 'operation', 'attempts', 'createdAt', 'finishedAt'),
             Done: `${formatNumber(job.done)} of ${formatNumber(job.expected)}${job.truncated ? ', truncated' : ''}`,
             Credits: `${formatNumber(job.spent)} spent, ${formatNumber(job.held)} held`,
-            Attempts: formatNumber(job.attempts),
             ...(job.error === null ? {} : { Error: job.error }),
             Webhook: job.webhookUrl ?? 'none',
-            Created: <Time at={job.createdAt} />,
-            Finished: <Time at={job.finishedAt} />,
           }}
         />
         {job.state === 'failed' && !isReadOnly && (
@@ -196,16 +190,11 @@ async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Ht
       <Section title={`Delivery ${id}`}>
         <Facts
           facts={{
-            State: <State state={delivery.state} />,
-            Event: delivery.event,
-            Address: delivery.url,
+            ...factsOf(delivery, 'state', 'event', 'url', 'attempts', 'createdAt', 'finishedAt'),
             Records: `${formatNumber(delivery.first)} to ${formatNumber(delivery.last)}`,
-            Attempts: formatNumber(delivery.attempts),
             'Last answer':
               [delivery.status, delivery.error].filter((one) => one !== null).join(' ') || 'none',
             'Next attempt': <Time at={nextAttempt(delivery)} />,
-            Created: <Time at={delivery.createdAt} />,
-            Finished: <Time at={delivery.finishedAt} />,
           }}
         />
         {delivery.state !== 'pending' && !isReadOnly && (

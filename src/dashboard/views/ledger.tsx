@@ -3,7 +3,7 @@ import { dayMs, dayOf } from '../../api/values/dates.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
-import { Empty, formatNumber, Input, pathOf, Section, Select, Table, Tabs, Time } from '../page/elements.js'
+import { Empty, formatNumber, Input, none, pathOf, Section, Select, Table, Tabs } from '../page/elements.js'
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 const usualDays = 30
@@ -195,7 +195,7 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
           label={`Credits by ${title}`}
           columns={[
             ...by.map((name) => ({ title: titles[name], cell: (sum: Sum) => nameOf(name, sum[name]) })),
-            { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
+            'credits',
             {
               title: by.includes('run') ? 'Calls' : 'Movements',
               number: true,
@@ -221,7 +221,7 @@ const titles = {
 
 function nameOf(by: By, key: string | null | undefined): Html {
   if (by === 'run') return !key ? 'single calls' : <a href={pathOf('runs', { id: key })}>{key}</a>
-  return !key ? <span class="none">none</span> : commandOf(key)
+  return !key ? none : commandOf(key)
 }
 
 async function movementsOf({ ports, query }: Page): Promise<Html> {
@@ -250,18 +250,15 @@ const Movements = ({ movements }: { readonly movements: readonly MovementRecord[
   <Table
     label="Movements"
     columns={[
-      { title: 'No.', number: true, cell: ({ seq }) => formatNumber(seq) },
-      { title: 'Time', cell: (one) => <Time at={Date.parse(one.created_at)} /> },
+      'seq',
+      'created_at',
       { title: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
-      { title: 'Amount', number: true, cell: ({ amount }) => formatNumber(amount) },
+      'amount',
       { title: 'Change', number: true, cell: ({ change }) => formatChange(change) },
-      { title: 'Balance', number: true, cell: ({ credits }) => formatNumber(credits) },
-      { title: 'Held', number: true, cell: ({ held }) => formatNumber(held) },
-      {
-        title: 'Command',
-        cell: ({ operation }) => (operation === null ? <span class="none">–</span> : commandOf(operation)),
-      },
-      { title: 'Member', cell: ({ member }) => member ?? <span class="none">–</span> },
+      'credits',
+      'held',
+      'operation',
+      'member',
     ]}
     rows={movements}
     keyOf={({ seq }) => String(seq)}

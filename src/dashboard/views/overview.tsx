@@ -5,18 +5,7 @@ import type { Consumption } from '../../engine/credits/ledger.js'
 import { type QuotaName, quotaLabels } from '../../engine/credits/quotas.js'
 import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
-import {
-  Bar,
-  count,
-  Empty,
-  Facts,
-  formatNumber,
-  pathOf,
-  Section,
-  State,
-  Table,
-  Time,
-} from '../page/elements.js'
+import { Bar, count, Empty, Facts, formatNumber, pathOf, Section, Table, Time } from '../page/elements.js'
 import type { DashboardPorts, Html, ListedRun, View } from '../page/view.js'
 
 const chartDays = 30
@@ -60,10 +49,7 @@ export const overview: View = {
           ) : (
             <Table
               label="Credits by operation"
-              columns={[
-                { title: 'Command', cell: ({ operation = '' }) => commandOf(operation) },
-                { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
-              ]}
+              columns={['operation', 'credits']}
               rows={[...operations].sort((one, other) => other.credits - one.credits)}
             />
           )}
@@ -88,12 +74,12 @@ export const overview: View = {
 /** What is under way: jobs of the engine and batches of this machine. */
 function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
   const rows = [
-    ...runs.map(({ id, file, operation: what, status: state, done, rows: all }) => {
+    ...runs.map(({ id, file, operation, status: state, done, rows: of }) => {
       const name = file.split(/[\\/]/).at(-1) ?? id
-      return { path: pathOf('runs', { id }), name, what, state, done, all }
+      return { path: pathOf('runs', { id }), name, operation, state, done, of }
     }),
-    ...work.map(({ id, name, operation: what, state, done, expected: all }) => {
-      return { path: pathOf('jobs', { id }), name: name || id, what, state, done, all }
+    ...work.map(({ id, name, operation, state, done, expected: of }) => {
+      return { path: pathOf('jobs', { id }), name: name || id, operation, state, done, of }
     }),
   ]
   if (rows.length === 0) return <Empty>No run or job is under way.</Empty>
@@ -102,13 +88,10 @@ function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
       label="Running work"
       columns={[
         { title: 'Run or job', cell: ({ path, name }) => <a href={path}>{name}</a> },
-        { title: 'Command', cell: ({ what }) => commandOf(what) },
-        { title: 'State', cell: ({ state }) => <State state={state} /> },
-        {
-          title: 'Done',
-          number: true,
-          cell: ({ done, all }) => `${formatNumber(done)} of ${formatNumber(all)}`,
-        },
+        'operation',
+        'state',
+        'done',
+        'of',
       ]}
       rows={rows}
     />
@@ -149,17 +132,17 @@ const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
   <Table
     label="Quotas"
     columns={[
-      { title: 'Quota', cell: ([name]) => labelOf(name) },
+      'quota',
       {
         title: 'In use',
-        cell: ([name, { used, limit }]) => <Bar label={labelOf(name)} value={used} max={limit} />,
+        cell: ({ quota, used, limit }) => <Bar label={quota} value={used} max={limit} />,
       },
-      { title: 'Used', number: true, cell: ([, { used }]) => formatNumber(used) },
-      { title: 'Left', number: true, cell: ([, { remaining }]) => formatNumber(remaining) },
-      { title: 'Of', number: true, cell: ([, { limit }]) => formatNumber(limit) },
-      { title: 'Resets', cell: ([, { resetsAt }]) => <Time at={resetsAt} /> },
+      'used',
+      'remaining',
+      'limit',
+      'resetsAt',
     ]}
-    rows={Object.entries(quotas)}
+    rows={Object.entries(quotas).map(([name, state]) => ({ quota: labelOf(name), ...state }))}
   />
 )
 
@@ -172,11 +155,11 @@ function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
       label="Rate limits"
       columns={[
         { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group ?? '') },
-        { title: 'Per', cell: ({ per }) => per },
-        { title: 'Used', number: true, cell: ({ used }) => formatNumber(used) },
-        { title: 'Left', number: true, cell: ({ remaining }) => formatNumber(remaining) },
-        { title: 'Of', number: true, cell: ({ limit }) => formatNumber(limit) },
-        { title: 'Resets', cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+        'per',
+        'used',
+        'remaining',
+        'limit',
+        'resetsAt',
       ]}
       rows={open}
     />

@@ -1,18 +1,17 @@
-import { commandOf } from '../../api/operations/table.js'
 import {
   ActionButton,
   Bar,
   count,
   Empty,
   Facts,
+  factsOf,
   formatNumber,
   formatSeconds,
   LinkLine,
   pathOf,
   Section,
-  State,
   Table,
-  Time,
+  titleOf,
 } from '../page/elements.js'
 import type { Fields, Html, ListedRun, RestQuote, RunsPort, ShownRun, ShownStep, View } from '../page/view.js'
 
@@ -113,22 +112,20 @@ const runTable = (runs: readonly ListedRun[], isShared: boolean) => (
           <a href={pathOf('runs', { id, place: placeOf(isShared) })}>{file.split(/[\\/]/).at(-1)}</a>
         ),
       },
-      { title: 'Command', cell: ({ operation }) => commandOf(operation) },
-      { title: 'State', cell: ({ status }) => <State state={status} /> },
+      'operation',
+      'status',
       {
         title: 'Progress',
         cell: (run) => <Bar label={`Progress of ${run.id}`} value={run.done} max={run.rows} />,
       },
-      { title: 'Done', number: true, cell: ({ done }) => formatNumber(done) },
-      { title: 'Rows', number: true, cell: ({ rows }) => formatNumber(rows) },
-      { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
-      { title: 'Started', cell: ({ started_at }) => <Time at={timeOf(started_at)} /> },
+      'done',
+      'rows',
+      'credits',
+      'started_at',
     ]}
     rows={runs}
   />
 )
-
-const timeOf = (iso: string | null): number | null => (iso === null ? null : Date.parse(iso))
 
 function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
   const fields = fieldsOf(run.id, isShared)
@@ -137,7 +134,7 @@ function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
       <LinkLine path={pathOf('runs', { place: placeOf(isShared) })}>All runs</LinkLine>
       <Section title={`Run ${run.id}`}>
         <Bar label="Progress" value={run.done} max={run.rows} />
-        <Facts facts={factsOf(run)} />
+        <Facts facts={factsOfRun(run)} />
         {!isReadOnly && (
           <div class="actions">
             {!run.steps && <ActionButton action="runs/export" fields={fields} label="Export" />}
@@ -171,31 +168,16 @@ function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
   )
 }
 
-function factsOf(run: ShownRun): Readonly<Record<string, Html>> {
+function factsOfRun(run: ShownRun): Readonly<Record<string, Html>> {
   const { rate, done, rows } = run
   return {
-    State: <State state={run.status} />,
-    Command: commandOf(run.operation),
-    File: run.file,
+    ...factsOf(run, 'status', 'operation', 'file', 'target', 'credits', 'started_at', 'finished_at'),
     Output: run.output ?? 'stdout',
-    Target: run.target,
     Rows: `${formatNumber(done)} of ${formatNumber(rows)}`,
-    Credits: formatNumber(run.credits),
     ...(rate === undefined ? {} : { Rate: `${formatNumber(Math.round(rate * 10) / 10)} rows per second` }),
     ...(rate ? { 'Time left': formatSeconds((rows - done) / rate) } : {}),
-    Started: <Time at={timeOf(run.started_at)} />,
-    ...(run.finished_at === null ? {} : { Finished: <Time at={timeOf(run.finished_at)} /> }),
     ...(run.holder === undefined ? {} : { 'In use by': run.holder }),
   }
-}
-
-const statusNames: Readonly<Record<string, string>> = {
-  found: 'Found',
-  not_found: 'Not found',
-  failed: 'Failed',
-  skipped: 'Skipped',
-  known: 'Known',
-  suppressed: 'Suppressed',
 }
 
 /** What the steps of a flow took, found and left in the flow, and what that cost. */
@@ -203,15 +185,15 @@ const Steps = ({ steps }: { readonly steps: readonly ShownStep[] }) => (
   <Table
     label="Steps"
     columns={[
-      { title: 'Step', cell: ({ step }) => step },
+      'step',
       {
         title: '',
         cell: ({ step, in: came, out }) => <Bar label={step} value={out} max={Math.max(came, out)} />,
       },
-      { title: 'In', number: true, cell: (step) => formatNumber(step.in) },
-      { title: 'Found', number: true, cell: ({ found }) => formatNumber(found) },
-      { title: 'Out', number: true, cell: ({ out }) => formatNumber(out) },
-      { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
+      'in',
+      'found',
+      'out',
+      'credits',
     ]}
     rows={steps}
   />
@@ -222,33 +204,34 @@ function Funnel({ run: { answers, invalid, done, rows } }: { readonly run: Shown
   const lookups = sum(answers)
   const refused = sum(answers.filter(({ status }) => status === 'invalid'))
   const others = Math.max(0, done - lookups - Math.max(0, (invalid ?? 0) - refused))
-  const steps: readonly [name: string, value: number, detail: string][] = [
-    ['Rows of the file', rows, ''],
-    ['Done', done, ''],
-    ['Looked up', lookups, ''],
+  const steps: readonly {
+    readonly step: string
+    readonly number: number
+    readonly detail?: string | null
+  }[] = [
+    { step: 'Rows of the file', number: rows },
+    { step: 'Done', number: done },
+    { step: 'Looked up', number: lookups },
     ...answers
       .filter(({ status }) => status !== 'invalid')
-      .map(
-        ({ status, error, lookups: some }) =>
-          [statusNames[status] ?? status, some, error ?? ''] as [string, number, string],
-      ),
-    ['Invalid', Math.max(refused, invalid ?? 0), 'Check the file for the reasons.'],
-    [
-      'Without a lookup',
-      others,
-      invalid === null ? 'Duplicates and invalid rows.' : 'Duplicates and skipped rows.',
-    ],
+      .map(({ status, error: detail, lookups: number }) => ({ step: titleOf(status), number, detail })),
+    { step: 'Invalid', number: Math.max(refused, invalid ?? 0), detail: 'Check the file for the reasons.' },
+    {
+      step: 'Without a lookup',
+      number: others,
+      detail: invalid === null ? 'Duplicates and invalid rows.' : 'Duplicates and skipped rows.',
+    },
   ]
   return (
     <Table
       label="Lookups"
       columns={[
-        { title: 'Step', cell: ([name]) => name },
-        { title: '', cell: ([name, value]) => <Bar label={name} value={value} max={rows} /> },
-        { title: 'Number', number: true, cell: ([, value]) => formatNumber(value) },
-        { title: '', cell: ([, , detail]) => detail },
+        'step',
+        { title: '', cell: ({ step, number }) => <Bar label={step} value={number} max={rows} /> },
+        'number',
+        { title: '', cell: ({ detail }) => detail ?? '' },
       ]}
-      rows={steps.filter(([name, value]) => value > 0 || name === 'Rows of the file')}
+      rows={steps.filter(({ step, number }) => number > 0 || step === 'Rows of the file')}
     />
   )
 }
