@@ -46,10 +46,6 @@ describe('a batch', () => {
     expect([ended.code, ended.stdout]).toEqual([11, ''])
   })
 
-  it('exits 0 despite an invalid row with --fail-on none', async () => {
-    await ends(enrich('domain\na.example\n""\n', '--fail-on none'), 0)
-  })
-
   it('prints the column mapping and the counts of rows on stderr', async () => {
     const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', '-o out.csv')
     expect(stderr).toMatch(/^domain +<- +"Website", such as a\.example$/m)
@@ -76,13 +72,6 @@ describe('a batch', () => {
     expect((await shown('--format csv'))[0]?.[0]).toMatch(/^domain,Notes,id,name,/)
   })
 
-  it('reads rows from stdin with --csv -', async () => {
-    const given = { caller: companies(), stdin: one }
-    const { json } = await here.run('accounts enrich --csv - --fields name --json', given)
-    const status = { _status: 'found', _error: null, _credits: 1, _source: 'lookup' }
-    expect(json).toEqual([{ domain: 'a.example', name: '=a.example', ...status }])
-  })
-
   it.each([
     ['out.ndjson', /^\{"domain":"a.example"/],
     ['out.json', /^\[\n\{"domain"/],
@@ -99,30 +88,6 @@ describe('a batch', () => {
     const caller = companies()
     await enrich('domain,country\na.example,Germany\n', '--no-live', { caller })
     expect(inputsOf(caller)).toEqual([{ domain: 'a.example', country: 'DE', live: false }])
-  })
-
-  it('maps columns as --map says, and with --map-only shows the mapping without a call', async () => {
-    const caller = companies()
-    const csv = 'domain,real\nx,a.example\n'
-    const { code, json } = await enrich(csv, '--map domain=real --map-only', { caller })
-    const columns = [{ field: 'domain', column: 'real', at: 1, by: 'pin', sample: 'a.example' }]
-    expect([code, json, caller.asked]).toEqual([0, expect.objectContaining({ columns }), []])
-    await enrich(csv, '--map domain=real', { caller })
-    expect(inputsOf(caller)).toEqual([{ domain: 'a.example' }])
-  })
-
-  it('stops when the credits run out, and names the partial file with the answered rows', async () => {
-    const rows = Array.from({ length: 40 }, (_, at) => `c${at}.example\n`).join('')
-    await ends(
-      enrich(`domain\n${rows}`, '-o out.csv', { caller: companies(10) }),
-      4,
-      'Insufficient credits. 30 rows are left.',
-      `The rows answered so far are in ${here.path('out.csv.partial')}.`,
-    )
-    expect([here.read('out.csv.partial').match(/,found,/g)?.length, here.exists('out.csv')]).toEqual([
-      10,
-      false,
-    ])
   })
 
   it('keeps a partial file of an unknown run under another name, and says so', async () => {
@@ -169,25 +134,6 @@ describe('a batch', () => {
 })
 
 describe('--only-missing', () => {
-  const csv = 'domain,Phone\na.example,+33612345678\nb.example,\nnobody.example, \n'
-
-  it('skips rows whose column is filled, and fills the others in the same column', async () => {
-    const caller = companies()
-    const argv = '--only-missing phone --fields name,phone -o out.csv'
-    await ends(enrich(csv, argv, { caller }), 0, '1 skipped')
-    expect(inputsOf(caller)).toEqual([{ domain: 'b.example' }, { domain: 'nobody.example' }])
-    expect(linesOf('out.csv')).toEqual([
-      'domain,Phone,name,_status,_error,_credits,_source',
-      'a.example,+33612345678,,skipped,,0,',
-      "b.example,+15550100,'=b.example,found,,1,lookup",
-      'nobody.example,,,not_found,No company found,0,lookup',
-      '',
-    ])
-    await enrich(csv, '-o all.csv', { caller })
-    expect(inputsOf(caller)).toContainEqual({ domain: 'a.example' })
-    expect(here.read('all.csv')).not.toContain('skipped')
-  })
-
   it('fills the status of a value with the value, in its column of the file', async () => {
     const caller = answering((_, { first_name: name }) => ({
       body: {
@@ -393,12 +339,6 @@ describe('--summary-json', () => {
     expect(here.read('out.rejects.csv.partial')).toBe('_line,_reason,domain\n5,"""domain"" is empty",\n')
     await enrich(csv, options)
     expect(readdirSync(here.home).filter((name) => name.endsWith('.partial'))).toEqual([])
-  })
-
-  it('names no rejects file when the run stopped before any row was rejected', async () => {
-    await enrich(one, options, { caller: answering(poor) })
-    expect(summary()).toMatchObject({ files: { rejects: null, rejects_partial: null } })
-    expect(here.exists('out.rejects.csv.partial')).toBe(false)
   })
 
   it('says why a run was refused', async () => {

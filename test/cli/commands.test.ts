@@ -29,11 +29,6 @@ describe('prospect commands', () => {
     expect(new Set(names).size).toBe(names.length)
   })
 
-  it('never offers an API key as an option', async () => {
-    const names = (await map()).flatMap(({ options }) => options.map(({ name }) => name))
-    expect(names).not.toContain('--api-key')
-  })
-
   it('prints a table on a terminal', async () => {
     const { stdout } = await command('commands', { terminal: true })
     expect(stdout).toMatch(/^Command +Flag +Summary +Price/)

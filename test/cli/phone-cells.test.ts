@@ -4,34 +4,6 @@ import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
 
-describe('phone numbers in a file', () => {
-  it('sends phone numbers in E.164, whatever separates their digits', async () => {
-    const caller = answering({ body: { results: [] } })
-    const stdin = 'Phone\n+33 6 39 98 00 01\n+44 (0)7700 900-321\n0049 171 3920012\n+33639980009\n'
-    await here.run('messenger validate --csv - --quiet', { caller, stdin })
-    expect(caller.asked.map(({ input }) => input)).toEqual(
-      ['+33639980001', '+447700900321', '+491713920012', '+33639980009'].map((number) => ({
-        phone_numbers: [number],
-      })),
-    )
-  })
-
-  it('reads several phone numbers from one cell', async () => {
-    const caller = answering({ body: { results: [] } })
-    const stdin = 'phones\n"\'+33639980001; +447700900321"\n"+33639980001,+447700900321;"\n'
-    await here.run('messenger validate --csv - --quiet', { caller, stdin })
-    const phone_numbers = ['+33639980001', '+447700900321']
-    expect(caller.asked.map(({ input }) => input)).toEqual([{ phone_numbers }])
-  })
-
-  it('reports a number without a country as invalid, unchanged', async () => {
-    const caller = answering({ body: { results: [] } })
-    const stdin = 'Phone\n06 39 98 00 01\n'
-    const { code, stdout } = await here.run('messenger validate --csv - --quiet', { caller, stdin })
-    expect([code, stdout, caller.asked]).toEqual([11, expect.stringMatching(/06 39 98 00 01.*E\.164/), []])
-  })
-})
-
 describe('values of a file that are not understood', () => {
   it('are left out, counted and named, and the rows are looked up without them', async () => {
     const caller = answering({ body: { name: 'Acme' } })

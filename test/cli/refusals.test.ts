@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { secondsToWait } from '../../src/cli/call/send.js'
 import { sleeper } from '../client/serving.js'
-import { answering, canary, command, ends, errorOf, type Given, keyed, machine } from '../support/command.js'
+import { answering, canary, command, ends, errorOf, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 
@@ -13,7 +13,7 @@ const ask = (
   reply: Partial<Reply> | readonly Partial<Reply>[],
   given: Given = {},
   argv = 'accounts enrich --domain x',
-) => command(argv, { env: keyed(here.home), caller: answering(...[reply].flat()), ...given })
+) => here.run(argv, { caller: answering(...[reply].flat()), ...given })
 
 describe('a command that only reads, where there is no workspace', () => {
   const reading = casesOf<string>('cli/refusals/reading')
@@ -34,15 +34,14 @@ describe('a command that only reads, where there is no workspace', () => {
     'accounts enrich --domain x.example',
     'engine credits add 1',
   ])('has something to read after %s', async (words) => {
-    const given = { env: { PROSPECT_HOME: here.home } }
-    await command(words, given)
-    expect((await command('credits', given)).code).toBe(0)
+    await here.run(words)
+    expect((await here.run('credits')).code).toBe(0)
   })
 
   it('needs no workspace for a server', async () => {
-    const env = { ...keyed(here.path('new')), PROSPECT_BASE_URL: 'http://127.0.0.1:1/api/v2' }
-    expect((await command('credits --timeout 5', { env })).code).toBe(10)
-    expect((await command('runs list', { env })).code).toBe(0)
+    const env = { PROSPECT_API_KEY: canary, PROSPECT_BASE_URL: 'http://127.0.0.1:1/api/v2' }
+    expect((await here.run('credits --timeout 5', { env })).code).toBe(10)
+    expect((await here.run('runs list', { env })).code).toBe(0)
   })
 })
 
@@ -159,35 +158,8 @@ describe('a rate limit', () => {
   })
 })
 
-describe('an unexpected error', () => {
-  const failing: Given['caller'] = {
-    call: async () => {
-      throw new Error(`it broke with ${canary}`)
-    },
-    close: async () => {},
-  }
-
-  it('prints the stack trace with --verbose, without the key', async () => {
-    const ended = await ask({}, { caller: failing }, 'credits --verbose')
-    expect(ended.stderr).toContain('    at ')
-    expect(ended.stderr).not.toContain(canary)
-  })
-
-  it.each(['0.0001', '1.0005', '99999999'])('accepts any positive --timeout: %s', async (seconds) => {
-    expect((await ask({ body: {} }, {}, `account --timeout ${seconds}`)).code).toBe(0)
-  })
-
-  it('exits 10 with the code timeout when --timeout expires', async () => {
-    const caller: Given['caller'] = {
-      call: async (_, __, options) => {
-        await new Promise((resolve) => options?.signal?.addEventListener('abort', resolve))
-        throw options?.signal?.reason
-      },
-      close: async () => {},
-    }
-    const ended = await ask({}, { caller }, 'credits --timeout 0.01')
-    expect([ended.code, errorOf(ended).code]).toEqual([10, 'timeout'])
-  })
+it.each(['0.0001', '1.0005', '99999999'])('accepts any positive --timeout: %s', async (seconds) => {
+  expect((await ask({ body: {} }, {}, `account --timeout ${seconds}`)).code).toBe(0)
 })
 
 describe('nothing found in an empty catalogue', () => {
@@ -196,14 +168,13 @@ describe('nothing found in an empty catalogue', () => {
     ['accounts search --preview --keyword x', 0],
     ['intents stack --stacks react --wait -o none.csv', 0],
   ])('names the catalogue as the reason: %s', async (words, code) => {
-    const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home }
-    await ends(command(words, given), code, 'The catalogue is empty.')
-    await command('data sample --companies 2 --people 2', given)
-    expect((await command(words, given)).stderr).not.toContain('The catalogue is empty.')
+    await ends(here.run(words), code, 'The catalogue is empty.')
+    await here.run('data sample --companies 2 --people 2')
+    expect((await here.run(words)).stderr).not.toContain('The catalogue is empty.')
   })
 
   it('says so after a batch, too', async () => {
-    const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home, stdin: 'domain\na.example\n' }
-    await ends(command('accounts enrich --csv - -o out.csv', given), 0, 'The catalogue is empty.')
+    const given = { stdin: 'domain\na.example\n' }
+    await ends(here.run('accounts enrich --csv - -o out.csv', given), 0, 'The catalogue is empty.')
   })
 })

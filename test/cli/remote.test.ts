@@ -43,13 +43,6 @@ describe('a command against a server', () => {
     expect(json).toMatchObject({ domain: 'known.example' })
     expect(await there.bench.balance()).toBe(999)
   })
-
-  it('runs a batch through the server', async () => {
-    const stdin = 'domain\nknown-1.example\nnobody.example\nknown-2.example\n'
-    const { stdout, code } = await run('accounts enrich --csv - --fields name', {}, { stdin })
-    expect([code, stdout]).toEqual([0, expect.stringContaining('known-2.example')])
-    expect(await there.bench.balance()).toBe(998)
-  })
 })
 
 describe('the API key of a server', () => {
@@ -145,11 +138,6 @@ describe('a SOCKS proxy', () => {
     const { stderr } = await launch(prospect, argv, here.home, env)
     expect(stderr.trimEnd().split('\n')).toEqual([expect.stringContaining('api.example.com')])
   })
-
-  it('is refused with exit code 2 where its address is none', async () => {
-    const env = { PROSPECT_BASE_URL: 'https://api.example/api/v2', HTTPS_PROXY: 'ftp://proxy.example' }
-    await ends(run('credits', env), 2, 'HTTPS_PROXY')
-  })
 })
 
 describe('older and other servers', () => {
@@ -214,23 +202,6 @@ describe('older and other servers', () => {
     const { stdout } = await run(`${line} --json`, { PROSPECT_BASE_URL: at(server) }, { stdin })
     await server.close()
     for (const text of [asked.at(-1), stdout]) expect(text).toMatch(/"n": ?9007199254740993\b/)
-  })
-
-  it('uses the field names of a server with --network-name and --premium-name', async () => {
-    const asked: string[] = []
-    const server = await answering((request, response) => {
-      request.on('data', (chunk) => asked.push(String(chunk)))
-      request.on('end', () =>
-        response.end('{"name":"X","linkedin_url":"u","sales_navigator_profile_url":null}'),
-      )
-    })
-    const names = '--network-name linkedin --premium-name sales_navigator'
-    const { json } = await run(`accounts enrich --company-network-url https://x.example/u ${names}`, {
-      PROSPECT_BASE_URL: at(server),
-    })
-    await server.close()
-    expect(asked).toEqual(['{"company_linkedin_url":"https://x.example/u"}'])
-    expect(json).toEqual({ name: 'X', network_url: 'u', premium_profile_url: null })
   })
 })
 

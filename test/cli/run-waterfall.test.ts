@@ -16,14 +16,6 @@ describe('contacts waterfall', () => {
   const find = 'contacts waterfall --domain engines.example --enrichment-type email'
   const batch = 'contacts waterfall --csv people.csv'
 
-  it('prints the enriched contact with --wait', async () => {
-    const { code, json } = await here.run(`${find} --first-name Ada --last-name Byron --wait`)
-    expect([code, json]).toMatchObject([
-      0,
-      { status: 'finished', email: 'ada@engines.example', credits_used: 3 },
-    ])
-  })
-
   it.each(['--wait', '--sync'])('exits 9 when a waterfall finds nothing, with %s', async (option) => {
     const { code, json } = await here.run(`${find} --first-name No --last-name Body ${option}`)
     expect([code, json]).toMatchObject([9, { email: null, message: 'No data found' }])
@@ -65,18 +57,5 @@ describe('contacts waterfall', () => {
       { email: 'ada@engines.example', phone: '', _status: 'found', _credits: '3' },
       { email: 'ada@engines.example', _status: 'found', _credits: '3' },
     ])
-  })
-
-  it('writes waterfall results for the rows of a file', async () => {
-    here.write(
-      'people.csv',
-      'First name,Last name,Website\nAda,Byron,engines.example\nNo,Body,engines.example\n',
-    )
-    await ends(here.run(`${batch} --enrichment-type email -o found.csv`), 0)
-    expect(here.rows('found.csv')).toMatchObject([
-      { email: 'ada@engines.example', _status: 'found', _credits: '3' },
-      { email: '', _status: 'not_found', _credits: '0' },
-    ])
-    expect(await here.balance()).toBe(997)
   })
 })

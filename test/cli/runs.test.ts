@@ -1,34 +1,24 @@
-import { EventEmitter } from 'node:events'
 import { readdirSync, renameSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
-import { ends, errorOf, type Given, machine } from '../support/command.js'
+import type { Caller } from '../../src/api/calls/caller.js'
+import { answering, ends, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
 
 /** A target that knows every domain for a credit each, until `credits` are spent. */
 function companies(credits = Number.POSITIVE_INFINITY) {
-  const asked: { readonly domain: unknown; readonly key: CallOptions['idempotencyKey'] }[] = []
   let left = credits
-  const caller: Caller = {
-    call: async (_, given, options) => {
-      const { domain } = given as Input
-      asked.push({ domain, key: options?.idempotencyKey })
-      if (left === 0)
-        return { ...nothing, status: 402, body: { error: 'Insufficient', code: 'insufficient_credits' } }
-      left--
-      return { ...nothing, status: 200, body: { name: `Name of ${domain}`, headcount: left }, credits: 1 }
-    },
-    close: async () => {},
-  }
+  const caller = answering((_, { domain }) => {
+    if (left === 0) return { status: 402, body: { error: 'Insufficient', code: 'insufficient_credits' } }
+    left--
+    return { body: { name: `Name of ${domain}`, headcount: left }, credits: 1 }
+  })
   const topUp = (more: number) => {
     left = more
   }
-  return { caller, asked, topUp, domains: () => asked.map(({ domain }) => domain) }
+  return { caller, asked: caller.asked, topUp, domains: () => caller.asked.map(({ input }) => input.domain) }
 }
-
-const nothing = { headers: {}, credits: 0, body: {} }
 
 const domains = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `d${from + at}.example`)
 const csv = (rows: readonly string[]) => `domain\n${rows.join('\n')}\n`
@@ -72,14 +62,12 @@ describe('a batch that is started again', () => {
 
   it('keeps every answered row in the output when it is resumed and refused at an earlier one', async () => {
     const target = companies(2)
-    const call: Caller['call'] = async (id, given, options) => {
-      if (/[13579]\./.test(String((given as Input).domain)))
-        return { ...nothing, status: 404, body: { error: 'No company found' } }
+    const caller = answering(async (id, input, options) => {
+      if (/[13579]\./.test(String(input.domain))) return { status: 404, body: { error: 'No company found' } }
       // Every row is on its way before the first one is refused.
       await new Promise((resolve) => setTimeout(resolve, 20))
-      return target.caller.call(id, given, options)
-    }
-    const caller = { ...target.caller, call }
+      return target.caller.call(id, input, options)
+    })
     const first = await enrich(csv(domains(30)), '', { caller })
     expect(first.stderr).toContain('2 found · 15 not found')
     const before = here.read('out.csv.partial')
@@ -124,21 +112,6 @@ describe('a batch that is started again', () => {
     })
     const { stdout } = await here.run('runs show --last', { terminal: true })
     expect(stdout).toMatch(/\nAnswered +3 +100 % .*\nInvalid +1 +33 % .*\nLooked up +2 +67 % /)
-  })
-
-  it('writes failed rows of a finished run again without a call', async () => {
-    let calls = 0
-    const caller: Caller = {
-      call: async () => {
-        calls++
-        return { ...nothing, status: 500, body: { error: 'Internal server error' } }
-      },
-      close: async () => {},
-    }
-    expect((await enrich(csv(['a.example']), '', { caller })).code).toBe(11)
-    const again = await enrich(csv(['a.example']), '', { caller })
-    expect([again.code, calls]).toEqual([0, 1])
-    expect(here.read('out.csv')).toContain(',failed,Internal server error,0,lookup')
   })
 })
 
@@ -194,15 +167,6 @@ describe('prospect runs', () => {
     expect((await list())[0]).toMatchObject({ status: 'finished', credits: 20, done: 20 })
   })
 
-  it('refuses to resume a run whose file has changed', async () => {
-    const { target, id } = await stopped()
-    here.write('in.csv', csv(domains(21)))
-    const before = target.asked.length
-    const ended = await here.run(`runs resume ${id} --json`, target)
-    expect([ended.code, target.asked.length]).toEqual([2, before])
-    expect(errorOf(ended).error).toContain('it has changed')
-  })
-
   it('exports the rows of a stopped run so far', async () => {
     const { id } = await stopped(companies(2), csv(domains(3)))
     const ended = await here.run(`runs export ${id} -o again.csv`)
@@ -246,34 +210,4 @@ describe('rows from a pipe', () => {
     expect((await here.run(['runs', 'forget', ...runs.map(({ id }) => id)])).code).toBe(0)
     expect([runs.length, await list(), readdirSync(here.path('runs'))]).toEqual([2, [], []])
   })
-})
-
-describe('an interrupted run', () => {
-  const endings = [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const
-  it.each(endings)(
-    'stops on %s with exit code %i, says how to resume, and resumes without paying twice',
-    async (name, exit) => {
-      const signals = new EventEmitter() as unknown as NodeJS.Process
-      const target = companies()
-      const caller: Caller = {
-        ...target.caller,
-        call: async (...request) => {
-          signals.emit(name)
-          return target.caller.call(...request)
-        },
-      }
-      const rows = domains(200)
-      const ended = await enrich(csv(rows), '--concurrency 2', { caller, signals })
-      const [run] = await list()
-      expect([ended.code, run.status]).toEqual([exit, 'stopped'])
-      expect(ended.stderr).toContain(`prospect runs resume ${run.id}`)
-      expect(ended.stderr).toContain('The rows answered so far are in')
-      expect(signals.listenerCount(name)).toBe(0)
-      expect((await enrich(csv(rows), '', target)).code).toBe(0)
-      expect(new Set(target.domains()).size).toBe(target.asked.length)
-    },
-  )
 })

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
-import { canary, command, machine } from '../support/command.js'
+import { canary, type Line, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { isLong, sample } from '../support/effort.js'
 
@@ -59,14 +59,8 @@ function signalling() {
   return signals as unknown as NodeJS.Process
 }
 
-const run = (line: readonly string[], env: Record<string, string> = {}, stdin = '') =>
-  command(line, {
-    env: { PROSPECT_HOME: here.home, ...env },
-    stdin,
-    cwd: here.home,
-    signals: signalling(),
-    sleep: async () => {},
-  })
+const run = (line: Line, env: Record<string, string> = {}) =>
+  here.run(line, { env, signals: signalling(), sleep: async () => {} })
 
 describe('private files', () => {
   it('creates every file and folder without access for others, whatever the umask', async () => {
@@ -94,7 +88,7 @@ describe('private files', () => {
     ]
     const codes = []
     try {
-      for (const line of lines) codes.push([line, (await run(line.split(' '))).code])
+      for (const line of lines) codes.push([line, (await run(line)).code])
     } finally {
       process.umask(umask)
     }
@@ -115,9 +109,9 @@ interface Described {
 
 /** Returns every command with its required arguments. */
 async function everyCommand(): Promise<readonly (readonly string[])[]> {
-  const { stdout } = await run(['commands', '--json'])
-  expect((JSON.parse(stdout) as unknown[]).length).toBeGreaterThan(80)
-  return (JSON.parse(stdout) as Described[]).map(({ command: words, arguments: given }) => [
+  const commands = await here.json<Described[]>('commands')
+  expect(commands.length).toBeGreaterThan(80)
+  return commands.map(({ command: words, arguments: given }) => [
     ...words.split(' '),
     ...given.filter(({ required }) => required).map(({ name }) => usual[name] ?? name),
     ...(words === 'data sample' ? ['--companies', '5', '--people', '5'] : []),
@@ -176,7 +170,7 @@ describe('secrets in output and files', () => {
     const ways = [[], ['--help'], ['--json', '--verbose'], ['--no-such-option'], [canary]]
     const leaks: unknown[] = []
     for (const line of misplaced) {
-      const { stdout, stderr } = await run(line.split(' '), env)
+      const { stdout, stderr } = await run(line, env)
       if (found(stdout + stderr).length > 0) leaks.push(line)
     }
     for (const [at, words] of sample(await everyCommand(), 2).entries())

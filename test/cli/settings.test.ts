@@ -6,6 +6,7 @@ import { ends, errorOf, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { prospect } from '../support/processes.js'
+import { enrich } from './call/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
@@ -124,11 +125,7 @@ describe('budgets for a server', () => {
     const key = await here.newKey()
     const upstream = `--upstream ${there.server.baseUrl} --port 0`
     const proxy = await here.start(`serve ${upstream}`, { env: { PROSPECT_API_KEY: there.bench.key } })
-    const ask = async () => {
-      const headers = { authorization: `Bearer ${key}`, 'x-api-key': key, 'content-type': 'application/json' }
-      const body = JSON.stringify({ domain: 'known.example' })
-      return (await fetch(`${proxy.line}/accounts/single_enrich`, { method: 'POST', headers, body })).status
-    }
+    const ask = async () => (await enrich({ baseUrl: proxy.line, key }, 'known.example')).status
     expect([await ask(), await ask(), await there.bench.balance()]).toEqual([200, 402, 999])
     await proxy.stop()
   })

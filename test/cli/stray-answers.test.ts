@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { strayServer } from '../client/stray-server.js'
 import { canary, machine } from '../support/command.js'
 import { tries } from '../support/effort.js'
-import { proxyOf } from './call/serving.js'
+import { enrich, proxyOf } from './call/serving.js'
 
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const calls = tries(200, 500, 2_000)
@@ -81,11 +81,9 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     const counts = { own: 0, others: 0, unknown: 0 }
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
     const work = async (name: string, key: string) => {
-      const headers = { 'content-type': 'application/json', 'x-api-key': key }
       for (const n of numbers) {
-        const body = JSON.stringify({ domain: `${name}${n}.example` })
-        const reply = await fetch(`${here.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
-        const answer = (await reply.json()) as { domain?: string; code?: string }
+        const reply = await enrich({ ...here, key }, `${name}${n}.example`)
+        const answer = reply.json<{ domain?: string; code?: string }>()
         if (reply.status === 200) counts[answer.domain === `${name}${n}.example` ? 'own' : 'others']++
         else {
           expect([reply.status, answer.code]).toEqual([502, 'outcome_unknown'])

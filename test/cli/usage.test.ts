@@ -1,10 +1,9 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { answering, command, ends, errorOf, type Given, machine } from '../support/command.js'
-import { perFile, perTest } from '../support/each.js'
+import { command, errorOf, type Given, machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
-
-const here = perTest(machine)
+import { workbookOfRows } from '../support/workbooks.js'
 
 /** A machine with a workspace and files, none of which a refused command changes. */
 const there = perFile(machine)
@@ -21,6 +20,10 @@ const files: Readonly<Record<string, string | Uint8Array>> = {
   'text.db': 'not a database'.repeat(100),
   'faults.txt': 'credits --status 500\n',
   'wrong.yaml': 'name: wrong\nbase_url: nowhere\n',
+  'book.xlsx': workbookOfRows([['Website'], ['a.example']]),
+  'old.xls': Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(2_048)]),
+  'in.csv.gz': Buffer.from([0x1f, 0x8b, 8, 0]),
+  'in.pdf': '%PDF-1.7\n',
 }
 beforeAll(async () => {
   await there.run('init')
@@ -60,10 +63,6 @@ describe('a wrong command', () => {
     expect(code).toBe(2)
   })
 
-  it('refuses two formats', async () => {
-    await ends(command('credits --json --format csv'), 2, '--json and --format csv cannot be used together.')
-  })
-
   it('prints a usage error as a sentence on a terminal also where the name of -o chooses no format, or JSON', async () => {
     for (const file of ['out.xls', 'out.json']) {
       const argv = `accounts enrich acme-robotics.example --typo -o ${file}`
@@ -80,19 +79,5 @@ describe('a wrong command', () => {
       exit_code: 2,
       hint: 'Did you mean: prospect accounts? See: prospect --help',
     })
-  })
-
-  it.each([
-    ['--input', 'not JSON'],
-    ['--input', '[1]'],
-    ['--input', 'null'],
-  ])('refuses %s with %s', async (option, stdin) => {
-    const ended = await here.run(['accounts', 'enrich', option, '-'], { stdin, caller: answering() })
-    expect([ended.code, ended.stdout]).toEqual([2, ''])
-  })
-
-  it('never repeats the value of an unknown option', async () => {
-    const { stderr, code } = await command('credits --apikey=SecretValue1')
-    expect([code, stderr.includes('SecretValue1')]).toEqual([2, false])
   })
 })

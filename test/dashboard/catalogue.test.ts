@@ -3,12 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { liveOnlyFilters } from '../../src/api/schemas/enumerations.js'
 import { closeAfterTest } from '../client/listeners.js'
-import {
-  expectAccessible,
-  expectAccessibleInEveryLook,
-  hasNoBrowser,
-  takeScreenshot,
-} from '../support/browser.js'
+import { expectAccessible, hasNoBrowser, takeScreenshot } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { isLong } from '../support/effort.js'
@@ -152,11 +147,6 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
     }
   })
 
-  it('is accessible in both colours and on a narrow screen', async () => {
-    const page = await full.open('catalogue?of=people&seniority_levels=220')
-    await expectAccessibleInEveryLook(page, 'catalogue')
-  })
-
   it('shows the same views over PostgreSQL', async () => {
     const schema = await freshSchema()
     onTestFinished(() => schema.drop())
@@ -168,16 +158,5 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
     expect(await firstOf(page, 'Companies')).toEqual([hostile])
     await page.getByRole('link', { name: hostile }).click()
     await page.getByRole('heading', { name: hostile }).waitFor()
-    for (const [view, text] of [
-      ['Engine', 'Plan and credits'],
-      ['Ledger', 'Movements, newest first'],
-    ] as const) {
-      await page.getByRole('link', { name: view, exact: true }).click()
-      await page.getByText(text).waitFor()
-    }
-    await page.getByRole('link', { name: 'By day' }).click()
-    await page.getByText('Credits consumed by day').waitFor()
-    await page.getByRole('link', { name: 'By run' }).click()
-    await page.getByText('Credits consumed by run').waitFor()
   })
 })

@@ -4,16 +4,11 @@ import Database from 'better-sqlite3'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { commandOf } from '../../src/api/operations/table.js'
-import {
-  expectAccessible,
-  expectAccessibleInEveryLook,
-  hasNoBrowser,
-  takeScreenshot,
-} from '../support/browser.js'
+import { hasNoBrowser } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
-import { isLong, sample } from '../support/effort.js'
-import { cellsOf, post, runOn, serveDashboard } from './dashboard.js'
+import { sample } from '../support/effort.js'
+import { cellsOf, runOn, serveDashboard } from './dashboard.js'
 
 const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>'
 
@@ -45,21 +40,9 @@ async function download(page: Page, button: string): Promise<string> {
   return readFileSync((await (await saving).path()) ?? '', 'utf8')
 }
 
-const message = (page: Page) => page.locator('#messages p').textContent()
-
 describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
   const full = perFile(() => serveDashboard(spend))
   const empty = perFile(serveDashboard)
-  const readOnly = perFile(() => serveDashboard(spend, { options: ['--read-only'] }))
-
-  for (const path of ['engine', 'ledger', 'ledger?by=day', 'ledger?by=run'])
-    it(`shows ${path} with data and empty, in both colours and on a narrow screen`, async () => {
-      const name = path.replace(/\W/g, '-')
-      const blank = await empty.open(path)
-      if (isLong || path === 'engine') await expectAccessible(blank)
-      await takeScreenshot(blank, `${name}-empty`)
-      await expectAccessibleInEveryLook(await full.open(path), name)
-    })
 
   it('shows the plan, credits, members and keys that the commands print, as text', async () => {
     const page = await full.open('engine')
@@ -77,14 +60,6 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
     expect(shown.map(([, name]) => name)).toContain(hostile)
     const keys = await full.json<{ hint: string }[]>('engine', 'keys', 'list')
     expect((await cellsOf(page, 'Keys')).map(([hint]) => hint)).toEqual(keys.map(({ hint }) => `${hint}…`))
-  })
-
-  it('shows at once what a member spends while it is open', async () => {
-    const page = await full.open('engine')
-    await page.getByText('Live', { exact: true }).waitFor()
-    const [[, , before] = []] = await cellsOf(page, 'Members')
-    await full.run(['accounts', 'enrich', '--domain', 'cedarpoint.example'])
-    await expect.poll(async () => (await cellsOf(page, 'Members'))[0]?.[2]).toBe(String(plain(before) + 1))
   })
 
   it('creates a key, shows it once, and revokes it', async () => {
@@ -123,14 +98,6 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.locator('.figure').waitFor()
     expect((await full.run(['credits'])).code).toBe(0)
-  })
-
-  it('refuses an expiry in the past, as the command does', async () => {
-    const { page } = await full.watch('engine')
-    await page.getByLabel('Expires').fill('2001-01-01T00:00:00')
-    await page.getByRole('button', { name: 'Create a key' }).click()
-    await page.locator('#messages .bad').waitFor()
-    expect(await message(page)).toContain('The expiry is in the past')
   })
 
   it('moves the clock, sets it and goes back to real time', async () => {
@@ -255,15 +222,5 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
     const page = await full.open('ledger?by=operation&from=2001-01-01&to=2001-01-31')
     await page.getByText('Nothing was spent on these days.').waitFor()
     expect(await page.getByRole('textbox', { name: 'From (UTC)' }).first().inputValue()).toBe('2001-01-01')
-  })
-
-  it('has no buttons when it is read-only', async () => {
-    for (const path of sample(['engine', 'ledger', 'ledger?by=day'], 2)) {
-      const { page } = await readOnly.watch(path)
-      expect(await page.locator('[data-action]').count()).toBe(0)
-      expect(await post(page, 'action/engine/create', '{"member":"me@localhost"}')).toMatchObject({
-        status: 403,
-      })
-    }
   })
 })

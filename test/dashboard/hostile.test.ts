@@ -35,9 +35,7 @@ const send = (url: string, headers: Record<string, string> = {}, method = 'POST'
 const fromPage = { 'sec-fetch-site': 'same-origin' }
 
 /** Signs in as a browser would; returns what proves that. */
-async function signIn(
-  here: ServedDashboard,
-): Promise<{ readonly link: string; readonly proof: Record<string, string> }> {
+async function signIn(here: ServedDashboard) {
   const link = new URL(await here.nextLink()).hash.slice(1)
   const { headers, text } = await send(
     `${here.origin}/dashboard/session`,
@@ -45,9 +43,10 @@ async function signIn(
     'POST',
     JSON.stringify({ link }),
   )
-  const [cookie = ''] = headers['set-cookie']?.[0]?.split(';') ?? []
+  const [setCookie = ''] = headers['set-cookie'] ?? []
+  const [cookie = ''] = setCookie.split(';')
   const { token } = JSON.parse(text) as { token: string }
-  return { link, proof: { cookie, 'x-dashboard-token': token } }
+  return { link, setCookie, proof: { cookie, 'x-dashboard-token': token } }
 }
 
 describe('requests to the dashboard', () => {
@@ -97,10 +96,8 @@ describe('requests to the dashboard', () => {
   })
 
   it('get the security headers with every answer', async () => {
-    for (const path of '/dashboard /dashboard/assets/page.js /dashboard/assets/style.css /dashboard/none'.split(
-      ' ',
-    )) {
-      const { headers } = await send(here.origin + path, {}, 'GET')
+    for (const path of ['', '/assets/page.js', '/assets/style.css', '/none']) {
+      const { headers } = await send(`${here.origin}/dashboard${path}`, {}, 'GET')
       const policy = String(headers['content-security-policy'])
       expect(policy).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
       expect(policy).not.toMatch(/unsafe|\*|http/)
@@ -116,14 +113,8 @@ describe('requests to the dashboard', () => {
   })
 
   it('set a cookie that no script and no other site gets', async () => {
-    const link = new URL(await here.nextLink()).hash.slice(1)
-    const { headers } = await send(
-      `${here.origin}/dashboard/session`,
-      fromPage,
-      'POST',
-      JSON.stringify({ link }),
-    )
-    expect(headers['set-cookie']?.[0]).toMatch(/; Path=\/dashboard; HttpOnly; SameSite=Strict$/)
+    const { setCookie } = await signIn(here)
+    expect(setCookie).toMatch(/; Path=\/dashboard; HttpOnly; SameSite=Strict$/)
   })
 
   it('leave nothing of a session in the home', async () => {
@@ -139,15 +130,10 @@ describe('requests to the dashboard', () => {
 
   it('take no other form than texts in JSON', async () => {
     const { proof } = await signIn(here)
-    const post = async (body: string, type = 'application/json') =>
-      (
-        await send(
-          `${here.origin}/dashboard/action/jobs/retry`,
-          { ...proof, ...fromPage, 'content-type': type },
-          'POST',
-          body,
-        )
-      ).status
+    const post = async (body: string, type = 'application/json') => {
+      const headers = { ...proof, ...fromPage, 'content-type': type }
+      return (await send(`${here.origin}/dashboard/action/jobs/retry`, headers, 'POST', body)).status
+    }
     expect(await post('id=1', 'application/x-www-form-urlencoded')).toBe(415)
     expect(await post('{"id":{"toString":1}}')).toBe(400)
     expect(await post('[1]')).toBe(400)
@@ -187,17 +173,14 @@ describe('a dashboard that other machines can reach', () => {
         await serveDashboard(({ home }) => cpSync(filled.home, home, { recursive: true }), { options }),
       )
       const { proof } = await signIn(here)
-      for (const action of 'runs/quote runs/resume runs/stop jobs/retry jobs/deliver inbox/replay'.split(
-        ' ',
-      )) {
-        const { status, text } = await send(`${here.origin}/dashboard/action/${action}`, {
-          ...proof,
-          ...fromPage,
-        })
+      const ask = (path: string) => send(`${here.origin}/dashboard/${path}`, { ...proof, ...fromPage })
+      const actions = 'runs/quote runs/resume runs/stop jobs/retry jobs/deliver inbox/replay engine/create'
+      for (const action of actions.split(' ')) {
+        const { status, text } = await ask(`action/${action}`)
         expect([action, status, text]).toEqual([action, 403, expect.stringContaining('read-only')])
       }
-      for (const view of ['', 'runs', 'jobs', 'inbox']) {
-        const { text } = await send(`${here.origin}/dashboard/data/${view}`, { ...proof, ...fromPage })
+      for (const view of ['', 'runs', 'jobs', 'inbox', 'engine', 'ledger', 'ledger?by=day']) {
+        const { text } = await ask(`data/${view}`)
         expect(text).toContain('read-only')
         expect(text).not.toContain('data-action')
       }

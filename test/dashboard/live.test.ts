@@ -43,6 +43,11 @@ describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on
       await link.click()
       await page.locator('h1', { hasText: (await link.textContent()) ?? '' }).waitFor()
     }
+    await page.getByRole('link', { name: 'Ledger', exact: true }).click()
+    for (const by of ['day', 'run']) {
+      await page.getByRole('link', { name: `By ${by}` }).click()
+      await page.getByText(`Credits consumed by ${by}`).waitFor()
+    }
   })
 
   it('lists runs of other machines only where they are shared, and says so', async () => {

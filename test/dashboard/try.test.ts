@@ -3,12 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { operations } from '../../src/api/operations/table.js'
-import {
-  expectAccessible,
-  expectAccessibleInEveryLook,
-  hasNoBrowser,
-  takeScreenshot,
-} from '../support/browser.js'
+import { expectAccessible, hasNoBrowser, takeScreenshot } from '../support/browser.js'
 import { perFile } from '../support/each.js'
 import { sample } from '../support/effort.js'
 import { post, serveDashboard } from './dashboard.js'
@@ -100,15 +95,6 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     expect(await full.json(...argv)).toEqual(await reply(page))
   })
 
-  it('sends a free request at once, and shows what the command prints', async () => {
-    const page = await full.open('try?operation=accounts.technologies')
-    await page.getByLabel('query').fill('re')
-    await page.getByRole('button', { name: 'Show the request and its price' }).click()
-    await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.locator('[data-kept]').waitFor()
-    expect(await reply(page)).toEqual(await full.json('accounts', 'technologies', 're'))
-  })
-
   it('accepts work whose results stay on this machine', async () => {
     const page = await full.open('try?operation=accounts.search&show=1&company_size=11-50&limit=2')
     expect(await code(page, 'As a command')).toBe('prospect accounts search --company-size 11-50 --limit 2')
@@ -134,11 +120,5 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     const page = await readOnly.open('try?operation=accounts.enrich&show=1&domain=a.example')
     expect(await code(page, 'As a command')).toBe('prospect accounts enrich --domain a.example')
     expect(await page.locator('[data-action]').count()).toBe(0)
-  })
-
-  it('is accessible in both colours and on a narrow screen', async () => {
-    const path = 'try?operation=leads.advanced_search_preview&show=1&keyword=robots'
-    const page = await full.open(path)
-    await expectAccessibleInEveryLook(page, 'try')
   })
 })

@@ -1,10 +1,11 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { ends, type Machine, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
+import { servingMachine } from '../call/serving.js'
 
 /** Five companies with people, one without, an invalid row, and a company again. */
 const companies = ['one', 'two', 'three', 'four', 'five', 'empty', '', 'two']
@@ -119,44 +120,27 @@ describe('leads search --csv', () => {
 })
 
 describe('at a server', () => {
-  let there: Machine
-  let baseUrl: string
-  let stop: () => Promise<unknown>
-  beforeEach(async () => {
-    there = await fill(machine())
-    const started = await there.start('serve --port 0 --json')
-    baseUrl = (JSON.parse(started.line) as { base_url: string }).base_url
-    stop = started.stop
-  })
-  afterEach(async () => {
-    await stop()
-    there.remove()
-  })
-  const atServer = async () => {
-    const key = await there.newKey()
-    return { env: { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }, sleep: async () => {} }
-  }
+  const server = perTest(() => servingMachine(fill))
+  const atServer = () => ({ env: server.env, sleep: async () => {} })
 
   it('gives the same output, also with --direct', async () => {
-    const given = await atServer()
     for (const more of [[], ['--direct', '--fresh']]) {
       rmSync(here.path('out.csv'), { force: true })
-      const { code } = await here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more], given)
+      const { code } = await here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more], atServer())
       expect([code, found()]).toEqual([0, expected])
     }
-    expect(await profilesUsed(there)).toBe(2 * profiles)
+    expect(await profilesUsed(server.machine)).toBe(2 * profiles)
   })
 
   it('searches with filters without a webhook, too', async () => {
-    const given = await atServer()
     here.write('in.csv', 'Website\ntwo.example\n')
     const argv = 'leads advanced-search --csv in.csv --limit 2 --job-titles CTO -o out.csv'.split(' ')
-    expect([(await here.run(argv, given)).code, found()]).toEqual([0, ['2 two-0', '2 two-1']])
+    expect([(await here.run(argv, atServer())).code, found()]).toEqual([0, ['2 two-0', '2 two-1']])
   })
 
   it('starts no search twice where replies are lost', async () => {
-    const given = await atServer()
-    const fault = (rules: string) => there.json(`engine faults add leads ${rules}`)
+    const given = atServer()
+    const fault = (rules: string) => server.machine.json(`engine faults add leads ${rules}`)
     await fault('--drop after --nth 3 --count 3')
     await fault('--truncate --nth 4 --count 1')
     await fault('--status 503 --nth 5 --count 1')
@@ -167,7 +151,7 @@ describe('at a server', () => {
       given,
     )
     expect([found(), stderr]).toEqual([expected, expect.any(String)])
-    expect(await profilesUsed(there)).toBe(profiles)
+    expect(await profilesUsed(server.machine)).toBe(profiles)
   })
 })
 
@@ -193,17 +177,6 @@ describe('leads advanced-search --max-per-company', () => {
     expect(await here.json(`${many} --preview`)).toMatchObject({ total_count: profiles })
     expect(lastNames((await here.run(`${many} --format csv --wait`)).stdout)).toEqual(wanted)
     expect(await profilesUsed()).toBe(profiles)
-  })
-
-  it('has others take the places of people who are suppressed', async () => {
-    const url = 'https://www.network.example/in/first'
-    const head = 'first_name,last_name,title,company_domain,network_profile_url\n'
-    const stdin = `${head}${['first', 'second', 'third'].map((name) => `Bob,${name},CTO,six.example,https://www.network.example/in/${name}\n`).join('')}`
-    await here.fill('people', stdin)
-    await here.run(`suppress add ${url}`)
-    const { stdout } = await here.run(`${many} --format csv --wait`)
-    expect(lastNames(stdout)).toEqual([...wanted, 'second', 'third'])
-    expect(await here.json(`${many} --preview`)).toMatchObject({ total_count: profiles + 2 })
   })
 
   it('holds over all steps of a job, also for the people of a search URL', async () => {

@@ -19,24 +19,6 @@ const left = async (quota: string): Promise<number | undefined> =>
   (await here.json<{ credits: Record<string, number> }>('credits')).credits[quota]
 
 describe('--wait with the local engine', () => {
-  it('writes the imported people and takes exactly those from the quota', async () => {
-    await sellers(230)
-    const { code, stdout } = await here.run(`leads extract ${url} --limit 150 --wait -o leads.csv`)
-    expect([code, stdout]).toEqual([0, ''])
-    const found = rows('leads.csv')
-    expect(new Set(found.map((row) => row['lead.network_profile_url'])).size).toBe(150)
-    expect(found[0]).toMatchObject({
-      'lead.first_name': 'Ann',
-      'company.name': expect.stringMatching(/^Company/),
-    })
-    expect(await left('daily_profile_scraping')).toBe(2_500 - 150)
-  })
-
-  it('prints an empty list when nothing matches', async () => {
-    const { code, json } = await here.run('intents stack --stacks cobol --wait')
-    expect([code, json]).toEqual([0, []])
-  })
-
   it('exits 130 on Ctrl-C, and the job can be finished later', async () => {
     await sellers(450)
     const running = here.run(`leads extract ${url} --wait -o leads.csv`)
@@ -196,14 +178,6 @@ describe('webhooks of a command', () => {
     await ends(here.run(`leads extract ${url} --webhook-url ${hook()}`), 0, 'Not delivered to 127.0.0.1')
     const [delivery] = await here.json<{ id: string; state: string }[]>('engine deliveries list')
     expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
-  })
-
-  it('engine jobs run makes the deliveries of a job started with --no-wait', async () => {
-    await sellers(1)
-    await here.run(`leads extract ${url} --webhook-url ${hook()} --no-wait`)
-    expect(bodies).toEqual([])
-    expect(await here.json('engine jobs run')).toEqual({ jobs: 1, deliveries: 1 })
-    expect(bodies).toHaveLength(1)
   })
 })
 

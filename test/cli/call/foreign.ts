@@ -1,21 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { answering, freePort, received } from '../../client/listeners.js'
-import { type CommandResult, command, folder, type Line, removed, wordsOf } from '../../support/command.js'
+import { type Line, machine, wordsOf } from '../../support/command.js'
 
 /** A request that the server received. */
 export interface Request {
   readonly method: string
   readonly path: string
   readonly body: Record<string, unknown>
-}
-
-/** A server other than prospect, and a client that calls it. */
-export interface Foreign {
-  readonly baseUrl: string
-  readonly requests: Request[]
-  /** Runs a command against the server. Pauses take a hundredth of their time. */
-  run(line: Line, more?: readonly string[], stdin?: string): Promise<CommandResult>
-  close(): Promise<void>
 }
 
 /** Options with which a command receives deliveries itself. */
@@ -50,10 +41,13 @@ export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]
   return statuses
 }
 
-/** Opens a server that replies with what `answer` returns, or refuses: with 404 for `undefined`. */
-export async function foreign(answer: (request: Request) => unknown): Promise<Foreign> {
+/**
+ * Opens a server other than prospect, and a client that calls it. It replies with what `answer` returns, or refuses: with
+ * 404 for `undefined`.
+ */
+export async function foreign(answer: (request: Request) => unknown) {
   const requests: Request[] = []
-  const home = await folder()
+  const here = machine()
   const server = await answering(async (request, response) => {
     const { body } = await received(request)
     const one = {
@@ -71,16 +65,16 @@ export async function foreign(answer: (request: Request) => unknown): Promise<Fo
   return {
     baseUrl,
     requests,
-    run: (line, more = [], stdin = '') =>
-      command([...wordsOf(line), ...more], {
-        env: { PROSPECT_HOME: home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' },
-        sleep: (ms, signal) => pause(ms / 100, undefined, signal ? { signal } : undefined),
-        cwd: home,
+    /** Runs a command against the server. Pauses take a hundredth of their time. */
+    run: (line: Line, more: readonly string[] = [], stdin = '') =>
+      here.run([...wordsOf(line), ...more], {
+        env: { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' },
+        sleep: (ms, signal) => pause(ms / 100, undefined, signal && { signal }),
         stdin,
       }),
     close: async () => {
       await server.close()
-      await removed(home)
+      here.remove()
     },
   }
 }

@@ -1,64 +1,47 @@
 import { describe, expect, it } from 'vitest'
-import { errorOf, machine } from '../../support/command.js'
+import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
 
-const body = async (...argv: string[]) => {
-  const { body } = await here.json<{ body: Record<string, unknown> }>(...argv, '--dry-run')
-  return body
-}
-const search = ['leads', 'advanced-search', '--preview']
+const body = async (line: string) =>
+  (await here.json<{ body: Record<string, unknown> }>(`${line} --dry-run`)).body
+const search = 'leads advanced-search --preview'
+const industries = 'accounts search --preview --included-industries'
 
 describe('names of ids', () => {
   it('become ids in every spelling, or by an unambiguous beginning', async () => {
-    expect(
-      await body(
-        ...search,
-        '--seniority-levels',
-        'cxo,220',
-        '--functions',
-        'Sales',
-        '--functions',
-        'Human Resources',
-      ),
-    ).toMatchObject({ seniority_levels: ['310', '220'], functions: ['25', '12'] })
-    expect(await body('accounts', 'search', '--preview', '--included-industries', 'Software')).toMatchObject({
-      included_industries: ['96'],
-    })
+    const named = '--seniority-levels cxo,220 --functions Sales --functions "Human Resources"'
+    const ids = { seniority_levels: ['310', '220'], functions: ['25', '12'] }
+    expect(await body(`${search} ${named}`)).toMatchObject(ids)
+    expect(await body(`${industries} Software`)).toMatchObject({ included_industries: ['96'] })
   })
 
   it('include the industries of the local catalogue; ids pass', async () => {
     const stdin = 'name,domain,industry\nAcme,acme.example,Robotics\n'
     expect((await here.fill('companies', stdin)).code).toBe(0)
     expect(await here.json('industries find ROBO')).toEqual([{ id: null, name: 'robotics', companies: 1 }])
-    const argv = ['accounts', 'search', '--preview', '--included-industries']
-    for (const industry of ['Robotics', '4711']) expect((await here.run([...argv, industry])).code).toBe(0)
+    for (const industry of ['Robotics', '4711'])
+      expect((await here.run(`${industries} ${industry}`)).code).toBe(0)
   })
 
   it('are refused for a server where an industry is not known; unknown ids pass to it', async () => {
     const env = { PROSPECT_BASE_URL: 'http://127.0.0.1:9/api/v2', PROSPECT_API_KEY: 'k' }
-    const argv = ['accounts', 'search', '--preview', '--dry-run', '--included-industries']
-    const codes = []
-    for (const industry of ['Robotics', '4711'])
-      codes.push((await here.run([...argv, industry], { env })).code)
-    expect(codes).toEqual([2, 0])
+    await ends(here.run(`${industries} Robotics --dry-run`, { env }), 2)
+    await ends(here.run(`${industries} 4711 --dry-run`, { env }), 0)
   })
 
   it('stand for the ids of lists of companies', async () => {
-    const create = (name: string) => here.run(['lists', 'create', '--name', name, '--companies', 'name=Acme'])
-    for (const name of ['Targets', 'Twice', 'Twice']) expect((await create(name)).code).toBe(0)
+    const create = (name: string) => here.run(`lists create --name "${name}" --companies name=Acme`)
+    for (const name of ['Targets', 'Twice', 'Twice']) await ends(create(name), 0)
     const lists = await here.json<{ lists: { id: string; name: string }[] }>('lists list')
     const id = lists.lists.find(({ name }) => name === 'Targets')?.id
     const number = '4711'
-    expect(await body(...search, '--included-account-lists', `targets,${number}`)).toMatchObject({
+    expect(await body(`${search} --included-account-lists targets,${number}`)).toMatchObject({
       included_account_lists: [id, number],
     })
-    const refused = async (name: string) => {
-      const ended = await here.run([...search, '--excluded-account-lists', name])
-      expect([ended.code, ended.stdout]).toEqual([2, ''])
-      return errorOf(ended)
-    }
+    const refused = async (name: string) =>
+      errorOf(await ends(here.run(`${search} --excluded-account-lists ${name}`), 2))
     expect(await refused('Target')).toMatchObject({
       error: '--excluded-account-lists: no list is called "Target".',
       hint: 'Did you mean "Targets"? See: prospect lists list',
@@ -68,26 +51,29 @@ describe('names of ids', () => {
     const [newest] = (await here.json<{ lists: { id: string }[] }>('lists list')).lists
     for (const given of ['HubSpot targets', newest?.id.slice(0, 8) ?? ''])
       expect([
-        await body(...search, '--included-account-lists', given),
+        await body(`${search} --included-account-lists "${given}"`),
         await here.json('lists', 'get', given),
       ]).toMatchObject([{ included_account_lists: [newest?.id] }, { id: newest?.id }])
   })
 
   it('stand for countries, as in cells, also in lists and in --override', async () => {
-    expect(await body('accounts', 'enrich', '--name', 'Acme', '--country', 'Deutschland')).toMatchObject({
-      country: 'DE',
-    })
-    expect(
-      await body('accounts', 'hiring', 'acme.example', '--job-country-codes', 'Germany, uk,FR'),
-    ).toMatchObject({
-      job_country_codes: ['DE', 'GB', 'FR'],
-    })
-    expect(
-      await body('lists', 'create', '--name', 'x', '--companies', '{"name":"Acme","country_code":"Austria"}'),
-    ).toMatchObject({ companies: [{ name: 'Acme', country_code: 'AT' }] })
+    for (const [line, sent] of [
+      ['accounts enrich --name Acme --country Deutschland', { country: 'DE' }],
+      [
+        'accounts hiring acme.example --job-country-codes "Germany, uk,FR"',
+        { job_country_codes: ['DE', 'GB', 'FR'] },
+      ],
+      [
+        `lists create --name x --companies '{"name":"Acme","country_code":"Austria"}'`,
+        { companies: [{ name: 'Acme', country_code: 'AT' }] },
+      ],
+    ] as const)
+      expect(await body(line)).toMatchObject(sent)
     here.write('acme.csv', 'Name\nAcme\n')
-    const quote = ['accounts', 'enrich', '--csv', 'acme.csv', '--dry-run']
     for (const given of ['--country=Germany', '--override=country=Germany'])
-      expect(await here.json(...quote, given)).toMatchObject({ lookups: 1, invalid: 0 })
+      expect(await here.json(`accounts enrich --csv acme.csv --dry-run ${given}`)).toMatchObject({
+        lookups: 1,
+        invalid: 0,
+      })
   })
 })

@@ -1,100 +1,74 @@
 import { createServer } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { closeAfterTest } from '../../client/listeners.js'
 import { ends } from '../../support/command.js'
-import { cut, type Foreign, foreign, post, Refused, type Request, receiving } from './foreign.js'
+import { cut, foreign, post, Refused, type Request, receiving } from './foreign.js'
 
 const search = 'leads extract --search-url https://www.network.example/search/results/people/ --wait'
 const companies = 'accounts search --keyword robots --wait'
 const elsewhere = '--webhook-url https://x.example/hook'
 
-let server: Foreign | undefined
-afterEach(async () => {
-  await server?.close()
-  server = undefined
-})
-
-const serve = async (answer: (request: Request) => unknown) => {
-  server = await foreign(answer)
-  return server
-}
+const serve = async (answer: (request: Request) => unknown) => closeAfterTest(await foreign(answer))
 
 const lead = (name: string) => ({ lead: { first_name: name }, company: null })
 const names = (stdout: string) =>
   (JSON.parse(stdout) as { lead: { first_name: string } }[]).map((one) => one.lead.first_name)
 
+/** Records of companies. */
+const records = (...names: string[]) => names.map((name) => ({ name }))
+const part = (number: number, ...ordinals: number[]) => ({
+  event: 'account_import.completed',
+  id: 'one',
+  total: 4,
+  truncated: false,
+  part: number,
+  parts: 2,
+  accounts: ordinals.map((ordinal) => ({ ordinal, name: `R${ordinal}` })),
+})
+const streamed = (ordinal: number) => ({
+  event: 'account_import.record',
+  id: 'one',
+  ordinal,
+  account: { name: `R${ordinal}` },
+})
+const a = { name: 'A' }
+const b = { name: 'B' }
+const end = { event: 'account_import.completed', id: 'one', accounts: [], total: 2, truncated: true }
+const theirs = { linkedin_url: 'https://x.example', custom: { linkedin_url: 1 } }
+
 describe('servers whose deliveries have no id and no signature', () => {
-  it('prints the records of a completed delivery', async () => {
+  it.each<[string, string, object[], number, object[]]>([
+    ['ends the work, whatever its event', '', [{ event: 'import.done', id: 'one', accounts: [a] }], 0, [a]],
+    ['comes twice, once', '', [a, a, { accounts: [a, b] }], 0, [a, b]],
+    [
+      'is streamed, until --limit',
+      '--streaming --limit 3',
+      [a, b, a, { account: { name: 'C' } }],
+      0,
+      records('A', 'B', 'C'),
+    ],
+    ['is in parts, in order', '', [part(2, 4, 3), part(1, 1, 2)], 0, records('R1', 'R2', 'R3', 'R4')],
+    [
+      'is counted by a completion, all of it',
+      '--streaming',
+      [streamed(2), end, streamed(1)],
+      6,
+      records('R1', 'R2'),
+    ],
+    [
+      'has the names of the server',
+      '--network-name linkedin',
+      [{ accounts: [theirs] }],
+      0,
+      [{ network_url: theirs.linkedin_url, custom: theirs.custom }],
+    ],
+  ])('take what %s', async (_, options, bodies, exit, expected) => {
     const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
-      return { id: 'one', status: 'processing' }
-    })
-    const { code, stdout } = await run(search, await receiving())
-    expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
-  })
-
-  it('takes an event with a list for the end of the work, whatever it is called', async () => {
-    const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, { event: 'account_import.done', id: 'one', accounts: [{ name: 'A' }] })
-      return { message: 'ok', id: 'one' }
-    })
-    const { code, json } = await run(companies, await receiving())
-    expect([code, json]).toEqual([0, [{ name: 'A' }]])
-  })
-
-  it('filters the records with --jq', async () => {
-    const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
-      return { id: 'one', status: 'processing' }
-    })
-    expect((await run(`${search} --jq .[1].lead.first_name`, await receiving())).stdout).toBe('Bob\n')
-  })
-
-  it('takes records that are delivered twice once', async () => {
-    const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, { name: 'A' }, { name: 'A' }, { accounts: [{ name: 'A' }, { name: 'B' }] })
-      return { message: 'ok', id: 'one' }
-    })
-    const { code, json } = await run(companies, await receiving())
-    expect([code, json]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
-  })
-
-  it('collects streamed records until --limit is reached, ignoring duplicates', async () => {
-    const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, { name: 'A' }, { name: 'B' }, { name: 'A' }, { account: { name: 'C' } })
+      void post(body.webhook_url, ...bodies)
       return { message: 'ok', id: 'one', total: 9, preview: [] }
     })
-    const { code, json } = await run(`${companies} --streaming --limit 3`, await receiving())
-    expect([code, json]).toEqual([0, [{ name: 'A' }, { name: 'B' }, { name: 'C' }]])
-  })
-
-  it('orders records that arrive in parts', async () => {
-    const part = (number: number, ...ordinals: number[]) => ({
-      event: 'account_import.completed',
-      id: 'one',
-      total: 4,
-      truncated: false,
-      part: number,
-      parts: 2,
-      accounts: ordinals.map((ordinal) => ({ ordinal, name: `Robots ${ordinal}` })),
-    })
-    const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, part(2, 4, 3), part(1, 1, 2))
-      return { message: 'ok', id: 'one' }
-    })
-    const { code, stdout } = await run(`${companies} --fields name --format csv`, await receiving())
-    expect([code, stdout]).toEqual([0, 'name\nRobots 1\nRobots 2\nRobots 3\nRobots 4\n'])
-  })
-
-  it('waits for all records that a completion counts', async () => {
-    const event = { event: 'account_import.record', id: 'one' }
-    const { run } = await serve(({ body }) => {
-      const end = { event: 'account_import.completed', id: 'one', accounts: [], total: 2, truncated: true }
-      const record = (ordinal: number) => ({ ...event, ordinal, account: { name: `R${ordinal}` } })
-      void post(body.webhook_url, record(2), end, record(1))
-      return { message: 'ok', id: 'one' }
-    })
-    const { code, json } = await run(`${companies} --streaming`, await receiving())
-    expect([code, json]).toEqual([6, [{ name: 'R1' }, { name: 'R2' }]])
+    const { code, json } = await run(`${companies} ${options}`, await receiving())
+    expect([code, json]).toEqual([exit, expected])
   })
 
   it("exits 10 with the server's error when the job failed, and writes nothing", async () => {
@@ -104,17 +78,6 @@ describe('servers whose deliveries have no id and no signature', () => {
     })
     const { code, stdout, stderr } = await run(search, await receiving())
     expect([code, stdout, stderr]).toEqual([10, '', expect.stringContaining('The job failed: No session')])
-  })
-
-  it('translates the field names of a delivery', async () => {
-    const { run } = await serve(({ body }) => {
-      void post(body.webhook_url, {
-        accounts: [{ linkedin_url: 'https://x.example', custom: { linkedin_url: 1 } }],
-      })
-      return { message: 'ok', id: 'one' }
-    })
-    const { json } = await run(`${companies} --network-name linkedin`, await receiving())
-    expect(json).toEqual([{ network_url: 'https://x.example', custom: { linkedin_url: 1 } }])
   })
 })
 
@@ -230,16 +193,11 @@ describe('servers that never call a webhook', () => {
   })
 
   it.each(['ERROR', 'UNAUTHORIZED', 'FORBIDDEN'])('exits 10 when the search ended as %s', async (status) => {
-    const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : page(status, 0)))
-    await ends(run(`${search} ${elsewhere}`), 10, status)
-  })
-
-  it('says why a search failed, where the server says it', async () => {
-    const failed = page('ERROR', 0)
+    const failed = page(status, 0)
     const body = { ...failed, search: { ...failed.search, error: 'The list has no account' } }
     const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : body))
-    const { stderr } = await run(`${search} ${elsewhere}`)
-    expect(stderr).toContain('The search ended with the status ERROR: The list has no account')
+    const why = `The search ended with the status ${status}: The list has no account`
+    await ends(run(`${search} ${elsewhere}`), 10, why)
   })
 
   it('polls a waterfall, and records its cost in the ledger', async () => {

@@ -2,19 +2,33 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { closeAfterTest, freePort } from '../../client/listeners.js'
 import { type Given, type Line, type Machine, machine, wordsOf } from '../../support/command.js'
 
-/** A machine that serves its engine on a free port, with the key of its workspace. */
-export interface ServingMachine {
-  readonly machine: Machine
-  readonly baseUrl: string
-  readonly key: string
-  close(): Promise<void>
+/** A machine that serves its engine on a free port, with the key of its workspace and what chooses them in a command. */
+export type ServingMachine = Awaited<ReturnType<typeof servingWith>>
+
+/** Asks a server, under a key where there is one. */
+export async function ask(
+  { baseUrl, key }: { readonly baseUrl: string; readonly key?: string },
+  path: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const sent = { 'content-type': 'application/json', ...(key && { 'x-api-key': key }), ...headers }
+  const answer = await fetch(baseUrl + path, { headers: sent, ...request })
+  const text = await answer.text()
+  return { status: answer.status, headers: answer.headers, text, json: <T>() => JSON.parse(text) as T }
 }
 
+/** Asks a server for a company. */
+export const enrich = (
+  server: Parameters<typeof ask>[0],
+  domain: string,
+  headers?: Parameters<typeof ask>[3],
+) => ask(server, '/accounts/single_enrich', { domain }, headers)
+
 /** Prepares a machine, and serves its engine from this process as `prospect serve` does. */
-export const servingMachine = (
-  prepare: (here: Machine) => Promise<void>,
-  ...options: string[]
-): Promise<ServingMachine> => servingWith({}, prepare, ...options)
+export const servingMachine = (prepare: (here: Machine) => unknown, ...options: string[]) =>
+  servingWith({}, prepare, ...options)
 
 /** Waits a twentieth of the time, so that retries of the server do not hold up a test. */
 const sleep: NonNullable<Given['sleep']> = (ms, signal) => pause(ms / 20, undefined, signal && { signal })
@@ -22,9 +36,9 @@ const sleep: NonNullable<Given['sleep']> = (ms, signal) => pause(ms / 20, undefi
 /** Does the same with environment variables for the server. */
 export async function servingWith(
   env: Record<string, string>,
-  prepare: (here: Machine) => Promise<void>,
+  prepare: (here: Machine) => unknown,
   ...options: string[]
-): Promise<ServingMachine> {
+) {
   const here = machine()
   await prepare(here)
   const key = await here.newKey()
@@ -33,7 +47,8 @@ export async function servingWith(
     await stop()
     here.remove()
   }
-  return { machine: here, baseUrl, key, close }
+  const own = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
+  return { machine: here, baseUrl, key, env: own, close }
 }
 
 const sellersCsv = (count: number): string =>
@@ -73,13 +88,7 @@ export const proxyOf = async (
   env: Record<string, string> = {},
 ) =>
   closeAfterTest(
-    await servingWith(
-      { PROSPECT_API_KEY: key, ...env },
-      async (here) => void (await prepare(here)),
-      '--upstream',
-      baseUrl,
-      ...wordsOf(options),
-    ),
+    await servingWith({ PROSPECT_API_KEY: key, ...env }, prepare, '--upstream', baseUrl, ...wordsOf(options)),
   )
 
 /** Options with which a proxy receives deliveries. */

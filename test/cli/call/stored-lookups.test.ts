@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
 import { served } from '../../client/serving.js'
-import { answering, command, ends, keyed, machine } from '../../support/command.js'
+import { answering, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
-import { proxyOf, serves } from './serving.js'
+import { enrich, proxyOf, serves } from './serving.js'
 
 const here = perTest(machine)
 
@@ -132,22 +132,17 @@ describe('a single lookup with max_age', () => {
 describe('a governed proxy with max_age', () => {
   it('pays once for a company that two members and a batch beside it ask for at the same time', async () => {
     const server = await serves(0, 20)
-    const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: server.key }
     const proxy = await proxyOf(server, '', async (one) => {
       await one.run('engine members add you@localhost')
       await one.run('config set max_age 1d')
     })
     const key = await proxy.machine.newKey('you@localhost')
-    const ask = async (one: string, at: number) => {
-      const headers = { 'content-type': 'application/json', 'x-api-key': one }
-      const body = JSON.stringify({ domain: at % 2 ? `www.robots-${at}.example` : `robots-${at}.example` })
-      return (await fetch(`${proxy.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body }))
-        .status
-    }
+    const ask = async (one: string, at: number) =>
+      (await enrich({ ...proxy, key: one }, `${at % 2 ? 'www.' : ''}robots-${at}.example`)).status
     const before = await server.machine.balance()
     const stdin = `domain\n${Array.from({ length: 20 }, (_, at) => `robots-${19 - at}.example`).join('\n')}\n`
     const [batch, ...statuses] = await Promise.all([
-      proxy.machine.run('accounts enrich --csv - --quiet', { env, stdin }),
+      proxy.machine.run('accounts enrich --csv - --quiet', { env: server.env, stdin }),
       ...Array.from({ length: 20 }, (_, at) => [ask(proxy.key, at), ask(key, at)]).flat(),
     ])
     expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
@@ -180,11 +175,10 @@ describe('equal lookups with max_age', () => {
     ['nothing about stored answers', `${acme} --json`],
   ])('are sent once when another command has one of them under way: with %s', async (_, one) => {
     const { target, caller, isAsked, release } = held()
-    const env = keyed(here.home)
-    const first = command(one, { env, caller })
+    const first = here.run(one, { caller })
     await isAsked
     const other = answering(found)
-    const second = await command(one, { env, caller: other, sleep: async () => release() })
+    const second = await here.run(one, { caller: other, sleep: async () => release() })
     release()
     expect([(await first).json, second.json]).toEqual([found.body, found.body])
     expect([target.asked.length, other.asked.length]).toEqual([1, 0])
@@ -195,13 +189,11 @@ describe('equal lookups with max_age', () => {
     ['nothing about stored answers', `${acme} --json`],
   ])('are sent once when a batch has one of them under way: with %s', async (_, one) => {
     const { target, caller, isAsked, release } = held()
-    const env = keyed(here.home)
     const csv = 'accounts enrich --csv - --json --concurrency 1'
-    const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
+    const batch = here.run(csv, { caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
     await isAsked
     const waits: string[] = []
-    const single = command(one, {
-      env,
+    const single = here.run(one, {
       caller,
       sleep: async () => {
         if (waits.push('') === 25) release()
@@ -219,14 +211,13 @@ describe('equal lookups with max_age', () => {
 
   it('are sent once when a batch begins beside a single one without max_age, while another batch is under way', async () => {
     const [other, single, second] = [held(), held(), answering(found)]
-    const env = keyed(here.home)
     const csv = 'accounts enrich --csv - --json'
-    const first = command(csv, { env, caller: other.caller, stdin: 'domain\nbolt.example\n' })
+    const first = here.run(csv, { caller: other.caller, stdin: 'domain\nbolt.example\n' })
     await other.isAsked
-    const asked = command(`${acme} --json`, { env, caller: single.caller })
+    const asked = here.run(`${acme} --json`, { caller: single.caller })
     await single.isAsked
     const sleep = async () => single.release()
-    const batch = command(csv, { env, caller: second, sleep, stdin: 'domain\nacme.example\n' })
+    const batch = here.run(csv, { caller: second, sleep, stdin: 'domain\nacme.example\n' })
     expect([(await batch).json, (await asked).json]).toMatchObject([
       [{ _credits: 0, _source: 'reused', _status: 'found' }],
       found.body,
@@ -237,25 +228,23 @@ describe('equal lookups with max_age', () => {
 
   it('are sent beside a batch with --refresh and --max-age 0, and where the batch asks for others', async () => {
     const { caller, isAsked, release } = held()
-    const env = keyed(here.home)
     const csv = 'accounts enrich --csv - --quiet'
-    const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\n' })
+    const batch = here.run(csv, { caller, stdin: 'domain\nacme.example\n' })
     await isAsked
     const target = answering(found)
     for (const more of ['--refresh', '--max-age 0', '--no-live'])
-      await ends(command(`${acme} ${more}`, { env, caller: target }), 0)
+      await ends(here.run(`${acme} ${more}`, { caller: target }), 0)
     release()
     expect([(await batch).code, target.asked.length]).toEqual([0, 3])
   })
 
   it('of other workspaces are paid for by each, as far as their keys tell', async () => {
     const target = answering(found)
-    const env = (key: string) => ({ ...keyed(here.home), PROSPECT_API_KEY: key })
     const csv = 'accounts enrich --csv in.csv -o out.csv --quiet'
     here.write('in.csv', 'domain\nacme.example\n')
     for (const key of ['of-one-workspace', 'of-another-one', 'of-one-workspace']) {
-      const given = { env: env(key), caller: target, cwd: here.home }
-      for (const line of [csv, argv]) await ends(command(line, given), 0)
+      const given = { env: { PROSPECT_API_KEY: key }, caller: target }
+      for (const line of [csv, argv]) await ends(here.run(line, given), 0)
     }
     expect(target.asked).toHaveLength(2)
   })
@@ -291,7 +280,7 @@ describe('equal lookups with max_age', () => {
       },
     }
     const known = 'accounts enrich --domain known.example --max-age 1d'
-    const run = () => command(known, { env: { ...keyed(here.home), PROSPECT_API_KEY: bench.key }, caller })
+    const run = () => here.run(known, { env: { PROSPECT_API_KEY: bench.key }, caller })
     expect((await run()).code).toBe(1)
     isKilled = false
     expect([(await run()).code, (await run()).code, await bench.balance()]).toEqual([0, 0, 999])
@@ -328,7 +317,7 @@ describe('equal lookups of which one is killed', () => {
   /** Starts a lookup of the server, which answers once that is released. */
   const start = (...argv: string[]) =>
     launch(prospect, ['accounts', 'enrich', ...argv], here.home, {
-      ...keyed(here.home),
+      PROSPECT_HOME: here.home,
       PROSPECT_BASE_URL: there.server.baseUrl,
       PROSPECT_API_KEY: there.bench.key,
     })

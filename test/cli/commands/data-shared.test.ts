@@ -1,23 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ends, type Machine, machine } from '../../support/command.js'
-import { freshDatabase, freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { describe, expect, it } from 'vitest'
+import { ends, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+import { freshDatabase, freshSchema } from '../../support/postgres.js'
 
-let schema: TestDatabase
-let here: Machine
-let there: Machine
-
-beforeEach(async () => {
-  schema = await freshSchema()
-  here = machine()
-  there = machine()
-})
-
-afterEach(async () => {
-  here.remove()
-  there.remove()
-  await schema.drop()
-})
+const schema = perTest(freshSchema)
+const here = perTest(machine)
+const there = perTest(machine)
 
 const at = () => ['--database', schema.url]
 const people =

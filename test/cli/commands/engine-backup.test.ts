@@ -101,11 +101,6 @@ describe('engine reset', () => {
     expect(await here.balance()).toBe(1_000)
   })
 
-  it('reset requires --yes without a terminal', async () => {
-    expect((await here.run('engine reset')).code).toBe(2)
-    expect(here.exists('engine.db')).toBe(true)
-  })
-
   it('asks for confirmation at a terminal, where Enter alone keeps the engine', async () => {
     const enter = await here.run('engine reset', { typed: [['Continue? [y/N]', '\r']] })
     expect([enter.code, here.exists('engine.db')]).toEqual([16, true])

@@ -70,13 +70,6 @@ describe('engine jobs', () => {
     change("DROP TRIGGER jobs_forward; UPDATE jobs SET state = 'failed'")
     await ends(here.run(`engine jobs retry ${id}`), 2, 'prospect lists create')
   })
-
-  it('shows jobs and deliveries in engine status', async () => {
-    await queued()
-    const { stdout } = await here.run('engine status --format table')
-    expect(stdout).toMatch(/^Jobs +1 queued$/m)
-    expect(stdout).toMatch(/^Deliveries +none$/m)
-  })
 })
 
 interface Listed {

@@ -31,19 +31,6 @@ describe('lists create --csv', () => {
     expect(stderr).toContain('2 more lines were skipped.')
   })
 
-  it('creates one list of all valid rows, and names the lines of the others', async () => {
-    const { code, json, stderr } = await create('--wait')
-    expect([code, json]).toMatchObject([11, { name: 'Targets', status: 'completed' }])
-    expect(await here.json('lists list')).toMatchObject({ lists: [{ name: 'Targets' }] })
-    for (const line of [
-      'Line 3 was skipped: "Société", "Site web" are empty',
-      'Line 6 was skipped: the row has 2',
-      'Left out: country_code: 1 value not understood, such as "Atlantis"',
-    ])
-      expect(stderr).toContain(line)
-    expect(stderr).toContain('2 of 4 companies could not be resolved: Far Away (line 5), Who (line 7).')
-  })
-
   it('takes only the rows of --sample, spread over the file', async () => {
     here.write('companies.csv', 'domain\na.example\nb.example\nc.example\nd.example\n')
     const { json } = await create('--sample 2 --dry-run --json')
@@ -116,22 +103,6 @@ describe('lists create --csv', () => {
     here.write('companies.csv', messy)
     const { code } = await here.run('lists create --name "" --csv companies.csv --summary-json sum.json')
     expect([code, summary()]).toMatchObject([7, { exit_code: 7, found: 0, stopped: { exit_code: 7 } }])
-  })
-
-  it('prints the reply without --wait, and still completes the list', async () => {
-    const { code, json } = await create('--fail-on none')
-    expect([code, json]).toEqual([0, { id: expect.any(String), network_list_id: expect.any(Number) }])
-    const { id } = json as { id: string }
-    expect(await here.json(`lists get ${id}`)).toMatchObject({ status: 'completed' })
-  })
-
-  it('reads the companies from a pipe', async () => {
-    await ends(
-      here.run('lists create --name Piped --csv -', {
-        stdin: 'domain\nacme.example\n',
-      }),
-      0,
-    )
   })
 
   it('shows the mapping with --map-only and sends nothing', async () => {

@@ -22,18 +22,6 @@ describe('commands on PostgreSQL', () => {
     expect(here.exists('engine.db')).toBe(false)
   })
 
-  it('serves the engine from PostgreSQL, and reports ready', async () => {
-    await ends(here.run('init --yes --json', on(schema.url)), 0)
-    const key = await here.newKey('me@localhost', on(schema.url))
-    const serve = `serve --port 0 --database ${schema.url}`
-    const { line: baseUrl, stop } = await here.start(serve)
-    const answer = await fetch(`${baseUrl}/credits`, { headers: { 'x-api-key': key } })
-    expect(await answer.json()).toMatchObject({ credits: { enrichment: 1_000 } })
-    const ready = await fetch(new URL('/ready', baseUrl))
-    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
-    expect((await stop()).code).toBe(0)
-  })
-
   it('imports an exported engine into PostgreSQL with its keys', async () => {
     await here.json('init')
     await here.json('engine credits set 77')

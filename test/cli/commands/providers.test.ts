@@ -19,10 +19,6 @@ const listed = () => here.json<{ name: string; state: string; orders: string[] }
 const names = async () => (await listed()).map(({ name }) => name)
 
 describe('providers', () => {
-  it('lists what a waterfall asks without any of them', async () => {
-    expect(await names()).toEqual(['catalogue', 'pattern', 'mx'])
-  })
-
   it('adds one between the catalogue and the patterns, and keeps its key like an API key', async () => {
     const added = await add()
     expect(added.stdout + added.stderr).not.toContain(key)

@@ -3,6 +3,7 @@ import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { ownServer } from '../../support/postgres.js'
 import { until } from '../../support/until.js'
+import { enrich } from '../call/serving.js'
 
 const here = perTest(machine)
 const server = perTest(ownServer)
@@ -50,20 +51,16 @@ describe('a hot standby', () => {
       const response = await fetch(new URL('/ready', baseUrl))
       return [response.status, await response.json()]
     }
-    const enrich = async () => {
-      const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-      const request = { method: 'POST', headers, body: '{"domain":"acme.example"}' }
-      return (await fetch(`${baseUrl}/accounts/single_enrich`, request)).status
-    }
+    const lookUp = async () => (await enrich({ baseUrl, key }, 'acme.example')).status
     expect(await ready()).toEqual([
       503,
       { status: 'not_ready', reason: expect.stringContaining('it is a standby') },
     ])
-    expect(await enrich()).toBe(503)
+    expect(await lookUp()).toBe(503)
     await until(() => Object.values(notices).every((text) => text.includes(waiting)))
     await server.sql('SELECT pg_promote()')
     expect(await ready()).toEqual([200, { status: 'ready' }])
-    expect(await enrich()).toBe(404)
+    expect(await lookUp()).toBe(404)
     expect([(await stop()).code, (await working).code]).toEqual([0, 0])
     other.remove()
   })

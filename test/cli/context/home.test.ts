@@ -1,24 +1,21 @@
-import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { homeOf } from '../../../src/cli/context/home.js'
-import { command, errorOf, folder, removed, streamsOf } from '../../support/command.js'
+import { command, errorOf, streamsOf } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 
-let root = ''
+const root = perTest(newFolder)
 let home = ''
-beforeEach(async () => {
-  root = await folder()
-  home = join(root, 'home')
+beforeEach(() => {
+  home = root.at('home')
 })
-afterEach(() => removed(root))
 
 /** A command that creates the workspace where there is none. */
-const technologies = () => command('accounts technologies', { env: { PROSPECT_HOME: home } })
-const modes = async (path: string): Promise<Record<string, string>> => {
-  const names = ['', ...(await readdir(path, { recursive: true }))]
-  const found = await Promise.all(names.map(async (name) => [name, await lstat(join(path, name))] as const))
-  return Object.fromEntries(found.map(([name, stats]) => [name, (stats.mode & 0o777).toString(8)]))
-}
+const technologies = (more = '') => command(`accounts technologies ${more}`, { env: { PROSPECT_HOME: home } })
+const refusal = async () => errorOf(await technologies())
+const modeOf = async (path: string) => (await lstat(path)).mode & 0o777
 
 describe('the home folder', () => {
   it('says once that the workspace was created', async () => {
@@ -28,37 +25,32 @@ describe('the home folder', () => {
   })
 
   it('does not mention the created workspace with --quiet', async () => {
-    const ended = await command('accounts technologies --quiet', { env: { PROSPECT_HOME: home } })
-    expect([ended.code, ended.stderr]).toEqual([0, ''])
+    expect(await technologies('--quiet')).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('creates another key when its stored one was lost', async () => {
     await technologies()
-    await removed(join(home, 'credentials.json'))
+    await rm(join(home, 'credentials.json'))
     expect((await technologies()).code).toBe(0)
   })
 
   it('refuses an engine that was emptied while the key of its workspace is stored', async () => {
     await technologies()
-    for (const name of await readdir(home)) if (/^engine\.db-/.test(name)) await removed(join(home, name))
+    for (const name of await readdir(home)) if (/^engine\.db-/.test(name)) await rm(join(home, name))
     await writeFile(join(home, 'engine.db'), '')
-    const refused = await technologies()
-    expect([refused.code, errorOf(refused).error]).toEqual([
-      10,
-      expect.stringContaining('engine.db is empty'),
-    ])
+    const error = expect.stringContaining('engine.db is empty')
+    expect(await refusal()).toMatchObject({ exit_code: 10, error })
     expect((await lstat(join(home, 'engine.db'))).size).toBe(0)
-    await removed(join(home, 'engine.db'))
+    await rm(join(home, 'engine.db'))
     expect((await technologies()).code).toBe(0)
   })
 
   it('makes an empty home folder private, and refuses a full one that others can read', async () => {
     await mkdir(home, { mode: 0o755 })
     expect((await technologies()).code).toBe(0)
-    expect((await modes(home))['']).toBe('700')
+    expect(await modeOf(home)).toBe(0o700)
     await chmod(home, 0o755)
-    const refused = await technologies()
-    expect([refused.code, errorOf(refused).hint]).toEqual([2, `Run: chmod 700 ${home}`])
+    expect(await refusal()).toMatchObject({ exit_code: 2, hint: `Run: chmod 700 ${home}` })
   })
 
   it.each(['credentials.json', 'config.json', 'engine.db', 'catalogue.db'])(
@@ -68,8 +60,7 @@ describe('the home folder', () => {
       const file = join(home, name)
       await writeFile(file, '')
       await chmod(file, 0o644)
-      const refused = await technologies()
-      expect([refused.code, errorOf(refused).hint]).toEqual([2, `Run: chmod 600 ${file}`])
+      expect(await refusal()).toMatchObject({ exit_code: 2, hint: `Run: chmod 600 ${file}` })
     },
   )
 
@@ -77,55 +68,52 @@ describe('the home folder', () => {
     'refuses %s when it is a symbolic link',
     async (name) => {
       await mkdir(home, { mode: 0o700 })
-      await writeFile(join(root, 'elsewhere'), '{}', { mode: 0o600 })
-      await symlink(join(root, 'elsewhere'), join(home, name))
-      const refused = await technologies()
-      expect([refused.code, errorOf(refused).error]).toEqual([2, `${join(home, name)} is a symbolic link.`])
+      await writeFile(root.at('elsewhere'), '{}', { mode: 0o600 })
+      await symlink(root.at('elsewhere'), join(home, name))
+      expect(await refusal()).toMatchObject({
+        exit_code: 2,
+        error: `${join(home, name)} is a symbolic link.`,
+      })
     },
   )
 
   it('refuses a home folder that is a symbolic link', async () => {
-    await mkdir(join(root, 'real'), { mode: 0o700 })
-    await symlink(join(root, 'real'), home)
-    const refused = await technologies()
-    expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
+    await mkdir(root.at('real'), { mode: 0o700 })
+    await symlink(root.at('real'), home)
+    expect(await refusal()).toMatchObject({ exit_code: 2, code: 'unsafe_file' })
   })
 
   it('creates missing parent folders of the home', async () => {
-    home = join(root, 'a', 'b')
+    home = root.at('a/b')
     expect((await technologies()).code).toBe(0)
-    expect((await modes(home))['']).toBe('700')
+    expect(await modeOf(home)).toBe(0o700)
   })
 
   it.each(['a file', 'below a file'])('refuses a home that is %s', async (where) => {
-    await writeFile(join(root, 'file'), '')
-    home = where === 'a file' ? join(root, 'file') : join(root, 'file', 'home')
-    const refused = await technologies()
-    expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
+    await writeFile(root.at('file'), '')
+    home = where === 'a file' ? root.at('file') : root.at('file/home')
+    expect(await refusal()).toMatchObject({ exit_code: 2, code: 'unsafe_file' })
   })
 
   it.runIf(process.platform === 'linux')('names the home folder that cannot be created', async () => {
     home = '/proc/prospect-home'
-    const refused = await technologies()
-    expect([refused.code, errorOf(refused).error]).toEqual([
-      2,
-      '/proc/prospect-home cannot be created: no such file or folder (ENOENT).',
-    ])
+    const error = '/proc/prospect-home cannot be created: no such file or folder (ENOENT).'
+    expect(await refusal()).toMatchObject({ exit_code: 2, error })
   })
 
   it('does not suggest chmod for a folder given as the database', async () => {
-    const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root }
+    const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root.path }
     expect(errorOf(await command('accounts technologies', { env })).error).toBe(
-      `${root} is a folder; a file is needed.`,
+      `${root.path} is a folder; a file is needed.`,
     )
   })
 
   it('quotes the path in the suggested chmod command', async () => {
-    home = join(root, "it's here")
+    home = root.at("it's here")
     await mkdir(home, { mode: 0o700 })
     await writeFile(join(home, 'x'), '')
     await chmod(home, 0o750)
-    expect(errorOf(await technologies()).hint).toBe(`Run: chmod 700 '${root}/it'\\''s here'`)
+    expect(await refusal()).toMatchObject({ hint: `Run: chmod 700 '${root.path}/it'\\''s here'` })
   })
 })
 

@@ -1,23 +1,19 @@
-import { lstat, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { statSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
 import type { GlobalOptions, Settings } from '../../../src/cli/context/context.js'
 import { homeOf, openSettings, readSettings } from '../../../src/cli/context/home.js'
 import { canAsk } from '../../../src/cli/output/prompt.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
-import { command, errorOf, folder, removed, streamsOf } from '../../support/command.js'
+import { errorOf, machine, streamsOf } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
-
-const streams = (env: Record<string, string> = {}) => streamsOf({ env, typed: [], cwd: home })
+const here = perTest(machine)
+const streams = (env: Record<string, string> = {}) => streamsOf({ env, typed: [], cwd: here.home })
+const homeHere = () => homeOf(streams({ PROSPECT_HOME: here.home }))
 
 describe('settings', () => {
   it('writes settings with mode 0600 whatever the umask, and reads them back', async () => {
-    const places = homeOf(streams({ PROSPECT_HOME: home }))
+    const places = homeHere()
     const before = process.umask(0)
     try {
       const settings = await openSettings(places)
@@ -26,7 +22,7 @@ describe('settings', () => {
     } finally {
       process.umask(before)
     }
-    expect((await lstat(places.config)).mode & 0o777).toBe(0o600)
+    expect(statSync(places.config).mode & 0o777).toBe(0o600)
     expect(readSettings(places)).toEqual({
       profile: 'fast',
       profiles: { fast: { target: 'local', max_wait: 60 } },
@@ -34,19 +30,19 @@ describe('settings', () => {
   })
 
   it('refuses values that the schema does not allow, and keeps the file unchanged', async () => {
-    const places = homeOf(streams({ PROSPECT_HOME: home }))
+    const places = homeHere()
     const settings = await openSettings(places)
     settings.set('profile', 'a')
     expect(() => settings.set('profiles', { x: { target: 'moon' } } as never)).toThrow()
-    expect(JSON.parse(await readFile(places.config, 'utf8'))).toEqual({ profile: 'a' })
+    expect(JSON.parse(here.read('config.json'))).toEqual({ profile: 'a' })
   })
 
   it.each(['[]', 'null', '{', '7'])('refuses a settings file that contains %s', async (text) => {
-    await writeFile(join(home, 'config.json'), text, { mode: 0o600 })
-    const ended = await command('credits', { env: { PROSPECT_HOME: home } })
+    here.write('config.json', text, 0o600)
+    const ended = await here.run('credits')
     expect([ended.code, errorOf(ended).error]).toEqual([
       2,
-      `${join(home, 'config.json')} is not a JSON object.`,
+      `${here.path('config.json')} is not a JSON object.`,
     ])
   })
 })

@@ -1,18 +1,15 @@
 import { execa } from 'execa'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type CommandResult, command, folder, removed } from '../../support/command.js'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type CommandResult, ends, machine } from '../../support/command.js'
+import { perFile } from '../../support/each.js'
 import { prospect } from '../../support/processes.js'
 
-let home = ''
-beforeAll(async () => {
-  home = await folder()
-  await command('init', { env: { PROSPECT_HOME: home } })
-})
-afterAll(() => removed(home))
+const here = perFile(machine)
+beforeAll(() => here.json('init'))
 
 const run = (words: string, outputs = '>/dev/full') =>
   execa('sh', ['-c', `exec "$0" "$@" ${outputs}`, process.execPath, prospect, ...words.split(' ')], {
-    env: { PROSPECT_HOME: home },
+    env: { PROSPECT_HOME: here.home },
     reject: false,
     stdin: 'ignore',
   })
@@ -30,8 +27,7 @@ const expectFull = ({ code, stderr }: Pick<CommandResult, 'code' | 'stderr'>) =>
 it.each(['credits', 'accounts enrich --help', 'openapi', 'config set timeout 5', 'data export companies'])(
   'ends %s with exit code 10 and a sentence where the output is full, not as a bug',
   async (words) => {
-    const given = { env: { PROSPECT_HOME: home }, onOutput: full, onErrorOutput: () => {} }
-    expectFull(await command(words, given))
+    expectFull(await here.run(words, { onOutput: full, onErrorOutput: () => {} }))
   },
 )
 
@@ -49,11 +45,8 @@ describe.runIf(process.platform === 'linux')('an output that is full', () => {
 
 describe('a path that the system refuses', () => {
   it('ends --api-key-file with a sentence that does not repeat all of a very long path', async () => {
-    const long = 'a'.repeat(5_000)
-    const { code, stderr } = await command(['credits', '--api-key-file', long], {
-      env: { PROSPECT_HOME: home },
-    })
-    expect([code, stderr.length < 500]).toEqual([2, true])
-    expect(stderr).toContain('name is too long')
+    const long = `credits --api-key-file ${'a'.repeat(5_000)}`
+    const { stderr } = await ends(here.run(long), 2, 'name is too long')
+    expect(stderr.length).toBeLessThan(500)
   })
 })

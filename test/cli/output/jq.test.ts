@@ -1,67 +1,56 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, command, errorOf, folder, keyed, machine, removed } from '../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { answering, errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 
-let home = ''
-beforeEach(async () => {
-  home = await folder()
-})
-afterEach(() => removed(home))
-
-async function run(body: unknown, ...argv: string[]) {
-  const caller = answering({ body: body as Record<string, unknown> })
-  const ended = await command(argv, { env: keyed(home), cwd: home, caller })
-  return { ended, calls: caller.asked.length }
-}
+const here = perTest(machine)
+const run = (body: object, line: string, expression: string) =>
+  here.run([...line.split(' '), '--jq', expression], { caller: answering({ body }) })
 const company = { name: 'Acme "One"', tags: ['a', 'b'], id: 12345678901234567890n, url: null }
 
 describe('--jq', () => {
   it.each(casesOf<[string, string]>('cli/output/jq/prints-what-makes-of'))(
     'prints what %s makes of the reply',
     async (expression, printed) => {
-      const { ended } = await run(company, 'accounts', 'enrich', 'acme.example', '--jq', expression)
+      const ended = await run(company, 'accounts enrich acme.example', expression)
       expect([ended.code, ended.stdout, ended.stderr]).toEqual([0, printed, ''])
     },
   )
 
   it('has the short form -q, and works for results of this machine', async () => {
-    const { ended } = await run({}, 'config', 'list', '-q', '.profile')
-    expect([ended.code, ended.stdout]).toEqual([0, 'default\n'])
+    const { code, stdout } = await here.run('config list -q .profile')
+    expect([code, stdout]).toEqual([0, 'default\n'])
   })
 
   it('prints the whole answer where the expression fails on it, because it may have been paid for', async () => {
-    const { ended } = await run({ name: 'Acme' }, 'accounts', 'enrich', 'acme.example', '--jq', '.name.first')
+    const ended = await run({ name: 'Acme' }, 'accounts enrich acme.example', '.name.first')
     expect([ended.code, ended.json]).toEqual([2, { name: 'Acme' }])
     expect(errorOf(ended).error).toContain('Cannot index string')
   })
 
   it.each([
-    ['an answer that is free', ['account'], { name: 'Acme' }],
-    ['a result of this machine', ['config', 'list'], {}],
-  ])('prints nothing where the expression fails on %s', async (_, argv, body) => {
-    const { ended } = await run(body, ...argv, '--jq', 'map(.name.first + 1)')
-    expect([ended.code, ended.stdout]).toEqual([2, ''])
+    ['an answer that is free', 'account', { name: 'Acme' }],
+    ['a result of this machine', 'config list', {}],
+  ])('prints nothing where the expression fails on %s', async (_, line, body) => {
+    const { code, stdout } = await run(body, line, 'map(.name.first + 1)')
+    expect([code, stdout]).toEqual([2, ''])
   })
 
   it('prints a new key whole where the expression fails on it, because a key is shown once', async () => {
-    const here = machine()
     const { member } = await here.json<{ member: string }>('init --yes')
     const ended = await here.run(['engine', 'keys', 'create', '--member', member, '--jq', '.key.first'])
     expect([ended.code, ended.json]).toEqual([2, expect.objectContaining({ key: expect.any(String) })])
-    here.remove()
   })
 
   it('prints the body of a refusal whole', async () => {
     const caller = answering({ status: 404, body: { error: 'No company found' } })
-    const argv = ['accounts', 'enrich', 'x.example', '--jq', '.name']
-    const ended = await command(argv, { env: keyed(home), cwd: home, caller })
+    const ended = await here.run('accounts enrich x.example --jq .name', { caller })
     expect([ended.code, ended.json]).toEqual([9, { error: 'No company found' }])
   })
 })
 
 describe('--jq with many records', () => {
   it('is applied to each record of data export, and refuses the rows of a recorded run', async () => {
-    const here = machine()
     const stdin = `name,domain\n${Array.from({ length: 1_200 }, (_, at) => `C${at},c${at}.example\n`).join('')}`
     await here.fill('companies', stdin)
     const exported = await here.run(`data export companies --jq 'select(.name | endswith("99")) | .domain'`)
@@ -82,6 +71,5 @@ describe('--jq with many records', () => {
         expect.stringContaining('--jq cannot be used with'),
       ])
     }
-    here.remove()
   })
 })

@@ -1,24 +1,20 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { GlobalOptions } from '../../../src/cli/context/context.js'
 import { printRecords } from '../../../src/cli/output/print.js'
 import type { Row } from '../../../src/cli/output/records.js'
 import { createContext } from '../../../src/cli/target/create.js'
 import { streamsOf } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
+import { newFolder } from '../../support/new-folder.js'
 
-let folder: string
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-'))
-})
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+const folder = perTest(newFolder)
 
 /** Returns the output for some records. */
 async function printed(rows: readonly Row[], options: GlobalOptions, columns?: string[]): Promise<string> {
-  const streams = streamsOf({ cwd: folder })
+  const streams = streamsOf({ cwd: folder.path })
   const records = async function* () {
     yield* rows
   }
@@ -67,6 +63,6 @@ describe('records printed one by one', () => {
 
   it('writes the output file when all records are complete', async () => {
     await printed(numbered(3), { output: 'all.ndjson' })
-    expect(readFileSync(join(folder, 'all.ndjson'), 'utf8')).toBe('{"id":0}\n{"id":1}\n{"id":2}\n')
+    expect(readFileSync(folder.at('all.ndjson'), 'utf8')).toBe('{"id":0}\n{"id":1}\n{"id":2}\n')
   })
 })

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { operation } from '../../../src/api/operations/table.js'
 import { escapeControls } from '../../../src/api/values/json.js'
+import { stepText } from '../../../src/cli/call/result.js'
 import {
   barOf,
   fitParts,
@@ -196,6 +198,11 @@ describe('progress', () => {
     expect(text(waiting, 60_000)).toBe(
       '10 % · 100 of 1,000 rows · 100 found · 0 credits · waiting 59 s for the rate limit · 9 min 0 s left',
     )
+  })
+
+  it('of a job never shows a total below the count, and the credits of a priced one', () => {
+    const text = stepText({ kind: 'stack_import', operation: operation('intents.stack') })
+    expect(text({ rows: 12, found: 12, total: 10, credits: 36 })).toBe('12 of 12 companies · 36 credits')
   })
 
   it.each([

@@ -104,37 +104,6 @@ describe('a run distributed over several workers', () => {
     expect(await cluster.sql('SELECT place FROM run_replies')).toEqual([])
   })
 
-  it('stops with exit 3 when its key is revoked, and keeps the answered rows', async () => {
-    const rows = tries(300, 1_000)
-    await clusterOf(rows)
-    const domains = known.slice(0, rows)
-    fileOf(domains)
-    await cluster.workerHere()
-    const [own] = await cluster.json<{ id: string }[]>('engine', 'keys', 'list')
-    const running = cluster.run(...enrich)
-    await chargedAtLeast(100)
-    await cluster.sql(`UPDATE keys SET revoked_at = 1 WHERE id = '${own?.id}'`)
-    expect(await running).toMatchObject({ exitCode: 3 })
-    expect(cluster.rows('out.csv.partial').length).toBeGreaterThan(0)
-    const { key } = await cluster.json<{ key: string }>(
-      ...'engine keys create --member me@localhost'.split(' '),
-    )
-    expect(await cluster.runWith({ PROSPECT_API_KEY: key }, ...enrich)).toMatchObject({ exitCode: 0 })
-    await expectPaidOnce(domains)
-  })
-
-  it('keeps to the rate windows of an operation over all workers', async () => {
-    await clusterOf(12)
-    fileOf(known.slice(0, 12))
-    await Promise.all([cluster.workerHere(), cluster.workerHere()])
-    const began = performance.now()
-    const hiring = ['accounts', 'hiring', '--csv', 'in.csv', '-o', 'jobs.csv', '--distribute']
-    expect(await cluster.run(...hiring)).toMatchObject({ exitCode: 0 })
-    // Five per second: the last rows pass in the third second.
-    expect(performance.now() - began).toBeGreaterThan(1_000)
-    expect(cluster.rows('jobs.csv').map(({ _status }) => _status)).toEqual(Array(12).fill('found'))
-  })
-
   it('runs waterfalls on the workers', async () => {
     await clusterOf(0)
     cluster.write(

@@ -96,7 +96,7 @@ describe.each(reaches)('against the target %s', (how) => {
     expect(rows.at(-1)).toMatchObject({ name: rows[4]?.name, _source: 'duplicate' })
   })
 
-  // In the process of the engine: test/cli/runs/resume.test.ts.
+  // In the process of the engine: test/cli/killed-batch.test.ts.
   itOf('governed')('resumes a killed run without losing a row or paying twice', async () => {
     here.write('in.csv', csv(knownFrom(companyCount)))
     for (const writes of isLong ? [3, 8] : [8]) await here.killed(writes, enrich)

@@ -57,11 +57,4 @@ describe('a run whose engine was moved', () => {
     expect((await here.run(`${some} --max-age 1d`, place)).code).toBe(0)
     expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('reused'))
   })
-
-  it('starts a new run over a different engine', async () => {
-    here.write('in.csv', csvOf(20))
-    await here.enrich('--max-credits 8')
-    expect((await here.run(enrich, place)).code).toBe(0)
-    expect(await runsThere()).toMatchObject([{ credits: 20 }, { status: 'stopped', credits: 8 }])
-  })
 })

@@ -89,13 +89,6 @@ describe('confirmation at a terminal', () => {
     expect(await charges()).toBe(code === 0 ? 1 : 0)
   })
 
-  it('says how many rows the balance covers', async () => {
-    await here.json('engine credits set 3')
-    const { stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
-    expect(stderr).toContain('The balance of 3 credits does not cover this batch, which can cost 5 credits.')
-    expect(stderr).toMatch(/^Affordable +your balance covers at least the first 3 of 5 rows$/m)
-  })
-
   it.each(['--yes', '--no-input'])('does not ask with %s', async (option) => {
     const { code, stderr } = await here.run(`${batch} ${option}`, { typed: [] })
     expect([code, stderr.includes(question)]).toEqual([0, false])

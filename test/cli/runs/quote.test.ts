@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
-import { ends, errorOf } from '../../support/command.js'
+import { ends } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
 import { csv, csvOf, known, knownFrom, machines, paid } from './paying.js'
 
@@ -73,28 +73,9 @@ describe('the quote of a batch', () => {
     const { stdout } = await here.enrich('--dry-run --format csv --fields name')
     expect(JSON.parse(stdout)).toMatchObject({ rows: 3 })
   })
-
-  it('leaves rows that --only-missing skips out of the price', async () => {
-    here.write('in.csv', `Website,industry\n${known(1)},Robots\n${known(2)},\n`)
-    const quote = await quoted('--only-missing industry')
-    expect(quote).toMatchObject({ rows: 2, skipped: 1, unique: 1, credits: { max: 1 }, rows_affordable: 2 })
-  })
 })
 
 describe('the exit code of a quote', () => {
-  it('exits 4 when the balance is below the maximum price, and says how many rows it covers', async () => {
-    here.write('in.csv', csv([known(1), ...knownFrom(31, 1)]))
-    await here.json('engine credits set 20')
-    const { code, quote, stderr } = await asked()
-    expect([code, quote.shortage, quote.rows_affordable]).toEqual([4, 'credits', 21])
-    expect(errorOf({ stderr })).toMatchObject({
-      error: 'The balance of 20 credits does not cover this batch, which can cost 31 credits',
-      code: 'insufficient_credits',
-      exit_code: 4,
-    })
-    expect((await asked('--max-credits 20')).code).toBe(0)
-  })
-
   it('exits 5 when the price exceeds the weekly allowance', async () => {
     here.write('in.csv', csvOf(8))
     await here.json('engine members set me@localhost --weekly-limit 7')

@@ -38,22 +38,6 @@ describe('the same command twice', () => {
     expect(again.stderr).toMatch(/^Run \S+ is finished: its output is written again, and nothing is spent\./m)
     expect(await here.runs()).toHaveLength(1)
   })
-
-  it('writes the output again even when no credits are left', async () => {
-    here.write('in.csv', csvOf(5))
-    await here.enrich()
-    await here.json('engine credits set 0')
-    expect((await here.enrich()).code).toBe(0)
-  })
-
-  it('pays again with --refresh, and not with --fresh alone', async () => {
-    here.write('in.csv', csvOf(20))
-    await here.enrich()
-    expect((await here.enrich('--fresh')).code).toBe(0)
-    expect([await charged(), (await here.runs()).length]).toEqual([20, 2])
-    expect((await here.enrich('--refresh')).code).toBe(0)
-    expect([await charged(), (await here.runs()).length]).toEqual([40, 3])
-  })
 })
 
 describe('stored answers', () => {
@@ -247,6 +231,7 @@ describe('a changed file whose run has paid rows', () => {
           true,
         ])
       }
+      await ends(here.run(`runs resume ${id} --max-credits 100`), 2, 'it has changed')
       expect([await charged(), here.read('out.csv.partial'), (await here.runs()).length]).toEqual([
         8,
         partial,

@@ -5,64 +5,37 @@ import { perTest } from '../../../support/each.js'
 const here = perTest(machine)
 beforeEach(() => here.json('init'))
 
-const api = (...words: string[]) => here.run(['api', ...words])
+const api = (line: string) => here.run(`api ${line}`)
 
 describe('prospect api', () => {
   it('prints the same reply as the command for a path', async () => {
-    expect((await api('GET', '/credits')).json).toEqual(await here.json('credits'))
-    expect((await api('get', 'credits')).json).toEqual(await here.json('credits'))
-    expect((await api('GET', '/api/v2/credits')).json).toEqual(await here.json('credits'))
+    for (const line of ['GET /credits', 'get credits', 'GET /api/v2/credits'])
+      expect((await api(line)).json).toEqual(await here.json('credits'))
   })
 
   it('sends -f fields in the query of a GET', async () => {
-    const { json } = await api(
-      'GET',
-      '/credits_consumption',
-      '-f',
-      'start_date=2026-01-01',
-      '-f',
-      'end_date=2026-01-02',
-    )
+    const { json } = await api('GET /credits_consumption -f start_date=2026-01-01 -f end_date=2026-01-02')
     expect(json).toMatchObject({ start_date: '2026-01-01', credits_consumed: 0 })
   })
 
   it('sends -f fields in the body of a POST', async () => {
-    const { code, json } = await api(
-      'POST',
-      '/accounts/single_enrich',
-      '-f',
-      'domain=none.example',
-      '-f',
-      'live="x"',
-    )
+    const { code, json } = await api(`POST /accounts/single_enrich -f domain=none.example -f 'live="x"'`)
     expect([code, json]).toEqual([7, { error: expect.stringContaining('live') }])
   })
 
   it('sends --input unchanged, so that a server can refuse it', async () => {
     here.write('body.json', '{"domain": ')
-    const { code, json } = await api('POST', '/accounts/single_enrich', '--input', 'body.json')
+    const { code, json } = await api('POST /accounts/single_enrich --input body.json')
     expect([code, json]).toEqual([7, { error: 'The request body is not valid JSON' }])
   })
 
   it('adds -f fields to the object of --input', async () => {
     here.write('body.json', '{"live": "x"}')
-    await ends(
-      api(
-        'POST',
-        '/accounts/single_enrich',
-        '--input',
-        'body.json',
-        '-f',
-        'domain=none.example',
-        '-f',
-        'live=1',
-      ),
-      7,
-    )
+    await ends(api('POST /accounts/single_enrich --input body.json -f domain=none.example -f live=1'), 7)
   })
 
   it('prints status and headers with --include', async () => {
-    const { stdout } = await api('GET', '/accounts/technologies', '--include')
+    const { stdout } = await api('GET /accounts/technologies --include')
     const [head = '', body = ''] = stdout.split('\n\n')
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\n/)
     expect(head).toMatch(/\nratelimit-limit: 100\n/)
@@ -79,46 +52,41 @@ describe('prospect api', () => {
     expect(chosen).toBe('{\n  "technologies": []\n}\n')
   })
 
-  it('answers /health and /openapi.json', async () => {
-    expect((await api('GET', '/health')).json).toMatchObject({ status: 'ok' })
-    expect((await api('GET', '/openapi.json')).json).toMatchObject({ openapi: '3.1.0' })
+  it('answers /health and /openapi.json, which is what prospect openapi prints and writes', async () => {
+    expect((await api('GET /health')).json).toMatchObject({ status: 'ok' })
+    const served = (await api('GET /openapi.json')).json as object
+    const { json } = await here.run('openapi')
+    expect({ ...(json as object), servers: [] }).toEqual({ ...served, servers: [] })
+    expect(served).toMatchObject({ openapi: '3.1.0', paths: { '/accounts/single_enrich': {} } })
+    expect((await here.run('openapi -o api.json')).stdout).toBe('')
+    expect(JSON.parse(here.read('api.json'))).toEqual(json)
   })
 
   it.each([
-    [['GET', '/nothing'], 9],
-    [['DELETE', '/credits'], 7],
-    [['POST', '/accounts/single_enrich'], 7],
-    [['GET', '/credits_consumption'], 7],
-    [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 9],
-  ])('maps the refusal of %j to exit code %i', async (words, code) => {
-    const outcome = await api(...words)
+    ['GET /nothing', 9],
+    ['DELETE /credits', 7],
+    ['POST /accounts/single_enrich', 7],
+  ])('maps the refusal of %s to exit code %i', async (line, code) => {
+    const outcome = await api(line)
     expect(outcome.code).toBe(code)
     expect(JSON.parse(outcome.stderr)).toMatchObject({ exit_code: code })
     expect(outcome.json).toHaveProperty('error')
   })
 
-  it('exits 10 when the engine cannot use its database', async () => {
-    here.write('broken.db', 'This is no database.'.repeat(100), 0o600)
-    const env = { PROSPECT_DATABASE_URL: 'broken.db' }
-    const { code, stderr } = await here.run('api GET /credits', { env })
-    expect([code, JSON.parse(stderr)]).toMatchObject([10, { code: 'storage_failed', exit_code: 10 }])
-  })
-
-  it.each([
-    ['GET', '/personas', '--paginate', '-f', 'per_page=2'],
-    ['GET', '/personas?per_page=2', '--paginate'],
-    ['get', 'personas', '--paginate'],
-  ])('fetches all pages with --paginate: %j %j', async (...words) => {
-    for (const name of ['A', 'B', 'C', 'D', 'E']) await here.json('personas', 'create', '--name', name)
-    const { code, json } = await api(...words)
-    const { personas, pagination } = json as { personas: { name: string }[]; pagination: object }
-    expect([code, personas.map(({ name }) => name)]).toEqual([0, ['E', 'D', 'C', 'B', 'A']])
-    expect(pagination).toMatchObject({ total_count: 5, has_more: false })
-    expect(pagination).not.toHaveProperty('page')
-  })
+  it.each(['GET /personas --paginate -f per_page=2', 'get personas?per_page=2 --paginate'])(
+    'fetches all pages with --paginate: %s',
+    async (line) => {
+      for (const name of ['A', 'B', 'C', 'D', 'E']) await here.json(`personas create --name ${name}`)
+      const { code, json } = await api(line)
+      const { personas, pagination } = json as { personas: { name: string }[]; pagination: object }
+      expect([code, personas.map(({ name }) => name)]).toEqual([0, ['E', 'D', 'C', 'B', 'A']])
+      expect(pagination).toMatchObject({ total_count: 5, has_more: false })
+      expect(pagination).not.toHaveProperty('page')
+    },
+  )
 
   it('prints a reply without pages unchanged with --paginate', async () => {
-    expect((await api('GET', '/credits', '--paginate')).json).toEqual((await api('GET', '/credits')).json)
-    expect((await api('GET', '/lists/none', '--paginate')).code).toBe(9)
+    expect((await api('GET /credits --paginate')).json).toEqual((await api('GET /credits')).json)
+    expect((await api('GET /lists/none --paginate')).code).toBe(9)
   })
 })

@@ -54,11 +54,7 @@ describe('completion', () => {
     ['acc', 'accounts|account'],
     ['accounts en', 'enrich'],
     ['engine clock ""', 'show|set|advance|reset'],
-    ['engine ledger ""', 'verify'],
     ['accounts enrich --dom', '--domain'],
-    ['accounts enrich --form', '--format'],
-    ['data import people x.csv --enc', '--encoding'],
-    ['accounts search --prev', '--preview'],
     ['credits --format j', 'json'],
     ['credits --format = nd', 'ndjson'],
     ['credits --format=nd', '--format=ndjson'],
@@ -68,7 +64,6 @@ describe('completion', () => {
     ['leads search --seniority-levels Dir', 'Director'],
     ['accounts search --included-industries "Software D"', 'Software Development'],
     ['profiles add x --plan gr', 'growth'],
-    ['engine plan set sca', 'scale'],
     ['engine keys create --scope acc', 'accounts|account'],
     ['events list --event lead_search.c', 'lead_search.completed'],
     ['contacts waterfall --enrichment-type email,ph', 'email,phone'],
@@ -76,7 +71,6 @@ describe('completion', () => {
     ['leads search --seniority-levels CXO,Dir', 'CXO,Director'],
     ['accounts enrich --csv ""', ''],
     ['data import people ""', ''],
-    ['credits -o ""', ''],
     ['engine --profile x clock adv', 'advance'],
   ])('offers for %s: %s', async (line, offered) => {
     expect((await offers(line)).join('|')).toBe(offered)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openRunsPort, readExposure } from '../../../../src/cli/commands/dashboard/open.js'
 import { createContext } from '../../../../src/cli/target/create.js'
 import { machine, streamsOf } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 import { prospect } from '../../../support/processes.js'
 
 describe('where the dashboard may be reached', () => {
@@ -18,8 +19,9 @@ describe('where the dashboard may be reached', () => {
   })
 })
 
+const here = perTest(machine)
+
 it('runs two commands for its buttons at once, and refuses a third until one has ended', async () => {
-  const here = machine()
   await here.json('init')
   here.write('a.csv', 'domain\nnobody.example\n')
   await here.run('accounts enrich --csv a.csv --yes -o out.csv')
@@ -41,18 +43,15 @@ it('runs two commands for its buttons at once, and refuses a third until one has
   ])
   expect(await quote()).toMatchObject({ lookups: 0 })
   await context.close()
-  here.remove()
 })
 
 it('prospect dashboard prints the link of its page, and serves it until a signal', async () => {
-  const here = machine()
   await here.json('init')
   const { line, stop } = await here.start('dashboard --port 0 --json')
   const { url, pid } = JSON.parse(line) as { url: string; pid: number }
   const [page, elsewhere] = [await fetch(url), await fetch(new URL('/nothing', url))]
   const text = await page.text()
   const { code, stderr } = await stop()
-  here.remove()
   expect([pid, code, stderr]).toEqual([process.pid, 0, 'Serving the dashboard. Ctrl-C ends it.\n'])
   expect([page.status, text, elsewhere.status]).toEqual([
     200,
@@ -63,12 +62,10 @@ it('prospect dashboard prints the link of its page, and serves it until a signal
 })
 
 it('prospect dashboard takes the next free port where its own is in use, and says so; a port that was typed is refused', async () => {
-  const here = machine()
   const two = [await here.start('dashboard --no-open'), await here.start('dashboard --no-open')]
   const [first, second] = two.map(({ line }) => new URL(line))
   const typed = await here.run(['dashboard', '--port', first?.port ?? ''])
-  const ended = await two[1]?.stop()
-  here.remove()
+  const [, ended] = await Promise.all(two.map(({ stop }) => stop()))
   expect(second?.port).not.toBe(first?.port)
   expect(ended?.stderr).toContain(`Port 4011 is in use: listening on port ${second?.port}.`)
   expect([typed.code, typed.stderr]).toEqual([2, expect.stringContaining(`Port ${first?.port} is in use`)])

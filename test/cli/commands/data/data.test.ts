@@ -24,27 +24,6 @@ describe('data import', () => {
     expect(await here.json('data stats')).toMatchObject({ companies: 2, people: 0 })
   })
 
-  it('rejects a row with more cells than the header has, and leaves out a value that is neither yes nor no', async () => {
-    const stdin = 'name,domain\nAcme,acme.example,,\nOther,other.example,,more\n'
-    const { json } = await here.run('data import companies - --json', { stdin })
-    expect(json).toMatchObject({
-      added: 1,
-      rejected: [{ line: 3, reason: 'has 4 cells, but the header has 2' }],
-    })
-    const people = 'full_name,email,premium\nAnn Lee,ann@acme.example,perhaps\n'
-    const read = await here.run('data import people - --map is_premium_network=premium --json', {
-      stdin: people,
-    })
-    const not_understood = [{ field: 'is_premium_network', values: 1, sample: 'perhaps' }]
-    expect([read.code, read.json]).toMatchObject([0, { added: 1, rejected_total: 0, not_understood }])
-    expect(read.stderr).toContain('is_premium_network: 1 value not understood, such as "perhaps"')
-  })
-
-  it('answers lookups from imported companies', async () => {
-    await here.fill('companies', companies)
-    expect(await here.json('accounts enrich --domain acme.example')).toMatchObject({ name: 'Acme' })
-  })
-
   it('says that earlier answers are not reused after an import, where any were paid for', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
     const load = () => here.fill('companies', stdin)
@@ -154,25 +133,6 @@ describe('data import', () => {
       stdin: companies,
     })
     expect(stdout).toBe('2 companies added, 0 updated, 0 rejected\n')
-  })
-})
-
-describe('data export', () => {
-  it('exports records that import to the same catalogue', async () => {
-    await here.run('data sample --companies 20 --people 30')
-    const other = machine()
-    for (const kind of ['companies', 'people', 'jobs']) {
-      const { stdout } = await here.run(['data', 'export', kind, '--format', 'ndjson'])
-      expect((await other.run(['data', 'import', kind, '-'], { stdin: stdout })).code).toBe(0)
-      expect((await other.run(['data', 'export', kind, '--format', 'ndjson'])).stdout).toBe(stdout)
-    }
-    const { companies, people, jobs } = await here.json<Record<string, number>>('data stats')
-    expect(await other.json('data stats')).toMatchObject({ companies, people, jobs })
-    other.remove()
-  })
-
-  it('prints an empty array when there are no records', async () => {
-    expect(await here.json('data export people')).toEqual([])
   })
 })
 

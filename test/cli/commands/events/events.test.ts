@@ -45,10 +45,6 @@ const idsOf = async (...argv: string[]) =>
   (await run('events', 'list', '--format', 'ids', ...argv)).stdout.split('\n').slice(0, -1)
 
 describe('events list', () => {
-  it('prints an empty array when nothing was received', async () => {
-    expect(await here.json('events list')).toEqual([])
-  })
-
   it('lists the newest events first', async () => {
     await store(...three)
     expect(await here.json('events list')).toMatchObject([
@@ -65,12 +61,6 @@ describe('events list', () => {
       expect(await idsOf(...options)).toEqual(ids)
     },
   )
-
-  it('lists more events than one page', async () => {
-    await store(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))
-    expect(await idsOf()).toHaveLength(1_203)
-    expect((await idsOf('--limit', '501')).at(-1)).toBe('m702')
-  })
 })
 
 describe('events show', () => {
@@ -146,19 +136,10 @@ describe('events replay and forward', () => {
   })
 
   it.each([
-    [[], ['a', 'b', 'c']],
-    [
-      ['--search', 's1'],
-      ['a', 'b'],
-    ],
-    [
-      ['--event', 'record'],
-      ['a', 'c'],
-    ],
-    [['--limit', '1'], ['a']],
-    [['--search', 'nothing'], []],
-  ])('forwards the events that match %j oldest first: %j', async (options, ids) => {
-    const ended = await run('events', 'forward', '--to', target, ...options)
+    ['--search s1', ['a', 'b']],
+    ['--limit 1', ['a']],
+  ])('forwards the events that match %s oldest first: %j', async (options, ids) => {
+    const ended = await run('events', 'forward', '--to', target, ...options.split(' '))
     expect([ended.code, got.map(({ id }) => id)]).toEqual([0, ids])
   })
 
@@ -181,35 +162,20 @@ describe('events replay and forward', () => {
 describe('events trigger', () => {
   it('sends a sample of any event, signed like the deliveries of this workspace', async () => {
     const got: { headers: Record<string, string>; body: string }[] = []
-    const receiver = await answering(async (request, response) => {
-      const { body } = await received(request)
-      got.push({ headers: request.headers as Record<string, string>, body: String(body) })
-      response.end()
-    })
-    closeAfterTest(receiver)
-    const { code, json } = await run(
-      'events',
-      'trigger',
-      'lead_search.completed',
-      '--to',
-      `http://127.0.0.1:${receiver.port}/hooks`,
+    const receiver = closeAfterTest(
+      await answering(async (request, response) => {
+        const { body } = await received(request)
+        got.push({ headers: request.headers as Record<string, string>, body: String(body) })
+        response.end()
+      }),
     )
+    const event = 'lead_search.completed'
+    const { code, json } = await run('events', 'trigger', event, '--to', `${receiver.origin}/hooks`)
     const secret = await here.json<{ secret: string }>('engine webhooks secret')
     const [{ headers = {}, body = '' } = {}] = got
-    expect([code, json]).toEqual([
-      0,
-      [expect.objectContaining({ event: 'lead_search.completed', answer: '200' })],
-    ])
+    expect([code, json]).toEqual([0, [expect.objectContaining({ event, answer: '200' })]])
     expect(verify(headers, body, [secret.secret], now).valid).toBe(true)
-    expect(JSON.parse(body)).toMatchObject({ event: 'lead_search.completed', total: expect.any(Number) })
-  })
-
-  it('reaches prospect listen, which stores it as verified', async () => {
-    const listening = await here.start('listen --port 0 --json')
-    const { url } = JSON.parse(listening.line) as { url: string }
-    expect((await here.run(`events trigger list_import.failed --to ${url}`)).code).toBe(0)
-    await listening.stop()
-    expect(await here.json('events list')).toMatchObject([{ event: 'list_import.failed', verified: true }])
+    expect(JSON.parse(body)).toMatchObject({ event, total: expect.any(Number) })
   })
 
   it('says that nothing listens', async () => {

@@ -186,27 +186,3 @@ describe('a paid call with an unknown outcome', () => {
     expect([first.code, again.code, await there.bench.balance()]).toEqual([10, 0, 998])
   })
 })
-
-describe('rate windows', () => {
-  it('keeps to the rate windows over all commands of this machine', async () => {
-    await there.bench.admin.setPlan('Basic')
-    const codes = []
-    for (let count = 0; count < 4; count++) codes.push((await run('personas list --max-wait 1')).code)
-    expect(codes).toEqual([0, 0, 8, 8])
-    const { stderr } = await run('personas list --max-wait 1')
-    expect(JSON.parse(stderr)).toMatchObject({ status: 429, exit_code: 8 })
-  })
-})
-
-describe('jobs', () => {
-  it('records the price of a job when the command saw it finish', async () => {
-    await here.json('data sample --companies 30 --people 30')
-    const line = 'intents stack --stacks react --limit 2 --wait --webhook-url http://127.0.0.1:9/'
-    expect((await here.run(line)).code).toBe(0)
-    const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
-    const charged = 1_000 - credits.enrichment
-    expect(charged).toBeGreaterThan(0)
-    const sums = [{ operation: 'intents.stack', calls: 1, credits: charged, doubted: 0 }]
-    expect(await here.json('ledger --by operation')).toEqual(sums)
-  })
-})

@@ -86,12 +86,6 @@ describe('limits of the local engine', () => {
       ',accounts.extract,,minute,100,0,100,',
     ])
   })
-
-  it('does not count its own calls', async () => {
-    await here.json('init')
-    const first = await here.json('limits')
-    expect(await here.json('limits')).toEqual(first)
-  })
 })
 
 const far = { env: { PROSPECT_BASE_URL: 'https://api.example/api/v2' } }

@@ -58,35 +58,6 @@ describe('prospect match', () => {
     expect((json as object[])[2]).toMatchObject({ _match: 'yes', _match_file: 'other.csv', _match_line: 2 })
   })
 
-  it('compares people by email address, profile URL, then name and company', async () => {
-    const header = 'First name,Last name,Email,LinkedIn URL,Company'
-    write('people.csv', [
-      header,
-      'Ada,Love,ADA@acme.example,,Acme',
-      'Grace,Hop,,https://www.linkedin.com/in/grace/,Acme',
-      'Bob,Smith,,,Acme Ltd',
-      'Bob,Smith,,,Globex',
-    ])
-    write('crm-people.csv', [
-      header,
-      'Bob,SMITH,bob@acme.example,,Acme',
-      'G.,H.,,linkedin.com/in/grace,',
-      'Ada,Love,ada@acme.example,,Acme',
-    ])
-    const { stdout } = await match('people.csv --with crm-people.csv --format tsv')
-    expect(
-      stdout
-        .split('\n')
-        .slice(1, 5)
-        .map((line) => line.split('\t').slice(5).join(' ').trim()),
-    ).toEqual([
-      'yes email crm-people.csv 4',
-      'yes profile crm-people.csv 3',
-      'yes name crm-people.csv 2',
-      'no',
-    ])
-  })
-
   it('compares with the catalogue, and with a list by its name', async () => {
     const stdin = 'name,domain,country\nAcme,acme.example,FR\n'
     await here.fill('companies', stdin)

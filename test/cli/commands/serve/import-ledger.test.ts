@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { closeAfterTest } from '../../../client/listeners.js'
-import { tries } from '../../../support/effort.js'
 import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../call/foreign.js'
-import { deliverable, proxyOf, type ServingMachine, serves, servingMachine } from '../../call/serving.js'
+import {
+  deliverable,
+  proxyOf,
+  ask as requested,
+  type ServingMachine,
+  serves,
+  servingMachine,
+} from '../../call/serving.js'
 
 /** A server that is another program. */
 const other = async (answer: Parameters<typeof foreign>[0]) => ({
@@ -15,14 +21,12 @@ const other = async (answer: Parameters<typeof foreign>[0]) => ({
 const servesPeople = async (...names: string[]) => {
   const rows = names.map((name) => `${name},Known,${name}@known.example,known.example\n`)
   const people = `first_name,last_name,email,company_domain\n${rows.join('')}`
-  return closeAfterTest(await servingMachine(async (here) => void (await here.fill('people', people))))
+  return closeAfterTest(await servingMachine((here) => here.fill('people', people)))
 }
 
-const ask = async ({ baseUrl, key }: ServingMachine, path: string, body?: object) => {
-  const headers = { 'content-type': 'application/json', 'x-api-key': key }
-  const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
-  const response = await fetch(baseUrl + path, { headers, ...request })
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+const ask = async (...request: Parameters<typeof requested>) => {
+  const { status, json } = await requested(...request)
+  return { status, body: json<Record<string, unknown>>() }
 }
 
 const spentAt = async ({ machine }: ServingMachine): Promise<Record<string, number>> => {
@@ -159,17 +163,10 @@ describe('the ledger of a governed proxy', () => {
   })
 
   it('records a contact that was only polled', async () => {
+    const result = { enrichment_id: 'e-1', status: 'finished', email: 'a@x.example', email_status: 'valid' }
     const server = await other(({ method, path }) => {
-      const result = {
-        enrichment_id: 'e-1',
-        status: 'finished',
-        email: 'a@x.example',
-        email_status: 'valid',
-      }
-      if (path === '/contacts/single_enrich' && method === 'POST')
-        return { enrichment_id: 'e-1', status: 'pending' }
-      if (path === '/contacts/e-1') return result
-      return undefined
+      if (method === 'POST') return { enrichment_id: 'e-1', status: 'pending' }
+      return path === '/contacts/e-1' ? result : undefined
     })
     const one = await proxyOf(server)
     const contact = { firstname: 'A', lastname: 'B', domain: 'x.example', enrichment_type: ['email'] }
@@ -195,35 +192,5 @@ describe('the ledger of a governed proxy', () => {
       200,
     ])
     expect(await spentAt(one)).toEqual({ 'intents.hiring': 2 })
-  })
-
-  it('passes a result of many megabytes on in parts and records its price', async () => {
-    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
-    const description = 'x'.repeat(60_000)
-    const count = tries(90, 200)
-    const server = closeAfterTest(
-      await servingMachine(async (here) => {
-        await here.run('engine plan set Scale')
-        const rows = Array.from({ length: count }, (_, at) => `C${at},c-${at}.example,react,${description}`)
-        const stdin = `name,domain,technologies,description\n${rows.join('\n')}\n`
-        await here.fill('companies', stdin)
-      }),
-    )
-    const one = await proxyOf(server, await deliverable())
-    await ask(one, '/intents/accounts/stack', { stacks: ['react'], webhook_url: theirs.url })
-    /** A part that is answered late comes again. */
-    const byPart = () => {
-      const bodies = theirs.arrivals.map(
-        ({ body }) => JSON.parse(body) as { part: number; parts: number; accounts: unknown[] },
-      )
-      return new Map(bodies.map((body) => [body.part, body]))
-    }
-    await until(() => theirs.arrivals.length >= 2)
-    const parts = [...byPart().values()][0]?.parts
-    await until(() => byPart().size === parts)
-    expect([...byPart().values()].reduce((sum, { accounts }) => sum + accounts.length, 0)).toBe(count)
-    // The last part is answered before its price is recorded.
-    await expect.poll(() => spentAt(one), { timeout: 60_000 }).toEqual({ 'intents.stack': 3 * count })
-    expect(await consumedBy(server)).toBe(3 * count)
   })
 })

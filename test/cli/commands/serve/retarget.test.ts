@@ -3,7 +3,7 @@ import { answering, closeAfterTest, freePort, received } from '../../../client/l
 import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../call/foreign.js'
-import { deliverable, proxyOf, serves } from '../../call/serving.js'
+import { ask, deliverable, proxyOf, serves } from '../../call/serving.js'
 
 const search = { search_url: 'https://www.network.example/search/results/people/?keywords=sales', name: 'A' }
 
@@ -21,18 +21,8 @@ async function proxy(server: { readonly baseUrl: string; readonly key?: string }
   return one
 }
 
-const started =
-  (path: string, fields: object) =>
-  (baseUrl: string, key: string, body: object, more = {}) =>
-    fetch(baseUrl + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': key, ...more },
-      body: JSON.stringify({ ...fields, ...body }),
-    })
-
-const extract = started('/leads', search)
-/** A search, which has no limit per second. */
-const find = started('/leads/search', { company_domain: 'known.example', job_titles: ['*'] })
+const extract = (baseUrl: string, key: string, body: object) =>
+  ask({ baseUrl, key }, '/leads', { ...search, ...body })
 
 describe('re-targeted webhooks', () => {
   it('receives the deliveries of the server, and forwards them with its own signature', async () => {
@@ -119,11 +109,10 @@ describe('the address of a re-targeted webhook', () => {
       }),
     )
     const { baseUrl, key } = await proxy(server)
+    // A search that has no limit per second.
+    const people = { company_domain: 'known.example', job_titles: ['*'], webhook_url: theirs.url }
     const same = { 'idempotency-key': 'once' }
-    await find(baseUrl, key, { webhook_url: theirs.url }, same)
-    await find(baseUrl, key, { webhook_url: theirs.url }, same)
-    await find(baseUrl, key, { webhook_url: theirs.url })
-    await find(baseUrl, key, { webhook_url: theirs.url })
+    for (const more of [same, same, {}, {}]) await ask({ baseUrl, key }, '/leads/search', people, more)
     expect(addresses[0]).toBe(addresses[1])
     expect(new Set(addresses).size).toBe(3)
     const origin = new URL(baseUrl).origin

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
-import { serving } from '../../../support/processes.js'
+import { prospect, serving } from '../../../support/processes.js'
+import { ask, enrich } from '../../call/serving.js'
 
 const here = perTest(machine)
 
@@ -26,22 +26,6 @@ describe('serve', () => {
     expect([code, stdout]).toEqual([0, `${line}\n`])
   })
 
-  it('prints an object with --json', async () => {
-    const { line, stop } = await serve('--json')
-    expect(JSON.parse(line)).toEqual({ base_url: expect.stringMatching(/\/api\/v2$/), pid: process.pid })
-    expect((await stop()).code).toBe(0)
-  })
-
-  it('serves the workspace of this machine to its keys only', async () => {
-    await here.json('init')
-    const key = await here.newKey()
-    const { line, stop } = await serve()
-    expect((await fetch(`${line}/credits`)).status).toBe(401)
-    const answer = await fetch(`${line}/credits`, { headers: { 'x-api-key': key } })
-    expect(await answer.json()).toMatchObject({ credits: { enrichment: 1_000 } })
-    await stop()
-  })
-
   it.each([['--log-requests'], ['--verbose']])(
     'logs each request on stderr with %s, without secrets',
     async (option) => {
@@ -49,13 +33,9 @@ describe('serve', () => {
       const key = await here.newKey()
       await here.json('data sample --companies 20 --people 20')
       const { line, stop } = await serve('--json', option)
-      const { base_url: url } = JSON.parse(line) as { base_url: string }
-      const headers = { 'x-api-key': key, 'content-type': 'application/json', 'x-request-id': 'my-id' }
-      const body = JSON.stringify({ domain: 'acme-robotics.example' })
-      await fetch(`${url}/accounts/single_enrich`, { method: 'POST', headers, body })
-      await fetch(`${url}/credits?email=ada@private.example`, {
-        headers: { 'x-api-key': 'sk-of-another-service' },
-      })
+      const { base_url: baseUrl } = JSON.parse(line) as { base_url: string }
+      await enrich({ baseUrl, key }, 'acme-robotics.example', { 'x-request-id': 'my-id' })
+      await ask({ baseUrl, key: 'sk-of-another-service' }, '/credits?email=ada@private.example')
       const { stderr } = await stop()
       const [first, second] = stderr
         .split('\n')
@@ -94,9 +74,9 @@ describe('serve', () => {
     const key = await here.newKey()
     here.write('faults.txt', 'credits --status 500 --nth 2\n')
     const { line, stop } = await serve('--faults', here.path('faults.txt'), '--seed', '7')
-    const ask = () => fetch(`${line}/credits`, { headers: { 'x-api-key': key } })
-    expect((await ask()).headers.get('x-prospect-fault')).toBeNull()
-    const refused = await ask()
+    const credits = () => ask({ baseUrl: line, key }, '/credits')
+    expect((await credits()).headers.get('x-prospect-fault')).toBeNull()
+    const refused = await credits()
     expect([refused.status, refused.headers.get('x-prospect-fault')]).toEqual([500, 'f1'])
     expect(await here.json('engine faults list')).toMatchObject([{ seed: 7, matched: 2, fired: 1 }])
     expect((await stop()).stderr).toContain('A fault is set (prospect engine faults list).')
@@ -110,48 +90,27 @@ describe('serve', () => {
     await stop()
   })
 
-  it.each([
-    ['closes', [], true],
-    ['keeps', ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '127.0.0.0/8'], false],
-  ])(
-    '%s the oldest of 257 connections of one address that send nothing, with %j',
-    async (_, options, closes) => {
-      const { line, stop } = await serve(...options)
-      const sockets: Socket[] = []
-      for (let at = 0; at < 257; at++) sockets.push(await connected(Number(new URL(line).port)))
-      expect((await fetch(new URL('/health', line))).status).toBe(200)
-      await expect.poll(() => sockets[0]?.closed).toBe(closes)
-      expect(sockets.at(-1)?.closed).toBe(false)
-      for (const socket of sockets) socket.destroy()
-      await stop()
-    },
-  )
-
-  it('says which port is in use', async () => {
-    const { line, stop } = await serve()
-    const { port } = new URL(line)
-    const second = await here.run(['serve', '--port', port])
-    expect([second.code, second.stderr.includes(port)]).toEqual([2, true])
+  it('keeps any number of connections of a --trusted-proxy', async () => {
+    const { line, stop } = await serve('--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '127.0.0.0/8')
+    const sockets: Socket[] = []
+    for (let at = 0; at < 257; at++) sockets.push(await connected(Number(new URL(line).port)))
+    expect((await fetch(new URL('/health', line))).status).toBe(200)
+    expect(sockets.filter(({ closed }) => closed)).toEqual([])
+    for (const socket of sockets) socket.destroy()
     await stop()
   })
 })
-
-const program = join(import.meta.dirname, '..', '..', '..', '..', 'bin', 'prospect.js')
 
 describe('serve as a process', () => {
   it('answers, keeps its engine from being deleted, and exits 0 on SIGTERM', async () => {
     await here.fill('companies', 'name,domain\nAcme,acme.example\n')
     await here.json('init')
     const key = await here.newKey()
-    const { baseUrl, pid, server, stop } = await serving(program, here.home)
+    const { baseUrl, pid, server, stop } = await serving(prospect, here.home)
     try {
       expect(pid).toBe(server.pid)
-      const answer = await fetch(`${baseUrl}/accounts/single_enrich`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-api-key': key },
-        body: '{"domain":"acme.example"}',
-      })
-      expect([answer.status, await answer.json()]).toMatchObject([200, { name: 'Acme' }])
+      const { status, json } = await enrich({ baseUrl, key }, 'acme.example')
+      expect([status, json()]).toMatchObject([200, { name: 'Acme' }])
       expect((await here.run('engine reset --yes')).code).toBe(2)
       expect(await stop()).toMatchObject({ exitCode: 0 })
       expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 999 } })

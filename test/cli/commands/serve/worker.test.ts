@@ -4,7 +4,7 @@ import { closeAfterTest } from '../../../client/listeners.js'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 import { emptySchema } from '../../../support/postgres.js'
-import { serves } from '../../call/serving.js'
+import { ask, serves } from '../../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(() => here.fill('companies', 'name,domain\nRobots,robots.example\n'))
@@ -48,11 +48,7 @@ describe('worker --upstream', () => {
     const schema = await emptySchema()
     closeAfterTest({ close: schema.drop })
     const there = await serves(0, 30)
-    const env = {
-      PROSPECT_DATABASE_URL: schema.url,
-      PROSPECT_BASE_URL: there.baseUrl,
-      PROSPECT_API_KEY: there.key,
-    }
+    const env = { PROSPECT_DATABASE_URL: schema.url, ...there.env }
     const domains = Array.from({ length: 31 }, (_, at) => `robots-${at}.example`)
     here.write('in.csv', `Website\n${domains.join('\n')}\n`)
     const working = here.run(`worker --upstream ${there.baseUrl} --calls 4`, { env })
@@ -102,13 +98,10 @@ describe('jobs of serve', () => {
     async (_, options, status, hook: string = 'http://127.0.0.1:9/in', network: string = '') => {
       const key = await here.newKey()
       const { line, stop } = await serving('--no-worker', ...options)
-      const answer = await fetch(`${line.replace('0.0.0.0', '127.0.0.1')}/accounts/search`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-api-key': key },
-        body: JSON.stringify({ keyword: 'robots', webhook_url: hook }),
-      })
+      const server = { baseUrl: line.replace('0.0.0.0', '127.0.0.1'), key }
+      const answer = await ask(server, '/accounts/search', { keyword: 'robots', webhook_url: hook })
       const advice = network && `Start the server with --allow-target ${network}.`
-      expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(advice)])
+      expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(advice)])
       await stop()
     },
   )

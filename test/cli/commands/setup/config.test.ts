@@ -39,18 +39,6 @@ describe('config', () => {
     expect((await here.run('config get timeout')).stdout).toBe('')
   })
 
-  it('changes the profile in --profile or PROSPECT_PROFILE', async () => {
-    await here.json('profiles add slow')
-    await here.json('config set max_wait 0 --profile slow')
-    expect(await here.json('config list --profile slow')).toMatchObject({
-      profile: 'slow',
-      max_wait: 0,
-    })
-    const { json } = await here.run('config list --json', { env: { PROSPECT_PROFILE: 'slow' } })
-    expect(json).toMatchObject({ profile: 'slow' })
-    expect(await here.json('config list')).toMatchObject({ profile: 'default', max_wait: null })
-  })
-
   it('chooses the profile of the next commands', async () => {
     await here.json('profiles add slow')
     expect(await here.json('config set profile slow')).toEqual({ profile: 'slow' })

@@ -191,20 +191,6 @@ describe('init with a server', () => {
     expect(await here.json('credits --local')).toMatchObject({ credits: { enrichment: 1_000 } })
   })
 
-  it('asks for the server and its key at a terminal', async () => {
-    const typed = [
-      ['Where do your searches', '2'],
-      ['❯ At a server', '\r'],
-      ['Address of the server', `${there.server.baseUrl}\r`],
-      ['API key for http', `${there.bench.key}\r`],
-    ] as const
-    await ends(here.run('init', { typed }), 0)
-    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 1_000 } })
-    expect(await here.json('profiles list')).toContainEqual(
-      expect.objectContaining({ name: 'default', target: 'remote', base_url: there.server.baseUrl }),
-    )
-  })
-
   it('changes no setting when the key does not work', async () => {
     await ends(here.run(`init ${at()} --api-key-stdin`, { stdin: 'pk_wrong0wrong0wrong0' }), 3)
     expect(await here.json('config list')).toMatchObject({ base_url: null, target: null })
