@@ -18,21 +18,14 @@ async function firstLine({ lines }: Running): Promise<string | undefined> {
   return lines[0]
 }
 
-it('a file lock is held by one holder at a time, also within one process', () => {
+it('a file lock is held by one holder at a time, also within one process, and readable by its owner only', () => {
+  expect(isLocked(path)).toBe(false)
   const lock = takeLock(path)
   expect([isLocked(path), takeLock(path)]).toEqual([true, undefined])
+  expect(statSync(path).mode & 0o777).toBe(0o600)
   lock?.release()
   expect(isLocked(path)).toBe(false)
   takeLock(path)?.release()
-})
-
-it('a file lock that was never taken is free', () => {
-  expect(isLocked(path)).toBe(false)
-})
-
-it('a file lock is readable by its owner only', () => {
-  takeLock(path)?.release()
-  expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
 it('a file lock is visible to other processes, and is released when its holder is killed', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { openReadOnly, sqliteVersion } from '../../../src/storage/database/database-file.js'
+import { openReadOnly } from '../../../src/storage/database/database-file.js'
 import { perTest } from '../../support/each.js'
 import { newFolder } from '../../support/new-folder.js'
 
@@ -51,8 +51,4 @@ describe('a database that is opened read-only', () => {
     writeFileSync(path, 'x'.repeat(10_000))
     expect(() => openReadOnly(path)).toThrow('the file is not a database')
   })
-})
-
-it('reports the version of SQLite', () => {
-  expect(sqliteVersion()).toMatch(/^3\.\d+\.\d+$/)
 })
