@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Clock, Ids } from '../../src/api/ports/ports.js'
 import type { Fields } from '../../src/api/values/objects.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import type { RecordKind } from '../../src/catalogue/kinds/kind.js'
+import { kinds, type RecordKind } from '../../src/catalogue/kinds/kind.js'
 import { openShared } from '../../src/storage/database/open.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
@@ -43,11 +43,18 @@ const emptied: Driver[] = []
 /** Where a file of tests says that catalogues are kept in PostgreSQL. */
 export const inPostgres = 'PROSPECT_TEST_CATALOGUE'
 
-/** A catalogue with these companies. */
-export async function openWith(companies: readonly Fields[]): Promise<Catalogue> {
+/** A catalogue with these companies, and what else it has. */
+export async function openWith(
+  companies: readonly Fields[],
+  others: Partial<Record<RecordKind, readonly Fields[]>> = {},
+): Promise<Catalogue> {
   const catalogue = await openEmpty()
-  const { rejected } = await catalogue.importRecords('companies', companies)
-  if (rejected.length > 0) throw new Error(JSON.stringify(rejected))
+  const all = { companies, ...others }
+  for (const kind of kinds) {
+    const records = all[kind]
+    const rejected = records && (await catalogue.importRecords(kind, records)).rejected
+    if (rejected?.length) throw new Error(JSON.stringify(rejected))
+  }
   return catalogue
 }
 

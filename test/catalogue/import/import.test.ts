@@ -11,13 +11,6 @@ describe('companies that are imported', () => {
   const catalogue = perTest(openEmpty)
   const take = (...companies: Fields[]) => catalogue.importRecords('companies', companies)
 
-  it('keep their id', async () => {
-    await take({ domain: 'acme.example' })
-    const [{ id } = {}] = await exported(catalogue, 'companies')
-    await take({ domain: 'acme.example', id: 'another', name: 'Acme' })
-    expect(await exported(catalogue, 'companies')).toMatchObject([{ id, name: 'Acme' }])
-  })
-
   it('derive the size from the headcount, and a cleaned name', async () => {
     await take({ domain: 'acme.example', name: 'Acme GmbH', headcount: '1,200' })
     await take({ domain: 'birch.example', headcount: '51 – 200 employees' })

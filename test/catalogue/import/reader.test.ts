@@ -53,41 +53,23 @@ const plain = ({ portions, error }: Read) => ({
   ),
 })
 
-async function both(text: string, { kind, options }: ReaderTask = task): Promise<[Read, Read]> {
-  const there = await allOf(readInWorker(program, { kind, options }, bytesOf(text, 10_000)))
-  return [there, await allOf(prepareFile(kind, bytesOf(text, 10_000), options, countedIds(), keepAsIs))]
-}
-
 describe('a file that is read in a worker thread', () => {
-  it('yields the same batches as in the main thread', async () => {
-    const [there, here] = await both(file)
-    expect(here.portions.length).toBeGreaterThan(3)
-    expect(plain(there)).toEqual(plain(here))
-  })
-
-  it('keeps the cells of its rows where rejected rows are wanted, and the format of the file', async () => {
-    const [there, here] = await both(file, { kind: 'companies', options: { keepsRows: true } })
-    expect(plain(there)).toEqual(plain(here))
-    expect(there.portions.flatMap(({ rejected }) => rejected)).toMatchObject([{ cells: ['no domain', ''] }])
-    expect(there.portions[0]?.columns.original?.header).toEqual(['Company Name', 'domain'])
-  })
-
-  it('is read with its options', async () => {
-    const [there, here] = await both('Acm\u00e9;acme.example', {
-      kind: 'companies',
-      options: { map: { domain: 'acme.example' } },
-    })
-    expect(plain(there)).toEqual(plain(here))
-  })
-
-  it.each([
-    ['a quote that is never closed', `${file}"open`],
-    ['a header that identifies nothing', 'a,b\n1,2\n'],
-  ])('fails as in the main thread, after the same batches, for %s', async (_, text) => {
-    const [there, here] = await both(text)
-    expect(there.error).toBeInstanceOf(Refusal)
-    expect(plain(there)).toEqual(plain(here))
-  })
+  it.each<[string, string, ReaderTask['options'], boolean]>([
+    ['a whole file', file, {}, false],
+    ['a file whose rejected rows are wanted', file, { keepsRows: true }, false],
+    ['a file with options', 'Acm\u00e9;acme.example', { map: { domain: 'acme.example' } }, false],
+    ['a quote that is never closed', `${file}"open`, {}, true],
+    ['a header that identifies nothing', 'a,b\n1,2\n', {}, true],
+  ])(
+    'yields the same batches, and fails alike, as in the main thread: %s',
+    async (_, text, options, fails) => {
+      const there = await allOf(readInWorker(program, { kind: 'companies', options }, bytesOf(text, 10_000)))
+      const here = prepareFile('companies', bytesOf(text, 10_000), options, countedIds(), keepAsIs)
+      expect(plain(there)).toEqual(plain(await allOf(here)))
+      expect(there.error instanceof Refusal).toBe(fails)
+      expect(there.portions.length > 3).toBe(text.length > 10_000)
+    },
+  )
 
   it('ends with the error of its bytes, after the batches before', async () => {
     const broken = new Error('unplugged')
@@ -100,46 +82,21 @@ describe('a file that is read in a worker thread', () => {
     expect(portions.flatMap(({ records }) => all(records))).toHaveLength(5_000)
   })
 
-  /** Reads as the worker does, in this thread; posts bytes and takes what it posts. */
-  function reading() {
+  it('is read two batches ahead of those that were written', async () => {
     const { port1: port, port2: inner } = new MessageChannel()
     onTestFinished(() => port.close())
     const messages: MessageFromReader[] = []
     const batches = () => messages.filter((message) => 'batch' in message).length
     port.on('message', (message: MessageFromReader) => messages.push(message))
-    const ended = until(() => messages.some((message) => 'end' in message || 'refusal' in message))
     void readMessages(inner, task)
-    return { port, messages, batches, ended }
-  }
-
-  it('is read two batches ahead of those that were written', async () => {
-    const { port, messages, batches, ended } = reading()
     for await (const bytes of bytesOf(file, 10_000)) port.postMessage({ bytes })
     port.postMessage({ end: 'complete' })
     await until(() => batches() === 3)
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(batches()).toBe(3)
-    port.postMessage({ written: true })
-    await until(() => batches() === 4)
     for (let left = 0; left < 20; left++) port.postMessage({ written: true })
-    await ended
+    await until(() => messages.some((message) => 'end' in message))
     expect([messages[0], messages.at(-1)]).toEqual([{ taken: true }, { end: true }])
-  })
-
-  it.each([
-    ['its bytes break off', 'Company Name,domain\nA,a.example\n', 'broken', { end: true }],
-    [
-      'it cannot be read',
-      'a,b\n1,2\n',
-      'complete',
-      { refusal: 'import.unidentified', details: expect.objectContaining({ line: 1 }) },
-    ],
-  ])('ends where %s', async (_, text, end, last) => {
-    const { port, messages, ended } = reading()
-    port.postMessage({ bytes: Buffer.from(text) })
-    port.postMessage({ end })
-    await ended
-    expect(messages.at(-1)).toEqual(last)
   })
 
   it('is no longer read when its consumer stops', async () => {

@@ -1,41 +1,38 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { JobFilters } from '../../../src/api/ports/ports.js'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import type { Fields } from '../../../src/api/values/objects.js'
+import { perFile } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 import { openWith, stillClock } from '../open.js'
 
 const now = stillClock.now()
 
 describe('the jobs of a company', () => {
-  let catalogue: Catalogue
-  beforeAll(async () => {
-    catalogue = await openWith([
-      { name: 'Acme SA', domain: 'acme.example', network_url: 'https://www.network.example/company/acme' },
-      { domain: 'bare.example' },
-    ])
-    const job = (id: string, more: Record<string, unknown>) => ({
-      job_url: `https://jobs.acme.example/${id}`,
-      job_title: 'Clerk',
-      company_domain: 'acme.example',
-      ...more,
-    })
-    const { rejected } = await catalogue.importRecords('jobs', [
-      job('old', { date_posted: '2026-01-02', job_title: 'Senior Data Engineer', country_code: 'FR' }),
-      job('edge', { date_posted: '2026-03-03', job_title: 'Ingénieur Données', country_code: 'BE' }),
-      job('new', {
-        date_posted: '2026-03-09',
-        job_title: 'Engineer of Data',
-        description: 'Works with PostgreSQL, and "quotes".',
-        country_code: 'DE',
-        employment_statuses: ['Full-time'],
-        hiring_team: [{ name: 'Ada Byron', title: { deep: 1 } }],
-      }),
-      job('undated', { description: 'Works with a pencil' }),
-      job('other', { company_domain: 'other.example', date_posted: '2026-03-10' }),
-    ])
-    expect(rejected).toEqual([])
+  const job = (id: string, more: Fields): Fields => ({
+    job_url: `https://jobs.acme.example/${id}`,
+    job_title: 'Clerk',
+    company_domain: 'acme.example',
+    ...more,
   })
-  afterAll(() => catalogue.close())
+  const companies = [
+    { name: 'Acme SA', domain: 'acme.example', network_url: 'https://www.network.example/company/acme' },
+    { domain: 'bare.example' },
+  ]
+  const jobs = [
+    job('old', { date_posted: '2026-01-02', job_title: 'Senior Data Engineer', country_code: 'FR' }),
+    job('edge', { date_posted: '2026-03-03', job_title: 'Ingénieur Données', country_code: 'BE' }),
+    job('new', {
+      date_posted: '2026-03-09',
+      job_title: 'Engineer of Data',
+      description: 'Works with PostgreSQL, and "quotes".',
+      country_code: 'DE',
+      employment_statuses: ['Full-time'],
+      hiring_team: [{ name: 'Ada Byron', title: { deep: 1 } }],
+    }),
+    job('undated', { description: 'Works with a pencil' }),
+    job('other', { company_domain: 'other.example', date_posted: '2026-03-10' }),
+  ]
+  const catalogue = perFile(() => openWith(companies, { jobs }))
 
   const ask = (filters: JobFilters, limit = 100) =>
     catalogue.jobs({ domain: 'acme.example' }, filters, limit, now)

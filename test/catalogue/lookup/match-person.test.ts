@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { PersonQuery } from '../../../src/api/ports/ports.js'
 import { personRecord } from '../../../src/api/schemas/records.js'
 import type { Fields } from '../../../src/api/values/objects.js'
@@ -21,11 +21,7 @@ const companies = [
 
 const people = casesOf<Fields>('catalogue/lookup/match-person/people')
 
-const catalogue = perFile(() => openWith(companies))
-beforeAll(async () => {
-  const { rejected } = await catalogue.importRecords('people', people)
-  expect(rejected).toEqual([])
-})
+const catalogue = perFile(() => openWith(companies, { people }))
 
 const named = (name: string, query: PersonQuery): PersonQuery => {
   const [firstName, lastName] = name.split(' ', 2)

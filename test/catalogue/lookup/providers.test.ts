@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Contact, ContactType } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
 import { runWaterfall } from '../../../src/engine/handlers/waterfall.js'
@@ -17,11 +17,7 @@ const companies = [
 
 const people: Fields[] = casesOf<Fields>('catalogue/lookup/providers/people')
 
-const catalogue = perFile(() => openWith(companies))
-beforeAll(async () => {
-  const { rejected } = await catalogue.importRecords('people', people)
-  expect(rejected).toEqual([])
-})
+const catalogue = perFile(() => openWith(companies, { people }))
 
 const reach = async (contact: Contact, ...types: ContactType[]) =>
   runWaterfall(await catalogue.providers(), contact, { types, mobileOnly: false, phoneCountryCodes: [] })

@@ -1,24 +1,18 @@
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { perFile } from '../../support/each.js'
-import { openEmpty } from '../open.js'
+import { openWith } from '../open.js'
 
-const catalogue = perFile(openEmpty)
-beforeAll(async () => {
-  const titles = [
-    'Head Falconer',
-    'head falconer',
-    'Falconer',
-    'Falconer, Head of Birds',
-    'Hôte d’accueil',
-    'VP R&D',
-  ]
-  const people = [...titles, undefined].map((title, at) => ({
-    full_name: `Jo ${at}`,
-    email: `jo${at}@a.example`,
-    title,
-  }))
-  await catalogue.importRecords('people', people)
-})
+const titles = [
+  'Head Falconer',
+  'head falconer',
+  'Falconer',
+  'Falconer, Head of Birds',
+  'Hôte d’accueil',
+  'VP R&D',
+  undefined,
+]
+const people = titles.map((title, at) => ({ email: `jo${at}@a.example`, title }))
+const catalogue = perFile(() => openWith([], { people }))
 
 it.each<[string, string[]]>([
   ['falconer', ['Head Falconer', 'Falconer', 'Falconer, Head of Birds']],

@@ -7,7 +7,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
 import { describe, expect, it } from 'vitest'
-import { describePhone, isMobile, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
+import { describePhone, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { countries } from '../../../src/catalogue/sample/sample.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
@@ -67,37 +67,14 @@ describe('a phone number in a file', () => {
 })
 
 describe('a phone number', () => {
-  // One row for each kind and many countries, by the numbering plans of their regulators.
+  // One row for each kind and many countries, by the numbering plans of their regulators; at the end those that are
+  // reserved for fiction, and those in no numbering plan.
   it.each(casesOf<[string, string, string | null]>('catalogue/normalize/phone/is-a-number-of'))(
     '%s is a %s number of %s',
     (number, type, country_code) => {
       expect(describePhone(number)).toEqual({ number, type, country_code })
     },
   )
-
-  it.each([
-    ['+33639980001', 'FR'],
-    ['+447700900123', 'GB'],
-    ['+353209101234', 'IE'],
-  ])('%s is a mobile number reserved for fiction in %s', (number, country_code) => {
-    expect(describePhone(number)).toEqual({ number, type: 'mobile', country_code })
-  })
-
-  it.each([
-    ['+33299', 'FR'],
-    ['+5215512345678', 'MX'],
-    ['+999123456789', null],
-  ])('%s, which is in no numbering plan, has an unknown type', (number, country_code) => {
-    expect(describePhone(number)).toEqual({ number, type: 'unknown', country_code })
-  })
-
-  it.each([
-    ['+33639980001', true],
-    ['+33199001234', false],
-    ['+12125550101', false],
-  ])('is certainly mobile or not: %s %s', (number, mobile) => {
-    expect(isMobile(number)).toBe(mobile)
-  })
 
   it('has a type and the right country in every range of the sample', () => {
     for (const { code, phones } of countries)

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { Fields } from '../../../src/api/values/objects.js'
 import {
   ColumnSample,
   fitsColumn,
   isMisplaced,
   toColumnKind,
+  toCompanyIdentity,
+  toPersonIdentity,
   toValueKind,
 } from '../../../src/catalogue/normalize/value-kinds.js'
 import { casesOf } from '../../support/fixtures.js'
@@ -60,4 +63,17 @@ test('the sample of a file ends after a million characters, also when a column i
   let rows = 1
   while (sample.add(['x'.repeat(98), '']) && rows < 100_000) rows += 1
   expect(rows).toBe(10_000)
+})
+
+test('the identity of a row is that of all its spellings, and of no other row', () => {
+  const cases = casesOf<[kind: string, what: string, rows: Fields[]]>(
+    'catalogue/normalize/value-kinds/identities',
+  )
+  const identities = cases.map(([kind, what, rows]) => {
+    const found = new Set(rows.map(kind === 'people' ? toPersonIdentity : toCompanyIdentity))
+    expect([what, ...found]).toEqual([what, what.startsWith('nothing') ? undefined : expect.any(String)])
+    return [...found][0]
+  })
+  const known = identities.filter((identity) => identity !== undefined)
+  expect(new Set(known).size).toBe(cases.length - 2)
 })

@@ -1,15 +1,25 @@
 import { expect, it } from 'vitest'
-import type { Lead } from '../../../src/api/ports/ports.js'
+import type { Lead, PeopleFilters } from '../../../src/api/ports/ports.js'
 import { leadAndCompany } from '../../../src/api/schemas/records.js'
 import type { Fields } from '../../../src/api/values/objects.js'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { casesOf } from '../../support/fixtures.js'
 import { openWith, stillClock } from '../open.js'
 
+/** A catalogue with a person, and a company that she may work at. */
+const openWithPerson = (person: Fields): Promise<Catalogue> => {
+  const ada = { first_name: 'Ada', network_profile_url: 'https://www.network.example/in/ada', ...person }
+  return openWith([{ domain: 'acme.example', name: 'Acme' }], { people: [ada] })
+}
+
+const now = stillClock.now()
+
 async function leadOf(person: Fields): Promise<Lead> {
-  const catalogue = await openWith([{ domain: 'acme.example', name: 'Acme' }])
-  const { rejected } = await catalogue.importRecords('people', [{ first_name: 'Ada', ...person }])
-  expect(rejected).toEqual([])
-  const search = { kind: 'people', filters: { first_name: 'ada' } } as const
-  const { records } = await catalogue.find(search, { limit: 1, now: stillClock.now() })
+  const catalogue = await openWithPerson(person)
+  const { records } = await catalogue.find(
+    { kind: 'people', filters: { first_name: 'ada' } },
+    { limit: 1, now },
+  )
   await catalogue.close()
   if (!records[0]) throw new Error('nobody was found')
   const { lead, company, network_id } = records[0]
@@ -18,7 +28,7 @@ async function leadOf(person: Fields): Promise<Lead> {
 }
 
 it('returns every key of a lead, also of unknown values', async () => {
-  const bare = await leadOf({ network_profile_url: 'https://www.network.example/in/ada' })
+  const bare = await leadOf({})
   expect(Object.keys(bare.lead).sort()).toEqual(Object.keys(leadAndCompany().shape.lead.shape).sort())
   expect(leadAndCompany().strict().parse(bare)).toEqual(bare)
   expect(bare).toMatchObject({
@@ -49,7 +59,6 @@ it('returns the known values of a lead and its company', async () => {
 
 it('computes tenures of a lead up to now', async () => {
   const { lead } = await leadOf({
-    network_profile_url: 'https://www.network.example/in/ada',
     started_at: '2024-01-11',
     years_in_company: 6,
     months_in_company: 2,
@@ -60,4 +69,35 @@ it('computes tenures of a lead up to now', async () => {
     years_in_company: 6,
     months_in_company: 2,
   })
+})
+
+async function isFound(past_positions: readonly unknown[], filters: PeopleFilters): Promise<boolean> {
+  const catalogue = await openWithPerson({ title: 'CEO', past_positions })
+  const count = await catalogue.count({ kind: 'people', filters }, now)
+  await catalogue.close()
+  return count === 1
+}
+
+const posts = [
+  { title: 'Head of Sales', company_name: 'Acme Robotics SARL', company_network_id: 'A-1' },
+  { title: 'Engineer', company_name: 'Nørd', company_network_id: 42 },
+]
+
+it.each(casesOf<[string, PeopleFilters, boolean]>('catalogue/records/person-record/finds-people-by-past'))(
+  'finds people by past position: %s: %j',
+  async (_, filters, expected) => {
+    expect(await isFound(posts, filters)).toBe(expected)
+  },
+)
+
+it('accepts past positions with invalid values', async () => {
+  const odd = [
+    {},
+    { title: null, company_name: { a: 1 } },
+    { title: ['CTO'] },
+    { title: '  ' },
+    { title: 'C\0TO' },
+  ]
+  expect(await isFound(odd, { past_titles: ['cto'] })).toBe(false)
+  expect(await isFound([...odd, { title: 'CTO' }], { past_titles: ['cto'] })).toBe(true)
 })

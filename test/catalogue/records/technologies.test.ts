@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import { openShared } from '../../../src/storage/database/open.js'
-import type { Connection } from '../../../src/storage/driver/connection.js'
+import { describe, expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { casesOf } from '../../support/fixtures.js'
-import { freshSchema } from '../../support/postgres.js'
-import { openEmpty, openWith } from '../open.js'
+import { openWith } from '../open.js'
 
 describe('technologies', () => {
-  let catalogue: Catalogue
-  beforeAll(async () => {
-    const technology_details = [
-      { slug: 'react-native', name: 'React Native', category: 'Mobile' },
-      { slug: 'react', name: 'React', category: 'Frontend' },
-      { slug: 'node-js', name: 'Node.js' },
-      { slug: 'c++', name: 'C++' },
-      { slug: 'c#', name: 'C#' },
-      { slug: 'c', name: 'C' },
-      { slug: 'preact', name: 'Preact' },
-      { slug: 'google-analytics', name: 'Google Analytics' },
-    ]
-    catalogue = await openWith([{ domain: 'acme.example', technology_details }])
-  })
-  afterAll(() => catalogue.close())
+  const technology_details = [
+    { slug: 'react-native', name: 'React Native', category: 'Mobile' },
+    { slug: 'react', name: 'React', category: 'Frontend' },
+    { slug: 'node-js', name: 'Node.js' },
+    { slug: 'c++', name: 'C++' },
+    { slug: 'c#', name: 'C#' },
+    { slug: 'c', name: 'C' },
+    { slug: 'preact', name: 'Preact' },
+    { slug: 'google-analytics', name: 'Google Analytics' },
+  ]
+  const catalogue = perFile(() => openWith([{ domain: 'acme.example', technology_details }]))
 
   const slugs = async (query: string, limit = 20) =>
     (await catalogue.technologies(query, limit)).map(({ slug }) => slug)
@@ -66,43 +59,31 @@ it('imports the technologies of thousands of companies at once', async () => {
   await catalogue.close()
 })
 
-it('reads technologies once for each portion of an import into PostgreSQL', async () => {
-  const schema = await freshSchema()
-  const driver = await openShared(schema.url)
-  let read = 0
-  const counting = (connection: Connection): Connection => {
-    const count = (sql: string) => {
-      if (sql.includes('FROM technologies')) read++
-    }
-    return {
-      ...connection,
-      get: (sql, ...values) => {
-        count(sql)
-        return connection.get(sql, ...values)
+describe('the technologies of a company', () => {
+  const catalogue = perFile(() =>
+    openWith([
+      {
+        domain: 'acme.example',
+        technology_details: [
+          { slug: 'redis', name: 'Redis', confidence: 0.4 },
+          { slug: 'react', name: 'React', confidence: 0.9 },
+        ],
       },
-      all: (sql, ...values) => {
-        count(sql)
-        return connection.all(sql, ...values)
-      },
-    }
-  }
-  const catalogue = await openEmpty({
-    ...driver,
-    transaction: (work, scope) => driver.transaction((connection) => work(counting(connection)), scope),
+      { domain: 'birch.example', technologies: ['react'] },
+      { domain: 'bare.example' },
+    ]),
+  )
+  const stackOf = (domain: string) => catalogue.stack({ domain })
+
+  it('are returned by falling confidence, which is 1 where only its slug was imported', async () => {
+    expect(await stackOf('acme.example')).toEqual([
+      { name: 'React', slug: 'react', confidence: 0.9 },
+      { name: 'Redis', slug: 'redis', confidence: 0.4 },
+    ])
+    expect(await stackOf('birch.example')).toEqual([{ name: 'React', slug: 'react', confidence: 1 }])
   })
-  const companies = (category: string) =>
-    Array.from({ length: 600 }, (_, number) => ({
-      domain: `c${number}.example`,
-      technology_details: [0, 1].map((more) => ({ slug: `t${(number + more) % 8}`, name: 'T', category })),
-    }))
-  const statements = async (category: string) => {
-    read = 0
-    await catalogue.importRecords('companies', companies(category))
-    return read
-  }
-  // Where there are new ones, their keys are read after they are written.
-  expect([await statements('A'), await statements('A'), await statements('B')]).toEqual([2 + 1, 2, 2])
-  expect(await catalogue.technologies('t7', 1)).toEqual([{ slug: 't7', name: 'T', category: 'B' }])
-  await catalogue.close()
-  await schema.drop()
+
+  it('are an empty list where it has none, and undefined for an unknown company', async () => {
+    expect([await stackOf('bare.example'), await stackOf('ghost.example')]).toEqual([[], undefined])
+  })
 })

@@ -1,32 +1,29 @@
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { ProfileFilters } from '../../../src/api/ports/ports.js'
+import type { Fields } from '../../../src/api/values/objects.js'
 import { perFile } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 import { openWith } from '../open.js'
 
-const catalogue = perFile(() =>
-  openWith([
-    { domain: 'acme.example', network_id: '100' },
-    { domain: 'bare.example', network_id: '200' },
-  ]),
-)
-beforeAll(async () => {
-  const person = (name: string, title: string, more: Record<string, unknown>) => ({
-    full_name: name,
-    title,
-    email: `${name.split(' ')[0]}@acme.example`,
-    company_domain: 'acme.example',
-    ...more,
-  })
-  const { rejected } = await catalogue.importRecords('people', [
-    person('Ada Byron', 'Chief Technology Officer', { country: 'FR', city: 'Lyon' }),
-    person('Bob Cole', 'Sales Engineer', { country: 'FR', city: 'Saint-Étienne' }),
-    person('Cy Dorn', 'Engineer', { country: 'BE' }),
-    person('Di Ekman', 'Head of Sales', {}),
-    person('Eve Frost', 'Engineer', { country: 'FR', company_domain: 'other.example' }),
-  ])
-  expect(rejected).toEqual([])
+const person = (name: string, title: string, more: Fields = {}): Fields => ({
+  full_name: name,
+  title,
+  email: `${name.split(' ')[0]}@acme.example`,
+  company_domain: 'acme.example',
+  ...more,
 })
+const companies = [
+  { domain: 'acme.example', network_id: '100' },
+  { domain: 'bare.example', network_id: '200' },
+]
+const people = [
+  person('Ada Byron', 'Chief Technology Officer', { country: 'FR', city: 'Lyon' }),
+  person('Bob Cole', 'Sales Engineer', { country: 'FR', city: 'Saint-Étienne' }),
+  person('Cy Dorn', 'Engineer', { country: 'BE' }),
+  person('Di Ekman', 'Head of Sales'),
+  person('Eve Frost', 'Engineer', { country: 'FR', company_domain: 'other.example' }),
+]
+const catalogue = perFile(() => openWith(companies, { people }))
 
 const count = (filters: ProfileFilters, networkId = '100') => catalogue.countProfiles({ networkId }, filters)
 

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import { perFile } from '../../support/each.js'
 import { openWith, stillClock } from '../open.js'
@@ -17,30 +17,15 @@ const companies = [
   { domain: 'booking.example', name: 'Booking.example' },
 ]
 const people = [
-  { at: 'acme.example', past_positions: [{ company_name: 'Birch', company_network_id: '13' }] },
-  { at: 'acme-works.example', past_positions: [{ company_name: 'Acme' }] },
-  { at: 'birch.example', past_positions: [{ company_name: 'Acme', company_network_id: '11' }] },
-  { at: 'cedar.example', past_positions: [{ company_name: 'Birch' }] },
-  { at: 'delta.example', past_positions: [{ company_name: 'Monday.example' }] },
-]
+  { company_domain: 'acme.example', past_positions: [{ company_name: 'Birch', company_network_id: '13' }] },
+  { company_domain: 'acme-works.example', past_positions: [{ company_name: 'Acme' }] },
+  { company_domain: 'birch.example', past_positions: [{ company_name: 'Acme', company_network_id: '11' }] },
+  { company_domain: 'cedar.example', past_positions: [{ company_name: 'Birch' }] },
+  { company_domain: 'delta.example', past_positions: [{ company_name: 'Monday.example' }] },
+  { company_name: 'Monday.example' },
+].map((person, at) => ({ network_profile_url: `https://www.network.example/in/p${at}`, ...person }))
 
-const catalogue = perFile(() => openWith(companies))
-beforeAll(async () => {
-  const { rejected } = await catalogue.importRecords('people', [
-    ...people.map(({ at, ...person }, number) => ({
-      full_name: `Person ${number}`,
-      network_profile_url: `https://www.network.example/in/p${number}`,
-      company_domain: at,
-      ...person,
-    })),
-    {
-      full_name: 'Person 5',
-      network_profile_url: 'https://www.network.example/in/p5',
-      company_name: 'Monday.example',
-    },
-  ])
-  expect(rejected).toEqual([])
-})
+const catalogue = perFile(() => openWith(companies, { people }))
 
 /** Returns the numbers of the people that a search finds; counting must agree. */
 async function numbersOf(filters: PeopleFilters): Promise<number[]> {

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { EngagerFilters } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { openEmpty, openWith, stillClock } from '../open.js'
-import { limits, seed } from '../signals.js'
-import { walked } from '../walk.js'
+import { openWith, stillClock } from '../open.js'
+import { limits, seed, walked } from '../walk.js'
 
 const now = stillClock.now()
 const post_url = 'https://www.network.example/posts/7000001'
@@ -24,23 +23,18 @@ const person = (number: number): Fields => ({
 })
 
 describe('the engagers of a post', () => {
-  let catalogue: Catalogue
-  beforeAll(async () => {
-    catalogue = await openWith([{ domain: 'acme.example', name: 'Acme' }])
-    await catalogue.importRecords('people', [person(0)])
-    await catalogue.importRecords('posts', [
-      {
-        post_url,
-        engagers: [
-          { network_profile_url: profile('p0'), engagement: 'reaction' },
-          { network_profile_url: profile('ACoAAB0'), engagement: 'comment' },
-          { network_profile_url: profile('stranger'), engagement: 'reaction' },
-        ],
-      },
-      { post_url: `${post_url}2`, engagers: [{ network_profile_url: profile('elsewhere') }] },
-    ])
-  })
-  afterAll(() => catalogue.close())
+  const engagers = [
+    { network_profile_url: profile('p0'), engagement: 'reaction' },
+    { network_profile_url: profile('ACoAAB0'), engagement: 'comment' },
+    { network_profile_url: profile('stranger'), engagement: 'reaction' },
+  ]
+  const another = { post_url: `${post_url}2`, engagers: [{ network_profile_url: profile('elsewhere') }] }
+  const catalogue = perFile(() =>
+    openWith([{ domain: 'acme.example', name: 'Acme' }], {
+      people: [person(0)],
+      posts: [{ post_url, engagers }, another],
+    }),
+  )
 
   it('are leads with their company when the catalogue has them by name or id, without duplicates', async () => {
     const [known, stranger, ...more] = await walked(catalogue, search('all'))
@@ -100,10 +94,9 @@ it('a search for engagers finds each one of random posts exactly once, and count
       fc.constantFrom('reactions', 'comments', 'all'),
       limits,
       async (engagers, engagement, steps) => {
-        const catalogue = await openEmpty()
-        await catalogue.importRecords('people', [person(0), person(2)])
         const given = engagers.map(({ name, ...rest }) => ({ network_profile_url: profile(name), ...rest }))
-        await catalogue.importRecords('posts', [{ post_url, engagers: given }])
+        const posts = [{ post_url, engagers: given }]
+        const catalogue = await openWith([], { people: [person(0), person(2)], posts })
         const chosen = engagers.filter((one) => engagement === 'all' || `${one.engagement}s` === engagement)
         const expected = new Set(chosen.map(({ name }) => meant(name)))
         const found = await walked(catalogue, search(engagement), steps)

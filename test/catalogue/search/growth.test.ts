@@ -7,8 +7,7 @@ import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { companyFilters, few, population, sharedOf } from '../population.js'
-import { limits, numberOf, seed, withEach } from '../signals.js'
-import { walked } from '../walk.js'
+import { numberOf, searchesBy, seed, walked, withEach } from '../walk.js'
 
 const now = stillClock.now()
 const search = (filters: GrowthFilters) => ({ kind: 'growth', filters }) as const
@@ -90,31 +89,24 @@ function matches(
 describe('a search by growth', () => {
   it('finds each matching company exactly once, and counts them', async () => {
     await fc.assert(
-      fc.asyncProperty(
-        population,
-        histories,
-        fc.array(fc.tuple(filters, limits), { minLength: 30, maxLength: 30 }),
-        async (given, histories, searches) => {
-          const companies = withEach(given.companies, histories, (headcount_history) => ({
-            headcount_history,
-          }))
-          const catalogue = await openWith(companies)
-          const figures = await Promise.all(companies.map((company) => figuresOf(catalogue, company)))
-          for (const [filters, steps] of searches) {
-            const expected = companies.flatMap((company, at) =>
-              matches(company, figures[at] ?? {}, filters) ? [at] : [],
+      fc.asyncProperty(population, histories, searchesBy(filters, 30), async (given, histories, searches) => {
+        const companies = withEach(given.companies, histories, (headcount_history) => ({ headcount_history }))
+        const catalogue = await openWith(companies)
+        const figures = await Promise.all(companies.map((company) => figuresOf(catalogue, company)))
+        for (const [filters, steps] of searches) {
+          const expected = companies.flatMap((company, at) =>
+            matches(company, figures[at] ?? {}, filters) ? [at] : [],
+          )
+          const found = await walked(catalogue, search(filters), steps)
+          expect(found.map(numberOf).sort(), JSON.stringify(filters)).toEqual(expected)
+          for (const { account } of found)
+            expect(account.headcount_growth_percentage).toBe(
+              figures[numberOf({ account })]?.all?.growth ?? null,
             )
-            const found = await walked(catalogue, search(filters), steps)
-            expect(found.map(numberOf).sort(), JSON.stringify(filters)).toEqual(expected)
-            for (const { account } of found)
-              expect(account.headcount_growth_percentage).toBe(
-                figures[numberOf({ account })]?.all?.growth ?? null,
-              )
-            expect(await catalogue.count(search(filters), now)).toBe(expected.length)
-          }
-          await catalogue.close()
-        },
-      ),
+          expect(await catalogue.count(search(filters), now)).toBe(expected.length)
+        }
+        await catalogue.close()
+      }),
       { numRuns: tries(2, 12), seed },
     )
   })

@@ -1,14 +1,13 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { HiringFilters } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { few, population } from '../population.js'
-import { limits, numberOf, seed } from '../signals.js'
-import { walked } from '../walk.js'
+import { expectFound, numberOf, searchesBy, seed, walked } from '../walk.js'
 
 const now = stillClock.now()
 const plain = { exclude_consulting_recruiting: false, exclude_internships: false }
@@ -66,6 +65,7 @@ const holdsAny = (text: string | undefined, some: readonly string[]): boolean =>
 
 type GivenJob = Fields & {
   job_title: string
+  job_url: string
   description?: string
   date_posted?: string
   country_code?: string
@@ -100,24 +100,30 @@ function matches(job: GivenJob, company: Fields, filters: Partial<HiringFilters>
   return checks.every(Boolean)
 }
 
+const urlOf = ({ job_url }: { readonly job_url: unknown }) => job_url
 const newestFirst = (one: GivenJob, other: GivenJob): number =>
   (other.date_posted ?? '').localeCompare(one.date_posted ?? '') || Number(other.number) - Number(one.number)
 
+/** A job of a company of the population. */
+const jobOf = (company: number, number: number, job_title: string): Fields => ({
+  job_title,
+  job_url: `https://jobs.example/${number}`,
+  company_domain: `c${company}.example`,
+})
+
 describe('a search by jobs', () => {
   it('finds each hiring company exactly once, with its jobs, the newest first, and counts them', async () => {
-    const searches = fc.array(fc.tuple(limits, few(filters)), { minLength: 30, maxLength: 30 })
+    const searches = searchesBy(few(filters), 30)
     await fc.assert(
       fc.asyncProperty(jobs, population, searches, async (some, { companies }, searches) => {
-        const catalogue = await openWith(companies)
         const given = some.map(({ place, company, ...job }, number) => ({
+          ...jobOf(company, number, job.job_title),
           ...job,
           ...place,
           number,
-          job_url: `https://jobs.example/${number}`,
-          company_domain: `c${company}.example`,
         })) as unknown as GivenJob[]
-        await catalogue.importRecords('jobs', given)
-        for (const [steps, filters] of searches) {
+        const catalogue = await openWith(companies, { jobs: given })
+        for (const [filters, steps] of searches) {
           const expected = companies
             .map((company, at) => ({
               at,
@@ -127,22 +133,13 @@ describe('a search by jobs', () => {
             }))
             .filter(({ jobs }) => jobs.length >= (filters.job_min_posted ?? 1))
             .sort(({ jobs: [one] }, { jobs: [other] }) => (one && other ? newestFirst(one, other) : 0))
-          const found = await walked(catalogue, search(filters), steps)
-          expect(
-            found.map((record) => ({
-              at: numberOf(record),
-              count: record.account.job_count,
-              jobs: record.jobs.map(({ job_url }) => job_url),
-            })),
-            JSON.stringify(filters),
-          ).toEqual(
-            expected.map(({ at, jobs }) => ({
-              at,
-              count: jobs.length,
-              jobs: jobs.map(({ job_url }) => job_url),
-            })),
+          await expectFound(
+            catalogue,
+            search(filters),
+            steps,
+            (record) => [numberOf(record), record.account.job_count, record.jobs.map(urlOf)],
+            expected.map(({ at, jobs }) => [at, jobs.length, jobs.map(urlOf)]),
           )
-          expect(await catalogue.count(search(filters), now)).toBe(expected.length)
         }
         await catalogue.close()
       }),
@@ -151,33 +148,16 @@ describe('a search by jobs', () => {
   })
 
   describe('excludes', () => {
-    let catalogue: Catalogue
-    const titles = [
-      'Stage - Marketing',
-      'Stage Manager',
-      'Alternance RH',
-      'Internal Auditor',
-      'Working Student Sales',
+    const firms: readonly [firm: Fields, job_title: string][] = [
+      [{ name: 'Lumen Conseil', industry: 'Utilities' }, 'Stage - Marketing'],
+      [{ name: 'Birch', industry: 'Staffing and Recruiting' }, 'Stage Manager'],
+      [{ name: 'Cedar', industry_id: '11' }, 'Alternance RH'],
+      [{ name: 'Consulted Foods', industry: 'Retail' }, 'Internal Auditor'],
+      [{ name: 'Dune' }, 'Working Student Sales'],
     ]
-    beforeAll(async () => {
-      const firms: readonly Fields[] = [
-        { name: 'Lumen Conseil', industry: 'Utilities' },
-        { name: 'Birch', industry: 'Staffing and Recruiting' },
-        { name: 'Cedar', industry_id: '11' },
-        { name: 'Consulted Foods', industry: 'Retail' },
-        { name: 'Dune' },
-      ]
-      catalogue = await openWith(firms.map((firm, at) => ({ domain: `c${at}.example`, ...firm })))
-      await catalogue.importRecords(
-        'jobs',
-        firms.map((_, at) => ({
-          job_title: titles[at],
-          job_url: `https://jobs.example/${at}`,
-          company_domain: `c${at}.example`,
-        })),
-      )
-    })
-    afterAll(() => catalogue.close())
+    const companies = firms.map(([firm], at) => ({ domain: `c${at}.example`, ...firm }))
+    const jobs = firms.map(([, job_title], at) => jobOf(at, at, job_title))
+    const catalogue = perFile(() => openWith(companies, { jobs }))
 
     const numbers = async (filters: Partial<HiringFilters>) =>
       (await walked(catalogue, search(filters))).map(numberOf).sort()
@@ -192,16 +172,8 @@ describe('a search by jobs', () => {
   })
 
   it('returns at most a hundred jobs of a company, and the number of all', async () => {
-    const catalogue = await openWith([{ domain: 'c0.example' }])
-    const job = (number: number) => ({
-      job_title: 'Clerk',
-      job_url: `https://jobs.example/${number}`,
-      company_domain: 'c0.example',
-    })
-    await catalogue.importRecords(
-      'jobs',
-      Array.from({ length: 101 }, (_, number) => job(number)),
-    )
+    const jobs = Array.from({ length: 101 }, (_, number) => jobOf(0, number, 'Clerk'))
+    const catalogue = await openWith([{ domain: 'c0.example' }], { jobs })
     const [record, ...more] = await walked(catalogue, search({}))
     expect([record?.account.job_count, record?.jobs.length, record?.jobs[0]?.job_url, more]).toEqual([
       101,

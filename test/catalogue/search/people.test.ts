@@ -1,24 +1,18 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { toSuppressible } from '../../../src/catalogue/suppression/identifiers.js'
 import { suppressing } from '../../../src/catalogue/suppression/suppressor.js'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { firstPerCompany, personMatches } from '../naive.js'
-import { openEmpty, stillClock } from '../open.js'
-import { few, type Population, peopleFilters, population } from '../population.js'
-import { walked } from '../walk.js'
+import { openEmpty, openWith, stillClock } from '../open.js'
+import { few, peopleFilters, population } from '../population.js'
+import { expectFound, searchesBy, walked } from '../walk.js'
 
 const now = stillClock.now()
-const limits = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 })
-
-async function filled({ companies, people }: Population): Promise<Catalogue> {
-  const catalogue = await openEmpty()
-  expect((await catalogue.importRecords('companies', companies)).rejected).toEqual([])
-  expect((await catalogue.importRecords('people', people)).rejected).toEqual([])
-  return catalogue
-}
+const spans = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 })
 
 /** Filters in which accounts stand by their ids. */
 async function withIds(catalogue: Catalogue, filters: PeopleFilters): Promise<PeopleFilters> {
@@ -40,20 +34,16 @@ const search = (filters: PeopleFilters) => ({ kind: 'people', filters }) as cons
 
 describe('a search for people', () => {
   it('finds each match exactly once, in a stable order, and counts them', async () => {
-    const asked = fc.array(fc.tuple(few(peopleFilters), limits), { minLength: 60, maxLength: 60 })
+    const asked = searchesBy(few(peopleFilters), 60, spans)
     await fc.assert(
       fc.asyncProperty(population, asked, async (some, searches) => {
-        const catalogue = await filled(some)
+        const catalogue = await openWith(some.companies, { people: some.people })
         for (const [filters, steps] of searches) {
           const matches = some.people.filter((person) => personMatches(person, some.companies, filters))
           const expected = firstPerCompany(matches, filters.max_per_company)
           const given = search(await withIds(catalogue, filters))
-          const found = await walked(catalogue, given, steps)
-          expect(
-            found.map(({ lead }) => lead.network_profile_url),
-            JSON.stringify(filters),
-          ).toEqual(expected.map((person) => person.network_profile_url))
-          expect(await catalogue.count(given, now)).toBe(expected.length)
+          const urls = expected.map((person) => person.network_profile_url)
+          await expectFound(catalogue, given, steps, ({ lead }) => lead.network_profile_url, urls)
           const { total = expected.length } = await catalogue.find(given, { limit: 2, now })
           expect(total).toBe(expected.length)
         }
@@ -63,37 +53,19 @@ describe('a search for people', () => {
     )
   })
 
-  it('finds at most so many people of each company, those who share the name of an unknown one together', async () => {
-    const catalogue = await openEmpty()
-    const people = Array.from({ length: 40 }, (_, at) => ({
-      network_profile_url: `https://www.network.example/in/p${at}`,
-      title: at % 5 === 4 ? 'CTO' : 'Engineer',
-      ...[
-        { company_domain: 'a.example' },
-        { company_name: 'Nowhere Ltd' },
-        {},
-        { company_domain: 'b.example' },
-      ][at % 4],
-    }))
-    await catalogue.importRecords('people', people)
-    for (const filters of [{ job_titles: ['engineer'] }, { excluded_job_titles: ['CTO'] }, {}]) {
-      const asked = search({ ...filters, max_per_company: 2 })
-      const found = await walked(catalogue, asked, [3, 1])
-      const matches = people.filter(({ title }) => title === 'Engineer' || Object.keys(filters).length === 0)
-      const expected = firstPerCompany(matches, 2).map((person) => person.network_profile_url)
-      expect(found.map(({ lead }) => lead.network_profile_url)).toEqual(expected)
-      expect(await catalogue.count(asked, now)).toBe(expected.length)
-    }
+  it('finds all who name no company, however few of each company are asked for', async () => {
+    const people = [1, 2, 3].map((at) => ({ network_profile_url: `https://www.network.example/in/p${at}` }))
+    const catalogue = await openWith([], { people })
+    expect(await walked(catalogue, search({ max_per_company: 2 }), [1])).toHaveLength(3)
     await catalogue.close()
   })
 
   it('has others take the places of people who are suppressed', async () => {
-    const catalogue = await openEmpty()
     const people = Array.from({ length: 12 }, (_, at) => ({
       network_profile_url: `https://www.network.example/in/p${at}`,
       company_name: at % 2 === 0 ? 'Even' : 'Odd',
     }))
-    await catalogue.importRecords('people', people)
+    const catalogue = await openWith([], { people })
     const urls = people.map((person) => person.network_profile_url)
     const keyOf = (url: string) => toSuppressible(url)?.key
     const suppressed = new Set([0, 3, 4, 7].map((at) => keyOf(urls[at] ?? '')))
@@ -128,11 +100,7 @@ describe('a search for people', () => {
       network_profile_url: `https://www.network.example/in/p${number}`,
       title,
     })
-    const catalogue = await openEmpty()
-    await catalogue.importRecords(
-      'people',
-      [1, 2, 3, 4].map((number) => person(number, 'CEO')),
-    )
+    const catalogue = await openWith([], { people: [1, 2, 3, 4].map((number) => person(number, 'CEO')) })
     const ceos = search({ job_titles: ['ceo'] })
     const first = await catalogue.find(ceos, { limit: 2, now })
     await catalogue.importRecords('people', [
@@ -150,48 +118,30 @@ describe('a search for people', () => {
   it('follows changes of a person', async () => {
     const catalogue = await openEmpty()
     const url = 'https://www.network.example/in/ada'
-    const before = {
-      title: 'CEO',
-      country: 'FR',
-      started_at: '2020-01-01',
-      past_positions: [{ title: 'CTO' }],
+    const stored = async (title: string, country: string, started_at: string, past: string) => {
+      const past_positions = [{ title: past }]
+      const person = { network_profile_url: url, title, country, started_at, past_positions }
+      await catalogue.importRecords('people', [person])
     }
-    await catalogue.importRecords('people', [{ network_profile_url: url, ...before }])
-    const after = {
-      title: 'COO',
-      country: 'DE',
-      started_at: '2026-01-01',
-      past_positions: [{ title: 'CEO' }],
-    }
-    await catalogue.importRecords('people', [{ network_profile_url: url, ...after }])
+    await stored('CEO', 'FR', '2020-01-01', 'CTO')
+    await stored('COO', 'DE', '2026-01-01', 'CEO')
     const counted = async (filters: PeopleFilters) => await catalogue.count(search(filters), now)
     expect(await counted({ job_titles: ['ceo'] })).toBe(0)
     expect(await counted({ past_titles: ['cto'] })).toBe(0)
-    expect(
-      await counted({
-        job_titles: ['coo'],
-        past_titles: ['ceo'],
-        included_locations: ['DE'],
-        years_in_current_position: ['1'],
-      }),
-    ).toBe(1)
+    const others = { included_locations: ['DE'], years_in_current_position: ['1'] }
+    expect(await counted({ job_titles: ['coo'], past_titles: ['ceo'], ...others })).toBe(1)
     await catalogue.close()
   })
 
   describe('among many people', () => {
-    let catalogue: Catalogue
     const total = 12_000
-    beforeAll(async () => {
-      catalogue = await openEmpty()
-      const person = (_: unknown, number: number) => ({
-        network_id: `ACoAA${String(number).padStart(30, '0')}`,
-        title: number % 3 === 0 ? 'Sales Engineer' : 'Accountant',
-        company_domain: number % 4 === 0 ? 'large.example' : number % 100 === 1 ? 'small.example' : undefined,
-        function: number % 6 === 0 ? 'Sales' : 'Finance',
-      })
-      await catalogue.importRecords('people', Array.from({ length: total }, person))
+    const person = (_: unknown, number: number) => ({
+      network_id: `ACoAA${String(number).padStart(30, '0')}`,
+      title: number % 3 === 0 ? 'Sales Engineer' : 'Accountant',
+      company_domain: number % 4 === 0 ? 'large.example' : number % 100 === 1 ? 'small.example' : undefined,
+      function: number % 6 === 0 ? 'Sales' : 'Finance',
     })
-    afterAll(() => catalogue.close())
+    const catalogue = perFile(() => openWith([], { people: Array.from({ length: total }, person) }))
     const counted = async (filters: PeopleFilters) => await catalogue.count(search(filters), now)
     const large = { domain: 'large.example' }
     const small = { domain: 'small.example' }

@@ -22,12 +22,7 @@ const odds = 60
 /** Runs out of its 80 ms with every portion of records. */
 const hurried = () => {
   let time = 0
-  return {
-    now: () => {
-      time += 80
-      return time
-    },
-  }
+  return { now: () => (time += 80) }
 }
 
 const indexes = (driver: Driver) =>
@@ -115,14 +110,6 @@ describe('an import into an empty table', () => {
     ])
     expect(within).not.toContainEqual(before)
     expect(await settings()).toEqual(before)
-  })
-
-  it('merges each text index into one segment', async () => {
-    await catalogue.importRecords('companies', companies(0, 3_000))
-    const pieces = await driver.read((connection) =>
-      connection.get('SELECT count(DISTINCT segid) AS n FROM companies_text_idx'),
-    )
-    expect(pieces).toEqual({ n: 1 })
   })
 
   it('keeps the indexes when it is small, or when the table is not empty', async () => {
