@@ -73,17 +73,20 @@ describe('the technologies of a company', () => {
       { domain: 'bare.example' },
     ]),
   )
-  const stackOf = (domain: string) => catalogue.stack({ domain })
+  const technologiesAt = (domain: string) => catalogue.stack({ domain })
 
   it('are returned by falling confidence, which is 1 where only its slug was imported', async () => {
-    expect(await stackOf('acme.example')).toEqual([
+    expect(await technologiesAt('acme.example')).toEqual([
       { name: 'React', slug: 'react', confidence: 0.9 },
       { name: 'Redis', slug: 'redis', confidence: 0.4 },
     ])
-    expect(await stackOf('birch.example')).toEqual([{ name: 'React', slug: 'react', confidence: 1 }])
+    expect(await technologiesAt('birch.example')).toEqual([{ name: 'React', slug: 'react', confidence: 1 }])
   })
 
   it('are an empty list where it has none, and undefined for an unknown company', async () => {
-    expect([await stackOf('bare.example'), await stackOf('ghost.example')]).toEqual([[], undefined])
+    expect([await technologiesAt('bare.example'), await technologiesAt('ghost.example')]).toEqual([
+      [],
+      undefined,
+    ])
   })
 })
