@@ -355,7 +355,9 @@ class Calls {
 
   async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
     try {
-      return await call().catch(lostCall)
+      return await call()
+    } catch (error) {
+      return lostCall(error)
     } finally {
       this.#calling--
       this.#line.shift()?.()
@@ -459,22 +461,25 @@ class Launcher {
     }
   }
 
+  /** Returns the row of this run whose answer may be about another row. */
+  #statedBy({ hash, ordinal }: RowState): number | undefined {
+    const { stated, journal } = this.ports.batch
+    if (!stated || hash === undefined || journal.isMaybeSent(ordinal)) return undefined
+    return journal.stated.find(hash)
+  }
+
   /** Returns the rows that no answer of this run is about. The others take that answer, and it is recorded for them too. */
   async #takeStated(rows: readonly RowState[]): Promise<readonly RowState[]> {
     const { stated, journal } = this.ports.batch
-    const noted = journal.stated
-    if (!stated) return rows
-    const about = rows.map(({ hash, ordinal }) =>
-      hash === undefined || journal.isMaybeSent(ordinal) ? undefined : noted.find(hash),
-    )
+    const about = rows.map((row) => this.#statedBy(row))
     const ordinals = about.filter((ordinal) => ordinal !== undefined)
     if (ordinals.length === 0) return rows
     await this.journalWriter.kept()
-    const answers = await noted.answers(ordinals)
+    const answers = await journal.stated.answers(ordinals)
     return rows.filter((state, at) => {
       const { answer, answeredAt } = answers.get(about[at] ?? -1) ?? {}
       const { identity = '', input } = state
-      if (answer?.status !== 'found' || !stated(input, answer.body).includes(identity)) return true
+      if (answer?.status !== 'found' || !stated?.(input, answer.body).includes(identity)) return true
       state.settle({ answer, source: 'duplicate', credits: 0 })
       this.journalWriter.add(state, { answer, source: 'duplicate', answeredAt })
       return false
@@ -582,9 +587,10 @@ class Launcher {
     for (const [at, plan] of planned.entries()) {
       await this.calls.room()
       if (this.ports.stopReason.signal.aborted) return false
+      const state = states[at] as RowState
       // The answer that made room may be about this row.
-      const [state] = await this.#takeStated([states[at] as RowState])
-      if (state) this.calls.start(state, plan)
+      if (this.#statedBy(state) === undefined || (await this.#takeStated([state])).length > 0)
+        this.calls.start(state, plan)
     }
     return true
   }

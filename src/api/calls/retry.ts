@@ -23,8 +23,7 @@ export const isInProgress = ({ status, body }: Answer): boolean =>
   status === 409 && (body as { readonly code?: unknown } | null)?.code === 'idempotency_in_progress'
 
 /** Whether only waiting is asked for. The caller does so, because it knows how much time there is. */
-export const asksToWait = ({ status, body }: Answer): boolean =>
-  isLimited({ status }) || failureOf(status, body).code === 'idempotency_in_progress'
+export const asksToWait = (answer: Answer): boolean => isLimited(answer) || isInProgress(answer)
 
 /** Whether a limit ends soon: one of the service does, one of the network behind it lasts for hours. */
 export const isShortLimit = ({ status, body, unknown }: Reply): boolean =>

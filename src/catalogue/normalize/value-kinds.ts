@@ -191,6 +191,7 @@ export const toDomainCell = (cell: string): string =>
  */
 export function isMisplaced(subject: RowSubject, field: string, cell: string, name?: string): boolean {
   const kinds = kindsOfField(subject, field)
+  if (kinds === webAddress && isUsualSite(cell)) return false
   const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
   if (kinds === webAddress && (kind === undefined || kind === 'email'))
     return toCompanyDomain(cell, name) === undefined && (kind === 'email' || toDomain(cell) !== undefined)
@@ -323,7 +324,7 @@ const flat = 'com|net|org|example|dev|app|eu|de|ch|tech|cloud|info|online|shop|s
 const plain = new RegExp(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat})$`)
 /** The spelling in most files: a plain domain, with or without scheme, `www` and path. */
 const common = new RegExp(
-  `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
+  `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
 )
 const valid =
   /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{2,59})$/
@@ -331,14 +332,22 @@ const valid =
 // The public-suffix list takes 10 ms to load, and most domains do not need it, so it is loaded on first use.
 const require = createRequire(import.meta.url)
 
+const longestLabel = 63
+
+/** Returns the domain of an address in the usual spelling. `www.com` is a registered domain. */
+function toUsualDomain(text: string): string | undefined {
+  const usual = common.exec(text)?.[1]
+  // Asking for 63 characters in the pattern would take twice the time.
+  return usual?.startsWith('www.') || (usual && usual.indexOf('.') > longestLabel) ? undefined : usual
+}
+
 /**
  * Returns the registrable domain in a url, host name or email address, in ASCII and lower case. `undefined` when there is
  * none, or when an email address belongs to a provider of free mailboxes.
  */
 export function toDomain(text: string): string | undefined {
-  const usual = common.exec(text)?.[1]
-  // `www.com` is a registered domain.
-  if (usual !== undefined && !usual.startsWith('www.')) return usual
+  const usual = toUsualDomain(text)
+  if (usual !== undefined) return usual
   const written = parseHost(text)
   const { host, mailbox } = isHost(written.host) ? written : parseHost(tidyAddress(text))
   if (!isHost(host)) return undefined
@@ -428,6 +437,12 @@ export function toCompanyDomain(text: string, name?: string): string | undefined
   const domain = toDomain(text)
   if (domain === undefined || !shared.has(domain)) return domain
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
+}
+
+/** Whether an address in the usual spelling is a company's own. */
+function isUsualSite(text: string): boolean {
+  const domain = toUsualDomain(text)
+  return domain !== undefined && !shared.has(domain)
 }
 
 const aroundHost = /^(?:https?:)?(?:\/\/)?(?:(?:www\d?|m)\.)*|\.?(?::\d+)?\/?(?:[?#].*)?$/gs

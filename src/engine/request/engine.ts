@@ -188,12 +188,12 @@ async function answer(
       })
     const request = { operation: row, principal, now, input, topUpUrl, asking }
     const suppressor = principal.suppresses ? await openSuppressor(ports.store, workspace.id) : undefined
-    const source = suppressor?.source(ports.source) ?? ports.source
-    const vendors =
-      ports.vendors && suppressor ? suppressor.vendors(ports.vendors, ports.source) : ports.vendors
     const work = async () => {
+      if (!suppressor) return replyTo(ports, request, given, options)
+      const source = suppressor.source(ports.source)
+      const vendors = ports.vendors && suppressor.vendors(ports.vendors, ports.source)
       const found = await replyTo({ ...ports, source, vendors }, request, given, options)
-      return (await suppressor?.reply(row, found, ports.source)) ?? found
+      return suppressor.reply(row, found, ports.source)
     }
     reply = await (principal.faults > 0 ? answerUnderFaults(ports, request, options, work) : work())
   } catch (error) {

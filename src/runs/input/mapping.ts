@@ -513,25 +513,25 @@ export function createRowReader(
           input = { ...(/\/|^www\./i.test(written) ? others : input), [domain]: written }
         }
       }
-      const unusable = new Set<string>()
+      const unusable: string[] = []
       for (let at = findMisplaced(input); at >= 0; at = findMisplaced(input, at + 1))
-        unusable.add(fields[at] as string)
+        unusable.push(fields[at] as string)
       for (const field of optional) {
         const value = input[field]
         if (value !== undefined && value !== constants[field] && !schemas[field]?.safeParse(value).success)
-          unusable.add(field)
+          unusable.push(field)
       }
       for (const field of profileFields)
-        if (input[field] !== undefined && isOther(input[field], about)) unusable.add(field)
-      const usable = oneOf.filter((field) => input[field] !== undefined && !unusable.has(field))
-      if (unusable.size === 0 && usable.length < 2) return input
+        if (input[field] !== undefined && isOther(input[field], about)) unusable.push(field)
+      const usable = oneOf.filter((field) => input[field] !== undefined && !unusable.includes(field))
+      if (unusable.length === 0 && usable.length < 2) return input
       const spoilt = new Set([...unusable, ...usable.slice(1)])
       // Where nothing else says whom the row is about, the refusal has to name the field.
       if (!identifying[subject].some((field) => input[field] !== undefined && !spoilt.has(field)))
         return input
-      for (const field of unusable) leaveOut?.(field, input[field], '')
+      for (const field of new Set(unusable)) leaveOut?.(field, input[field], '')
       const kept = Object.entries(input).filter(([field]) => !spoilt.has(field))
-      const defaults = Object.entries(constants).filter(([field]) => unusable.has(field))
+      const defaults = Object.entries(constants).filter(([field]) => unusable.includes(field))
       return Object.fromEntries([...kept, ...defaults])
     },
     validate: (input) => {

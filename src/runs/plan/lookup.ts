@@ -146,9 +146,8 @@ function optionsText(subject: Identity): (input: Input) => string {
   const descriptive = descriptiveOf(subject)
   return (input) => {
     const options: [string, unknown][] = []
-    for (const name of Object.keys(input).sort())
-      if (!descriptive.has(name)) options.push([name, input[name]])
-    return options.length === 0 ? '' : ` ${toJson(options)}`
+    for (const name in input) if (!descriptive.has(name)) options.push([name, input[name]])
+    return options.length === 0 ? '' : ` ${toJson(options.sort(([a], [b]) => (a < b ? -1 : 1)))}`
   }
 }
 
