@@ -49,11 +49,11 @@ export function lineWriter(delimiter: string, raw: boolean): (cells: readonly st
     if (cells.length === 0) return ''
     // A blank line would be taken for no row.
     if (cells.length === 1 && cells[0] === '') return '""\n'
-    let text = ''
+    const written = new Array<string>(cells.length)
     for (let at = 0; at < cells.length; at++) {
       const cell = cells[at] ?? ''
-      text += (at > 0 ? delimiter : '') + write(raw ? cell : defuse(cell))
+      written[at] = write(raw ? cell : defuse(cell))
     }
-    return `${text}\n`
+    return `${written.join(delimiter)}\n`
   }
 }

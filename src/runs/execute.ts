@@ -336,32 +336,27 @@ class Calls {
     this.ports.inFlight.end()
   }
 
-  /**
-   * Counts a call as soon as it may be made: the rate gate is open, and a window admits another one. Returns false where
-   * the run stops first.
-   */
+  /** Counts a call that may be made now: the rate gate is open, and a window admits another one. */
+  #enters(): boolean {
+    const { stopReason, rateGate } = this.ports
+    if (stopReason.signal.aborted || rateGate.opens || this.#calling >= this.atOnce) return false
+    this.#calling++
+    return true
+  }
+
+  /** Counts a call as soon as it may be made. Returns false where the run stops first. */
   async #enter(): Promise<boolean> {
     const { stopReason, rateGate } = this.ports
     while (!stopReason.signal.aborted) {
-      if (rateGate.opens) await rateGate.opens
-      else if (this.#calling >= this.atOnce) await new Promise<void>((resolve) => this.#line.push(resolve))
-      else {
-        this.#calling++
-        return true
-      }
+      if (this.#enters()) return true
+      await (rateGate.opens ?? new Promise<void>((resolve) => this.#line.push(resolve)))
     }
     return false
   }
 
-  async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
-    try {
-      return await call()
-    } catch (error) {
-      return lostCall(error)
-    } finally {
-      this.#calling--
-      this.#line.shift()?.()
-    }
+  #leave(): void {
+    this.#calling--
+    this.#line.shift()?.()
   }
 
   /** Returns the answer to a row; `undefined` when the run ends first. */
@@ -369,11 +364,18 @@ class Calls {
     const { batch, doubted } = this.ports
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
     for (let again = false; ; again = true) {
-      if (!(await this.#enter())) return undefined
+      if (!this.#enters() && !(await this.#enter())) return undefined
       const own = row && again ? { ...row, fresh: false } : row
       const onDoubted = doubted.onDoubted([state.ordinal])
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
-      const reply = await this.#counted(() => caller.call(this.#operation.id, input ?? state.input, options))
+      let reply: Reply | ConnectionLost
+      try {
+        reply = await caller.call(this.#operation.id, input ?? state.input, options)
+      } catch (error) {
+        reply = lostCall(error)
+      } finally {
+        this.#leave()
+      }
       if (reply instanceof ConnectionLost) {
         if (!signal?.aborted) return lostAnswer(reply, this.#operation)
         // What was started goes on, and the next part of the run asks for it under the same key.

@@ -332,13 +332,13 @@ const valid =
 // The public-suffix list takes 10 ms to load, and most domains do not need it, so it is loaded on first use.
 const require = createRequire(import.meta.url)
 
-const longestLabel = 63
+const maxLabelLength = 63
 
 /** Returns the domain of an address in the usual spelling. `www.com` is a registered domain. */
 function toUsualDomain(text: string): string | undefined {
   const usual = common.exec(text)?.[1]
   // Asking for 63 characters in the pattern would take twice the time.
-  return usual?.startsWith('www.') || (usual && usual.indexOf('.') > longestLabel) ? undefined : usual
+  return usual?.startsWith('www.') || (usual && usual.indexOf('.') > maxLabelLength) ? undefined : usual
 }
 
 /**

@@ -108,7 +108,7 @@ export function checkSpendable(
 /** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */
 export async function charge(tx: Connection, bill: Bill, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
-  const [balance, limit] = await Promise.all([lockPosition(tx, workspace.id), readWeeklyLimit(tx, member.id)])
+  const [balance, limit] = await both(lockPosition(tx, workspace.id), readWeeklyLimit(tx, member.id))
   const allowance = limit === null ? unlimited : await readAllowance(tx, member, limit, now)
   checkSpendable(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)
@@ -125,6 +125,10 @@ export async function charge(tx: Connection, bill: Bill, now: number): Promise<v
   }
   await appendMovement(tx, toMovement(step, balance))
 }
+
+/** Returns two results that need not wait for each other; at once when both are there, as in all but the first charge of a commit. */
+const both = <A, B>(one: Awaitable<A>, other: Awaitable<B>): Awaitable<readonly [A, B]> =>
+  one instanceof Promise || other instanceof Promise ? Promise.all([one, other]) : [one, other]
 
 /** Holds the highest cost of accepted work. Throws when balance or allowance would go below zero. */
 export async function holdCredits(tx: Connection, bill: Bill, jobId: string, now: number): Promise<void> {

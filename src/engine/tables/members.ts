@@ -116,11 +116,9 @@ const toClock = (row: StoredRow): StoredClock => ({
 /** Principals by their rows: requests that arrive together share one, and most are of one key. */
 const principals = new WeakMap<StoredRow, ReturnType<typeof toPrincipal>>()
 
-async function findBy(store: Pick<Driver | Connection, 'get'>, sql: string, value: string) {
-  const row = await store.get<StoredRow>(sql, value)
-  if (!row) return undefined
-  if (!principals.has(row)) principals.set(row, toPrincipal(row))
-  return principals.get(row)
+function principalOf(row: StoredRow | undefined) {
+  if (row && !principals.has(row)) principals.set(row, toPrincipal(row))
+  return row && principals.get(row)
 }
 
 const toPrincipal = (row: StoredRow) => ({
@@ -132,12 +130,12 @@ const toPrincipal = (row: StoredRow) => ({
   faults: Number(row.faults),
 })
 
-export const findPrincipal = (store: Pick<Driver | Connection, 'get'>, keyHash: string) =>
-  findBy(store, principalSql, keyHash)
+export const findPrincipal = (store: Pick<Driver, 'get'>, keyHash: string) =>
+  store.get<StoredRow>(principalSql, keyHash).then(principalOf)
 
 /** Finds the principal by the id of a key, which is not secret. */
-export const findPrincipalOfKey = (store: Pick<Driver | Connection, 'get'>, keyId: string) =>
-  findBy(store, principalOfKeySql, keyId)
+export const findPrincipalOfKey = (store: Pick<Driver, 'get'>, keyId: string) =>
+  store.get<StoredRow>(principalOfKeySql, keyId).then(principalOf)
 
 export const readClock = async (tx: Connection): Promise<StoredClock> =>
   toClock((await tx.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {})

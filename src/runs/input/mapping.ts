@@ -459,6 +459,9 @@ export const withoutMapped = (constants: Input, { columns }: Mapping): Input =>
     Object.entries(constants).filter(([field]) => !columns.some((column) => column.field === field)),
   )
 
+const withoutFields = (input: Input, fields: ReadonlySet<string>): Input =>
+  Object.fromEntries(Object.entries(input).filter(([field]) => !fields.has(field)))
+
 /** Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. */
 export function createRowReader(
   operation: Operation,
@@ -530,9 +533,8 @@ export function createRowReader(
       if (!identifying[subject].some((field) => input[field] !== undefined && !spoilt.has(field)))
         return input
       for (const field of new Set(unusable)) leaveOut?.(field, input[field], '')
-      const kept = Object.entries(input).filter(([field]) => !spoilt.has(field))
       const defaults = Object.entries(constants).filter(([field]) => unusable.includes(field))
-      return Object.fromEntries([...kept, ...defaults])
+      return { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) }
     },
     validate: (input) => {
       const field = fields[findMisplaced(input)]
@@ -543,8 +545,7 @@ export function createRowReader(
           anyOf: mappable,
           sentence: `Provide at least one of: ${mappable.join(', ')}`,
         })
-      const known = Object.entries(input).filter(([one]) => !passed.has(one))
-      validate(operation.id, shape, passed.size === 0 ? input : Object.fromEntries(known))
+      validate(operation.id, shape, passed.size === 0 ? input : withoutFields(input, passed))
     },
   }
 }
