@@ -1,21 +1,10 @@
 import { once } from 'node:events'
 import { connect as dial, type Socket } from 'node:net'
 import { type buildConnector, Pool } from 'undici'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ConnectionAllowance } from '../../src/client/connection.js'
-import { accepting, type Listener } from './listeners.js'
+import { accepts, closeAfterTest } from './listeners.js'
 import { remoteTo, sleeper } from './serving.js'
-
-const opened: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((one) => one.close()))
-})
-
-const peer = async (act: (socket: Socket) => void): Promise<Listener> => {
-  const listener = await accepting(act)
-  opened.push(listener)
-  return listener
-}
 
 const body = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
 const afterData = (act: (socket: Socket) => void) => (socket: Socket) =>
@@ -54,11 +43,10 @@ const ways: Readonly<
 
 describe.each(Object.keys(ways))('%s that', (way) => {
   it.each(Object.keys(misbehaviours))('%s is connected to four times at most, with pauses', async (how) => {
-    const listener = await peer(misbehaviours[how] ?? (() => {}))
+    const listener = await accepts(misbehaviours[how] ?? (() => {}))
     const [baseUrl, env] = ways[way]?.(`127.0.0.1:${listener.port}`) ?? ['', {}]
     const { sleep, slept } = sleeper()
-    const remote = remoteTo(baseUrl, { env, sleep, connectMs: 100, timeoutMs: 100 })
-    opened.push(remote)
+    const remote = closeAfterTest(remoteTo(baseUrl, { env, sleep, connectMs: 100, timeoutMs: 100 }))
     const outcome = await remote.call('credits.show', {}).then(
       ({ status }) => status,
       (error: Error) => error.message,
@@ -73,7 +61,7 @@ describe.each(Object.keys(ways))('%s that', (way) => {
 describe('a SOCKS proxy', () => {
   it('is spoken to in its own protocol, without TLS', async () => {
     const greetings: Buffer[] = []
-    const listener = await peer(
+    const listener = await accepts(
       (socket) =>
         void socket.once('data', (bytes) => {
           greetings.push(bytes)
@@ -82,8 +70,7 @@ describe('a SOCKS proxy', () => {
     )
     for (const scheme of ['socks5', 'socks5h', 'socks']) {
       const env = { https_proxy: `${scheme}://127.0.0.1:${listener.port}` }
-      const remote = remoteTo('https://api.example/api/v2', { env, connectMs: 100 })
-      opened.push(remote)
+      const remote = closeAfterTest(remoteTo('https://api.example/api/v2', { env, connectMs: 100 }))
       await remote.call('credits.show', {}).catch(() => {})
     }
     expect(greetings.length).toBeGreaterThan(0)
@@ -98,7 +85,7 @@ describe('a connection whose bytes come before the request', () => {
   }
 
   it('is opened once for each request', async () => {
-    const listener = await peer((socket) => socket.write(body))
+    const listener = await accepts((socket) => socket.write(body))
     const allowance = new ConnectionAllowance()
     const pool = new Pool(`http://127.0.0.1:${listener.port}`, { connect: allowance.limit(greeted) })
     const request = () => allowance.during(() => pool.request({ path: '/', method: 'GET' }))

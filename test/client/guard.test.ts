@@ -1,28 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { createSender } from '../../src/client/sender.js'
+import { perFile } from '../support/each.js'
 import { attempt } from './attempt.js'
-import { accepting, answering, type Listener } from './listeners.js'
+import { accepting, answering, answers, closeAfterTest } from './listeners.js'
 import { internalHosts, linkLocalHosts, loopbackHosts, resolveKnown, unfitUrls } from './targets.js'
 
 /** All networks, as `--allow-target` takes them. */
 const everything = ['0.0.0.0/0', '::/0']
 
-let four: Listener
-let six: Listener
+const four = perFile(() => accepting())
+const six = perFile(() => accepting(undefined, '::1', four.port))
 // Whatever address a name has, this sender connects to the listeners.
-const watched = createSender({ resolve: resolveKnown, chooseAddresses: () => ['127.0.0.1', '::1'] })
-const plain = createSender({ resolve: resolveKnown })
-beforeAll(async () => {
-  four = await accepting(undefined, '127.0.0.1')
-  six = await accepting(undefined, '::1', four.port)
-})
-afterAll(async () => {
-  await Promise.all([watched.close(), plain.close(), four.close(), six.close()])
-})
+const watched = perFile(() =>
+  createSender({ resolve: resolveKnown, chooseAddresses: () => ['127.0.0.1', '::1'] }),
+)
+const plain = perFile(() => createSender({ resolve: resolveKnown }))
+// Nothing ever reaches them.
+afterEach(() => expect(four.connections() + six.connections()).toBe(0))
 
 const urlsOf = (hosts: readonly string[]) =>
   hosts.flatMap((host) => ['http', 'https'].map((scheme) => `${scheme}://${host}:${four.port}/hook`))
-const connections = () => four.connections() + six.connections()
 
 /** Checks URLs at creation and with an attempt. Returns those that one of the two lets through. */
 async function passing(urls: readonly string[], targets = { allow: [] as string[], loopback: false }) {
@@ -39,45 +36,35 @@ async function passing(urls: readonly string[], targets = { allow: [] as string[
 describe('webhook addresses that are refused without a connection', () => {
   it('refuses every spelling of a loopback address without connecting', async () => {
     expect(await passing(urlsOf([...loopbackHosts, '127.255.255.254']))).toEqual([])
-    expect(connections()).toBe(0)
   })
 
   it('refuses every address that is not public, and every name that resolves to one', async () => {
     expect(await passing(urlsOf(internalHosts))).toEqual([])
-    expect(connections()).toBe(0)
   })
 
   it('refuses internal addresses also where loopback is permitted', async () => {
     expect(await passing(urlsOf(internalHosts), { allow: [], loopback: true })).toEqual([])
-    expect(connections()).toBe(0)
   })
 
   it('refuses link-local addresses even when everything is permitted', async () => {
     expect(await passing(urlsOf(linkLocalHosts), { allow: everything, loopback: true })).toEqual([])
-    expect(
-      await passing(urlsOf(linkLocalHosts), {
-        allow: ['169.254.0.0/16', 'fe80::/10', '::ffff:0:0/96'],
-        loopback: false,
-      }),
-    ).toEqual([])
-    expect(connections()).toBe(0)
+    const allow = ['169.254.0.0/16', 'fe80::/10', '::ffff:0:0/96']
+    expect(await passing(urlsOf(linkLocalHosts), { allow, loopback: false })).toEqual([])
   })
 
   it('refuses a URL that is malformed or has a user, a fragment, port 0 or another scheme', async () => {
     expect(await passing(unfitUrls, { allow: everything, loopback: true })).toEqual([])
-    expect(connections()).toBe(0)
   })
 
   it('refuses plain HTTP to a public address', async () => {
     expect(await passing([`http://public.example:${four.port}/`, `http://8.8.8.8:${four.port}/`])).toEqual([])
-    expect(connections()).toBe(0)
   })
 })
 
 describe('webhooks to loopback where it is permitted', () => {
   it('reaches loopback however it is spelled, where loopback is permitted', async () => {
-    const hook = await answering((_, response) => response.end())
-    const hook6 = await answering((_, response) => response.end(), { host: '::1', port: hook.port })
+    const hook = await answers((_, response) => response.end())
+    await answers((_, response) => response.end(), { host: '::1', port: hook.port })
     const statuses = await Promise.all(
       loopbackHosts.map(async (host) => {
         const url = `http://${host}:${hook.port}/`
@@ -85,7 +72,6 @@ describe('webhooks to loopback where it is permitted', () => {
       }),
     )
     expect(statuses.filter(({ status }) => status !== 200)).toEqual([])
-    await Promise.all([hook.close(), hook6.close()])
   })
 
   it('reaches a name with two addresses at the one that listens', async () => {
@@ -100,70 +86,62 @@ describe('webhooks to loopback where it is permitted', () => {
 
 describe('webhooks to a permitted network', () => {
   it('reaches an address of a permitted network over HTTP', async () => {
-    const hook = await answering((_, response) => response.end())
+    const hook = await answers((_, response) => response.end())
     const url = `http://localhost:${hook.port}/`
     const sent = await plain.send({ ...attempt(url), allow: ['127.0.0.0/8', '::1/128'] })
     expect(sent).toMatchObject({ status: 200, error: null })
-    await hook.close()
   })
 
   it('refuses addresses next to a permitted network', async () => {
     const targets = { allow: ['127.0.0.2/32', '10.0.0.0/8'], loopback: false }
     expect(await passing(urlsOf(['127.0.0.1', 'localhost', '[::1]']), targets)).toEqual([])
-    expect(connections()).toBe(0)
   })
 })
 
 describe('redirects of a receiver', () => {
-  it('does not follow a redirect to an internal address, whatever its status', async () => {
-    for (const status of [301, 302, 303, 307, 308]) {
-      const hook = await answering((_, response) =>
-        response.writeHead(status, { location: `http://127.0.0.1:${four.port}/` }).end(),
-      )
+  it.each([301, 302, 303, 307, 308])(
+    'does not follow a redirect of %i to an internal address',
+    async (status) => {
+      const location = `http://127.0.0.1:${four.port}/`
+      const hook = await answers((_, response) => response.writeHead(status, { location }).end())
       const sent = await plain.send({ ...attempt(`http://127.0.0.1:${hook.port}/`), loopback: true })
-      expect(sent).toMatchObject({
-        status,
-        error: `The receiver answered ${status}; redirects are not followed`,
-      })
-      await hook.close()
-    }
-    expect(connections()).toBe(0)
-  })
+      const error = `The receiver answered ${status}; redirects are not followed`
+      expect(sent).toMatchObject({ status, error })
+    },
+  )
 })
 
 describe('the address a webhook connects to', () => {
   it('connects to the address that was checked, though a second lookup would return another', async () => {
-    const hook = await answering((_, response) => response.end())
-    const answers = [['127.0.0.2'], ['127.0.0.3']]
+    const hook = await answers((_, response) => response.end())
+    const found = [['127.0.0.2'], ['127.0.0.3']]
     const dialled: string[] = []
     let lookups = 0
-    const sender = createSender({
-      resolve: async () => answers[lookups++] ?? [],
-      chooseAddresses: (addresses) => {
-        dialled.push(...addresses)
-        return ['127.0.0.1']
-      },
-    })
-    const sent = await sender.send({
-      ...attempt(`http://rebinding.example:${hook.port}/`),
-      allow: ['127.0.0.2/32'],
-    })
+    const sender = closeAfterTest(
+      createSender({
+        resolve: async () => found[lookups++] ?? [],
+        chooseAddresses: (addresses) => {
+          dialled.push(...addresses)
+          return ['127.0.0.1']
+        },
+      }),
+    )
+    const url = `http://rebinding.example:${hook.port}/`
+    const sent = await sender.send({ ...attempt(url), allow: ['127.0.0.2/32'] })
     expect(sent.status).toBe(200)
     expect(lookups).toBe(1)
     expect(dialled).toEqual(['127.0.0.2'])
-    await Promise.all([sender.close(), hook.close()])
   })
 
   it('checks the address at each attempt, even while the last connection is still open', async () => {
-    const hook = await answering((_, response) => response.end())
-    const answers = [['127.0.0.1'], ['10.1.2.3'], ['::1']]
-    const sender = createSender({ resolve: async () => answers.shift() ?? [] })
-    const post = () =>
-      sender.send({ ...attempt(`http://rebinding.example:${hook.port}/`), allow: ['127.0.0.1', '::1'] })
+    const hook = await answers((_, response) => response.end())
+    const found = [['127.0.0.1'], ['10.1.2.3'], ['::1']]
+    const sender = closeAfterTest(createSender({ resolve: async () => found.shift() ?? [] }))
+    const url = `http://rebinding.example:${hook.port}/`
+    const post = () => sender.send({ ...attempt(url), allow: ['127.0.0.1', '::1'] })
     expect(await post()).toMatchObject({ status: 200 })
     expect(await post()).toMatchObject({ status: null, refused: true })
     // Listens on 127.0.0.1 alone: the connection that is open there must not serve another address.
     expect(await post()).toMatchObject({ status: null, error: expect.stringContaining('refused') })
-    await Promise.all([sender.close(), hook.close()])
   })
 })

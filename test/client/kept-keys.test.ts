@@ -4,6 +4,7 @@ import { idempotent } from '../../src/client/kept-keys.js'
 import { type Remote, withSyncServer } from '../../src/client/remote.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
+import { answering } from '../support/answering.js'
 import { seededIds, TestClock } from '../support/engine.js'
 import { closeAfterTest } from './listeners.js'
 import { remoteTo } from './serving.js'
@@ -17,15 +18,12 @@ async function ending(...ends: readonly (Reply | ConnectionLost)[]) {
   const keys: (string | undefined)[] = []
   const told: string[] = []
   const left = [...ends]
-  const server: Caller = {
-    call: async (_id, _input, options) => {
-      keys.push(options?.idempotencyKey)
-      const end = left.shift() ?? ok
-      if (end instanceof ConnectionLost) throw end
-      return end
-    },
-    close: async () => {},
-  }
+  const server = answering((_id, _input, { idempotencyKey }) => {
+    keys.push(idempotencyKey)
+    const end = left.shift() ?? ok
+    if (end instanceof ConnectionLost) throw end
+    return end
+  })
   const clock = new TestClock()
   const state = closeAfterTest(await openState(':memory:'))
   /** The same machine with another process. */
