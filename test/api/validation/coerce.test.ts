@@ -4,59 +4,7 @@ import * as z from 'zod'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import * as list from '../../../src/api/schemas/fields.js'
 import * as field from '../../../src/api/schemas/fields.js'
-import { coerceField, coerceInput, kindOf } from '../../../src/api/validation/coerce.js'
-
-describe('the kind of a field', () => {
-  it.each([
-    ['text', field.text('Words'), { type: 'string', required: true, description: 'Words' }],
-    [
-      'optional text',
-      field.text('Words').optional(),
-      { type: 'string', required: false, description: 'Words' },
-    ],
-    [
-      'nullable text',
-      field.text('Words').nullable(),
-      { type: 'string', required: true, description: 'Words' },
-    ],
-    ['whole number', field.whole('Days', 1), { type: 'integer', required: true, description: 'Days' }],
-    ['number', field.number('Share'), { type: 'number', required: true, description: 'Share' }],
-    ['flag', field.flag('Loud'), { type: 'boolean', required: false, description: 'Loud', default: false }],
-    [
-      'default',
-      field.whole('Rows', 1).default(20),
-      { type: 'integer', required: false, description: 'Rows', default: 20 },
-    ],
-    [
-      'enum',
-      field.oneOf(['or', 'and'], 'How'),
-      { type: 'enum', required: true, description: 'How', values: ['or', 'and'] },
-    ],
-    ['custom', field.custom('Yours').optional(), { type: 'object', required: false, description: 'Yours' }],
-    [
-      'object',
-      field.describe(z.object({}), 'Thing'),
-      { type: 'object', required: true, description: 'Thing' },
-    ],
-    [
-      'list',
-      list.of(field.text('Title'), 'Titles').optional(),
-      {
-        type: 'array',
-        required: false,
-        description: 'Titles',
-        item: { type: 'string', required: true, description: 'Title' },
-        hasCommas: false,
-      },
-    ],
-  ] as const)('reads %s', (_, schema, kind) => {
-    expect(kindOf(schema)).toEqual(kind)
-  })
-
-  it('keeps the description of a list with its own check', () => {
-    expect(kindOf(list.functions().optional()).description).toContain('Functions')
-  })
-})
+import { coerceField, coerceInput } from '../../../src/api/validation/coerce.js'
 
 describe('converting the text of a field', () => {
   const custom = field.custom()
