@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import * as list from '../../../src/api/schemas/fields.js'
 import * as field from '../../../src/api/schemas/fields.js'
 import { countries, isCountry } from '../../../src/api/values/dates.js'
 import { casesOf } from '../../support/fixtures.js'
@@ -74,15 +73,15 @@ describe('field schemas', () => {
   })
 
   it('bound lists', () => {
-    expect(accepts(list.of(field.text('x'), 'x', 2), ['a', 'b'])).toBe(true)
-    expect(accepts(list.of(field.text('x'), 'x', 2), ['a', 'b', 'c'])).toBe(false)
-    expect(accepts(list.some(field.text('x'), 'x'), [])).toBe(false)
+    expect(accepts(field.of(field.text('x'), 'x', 2), ['a', 'b'])).toBe(true)
+    expect(accepts(field.of(field.text('x'), 'x', 2), ['a', 'b', 'c'])).toBe(false)
+    expect(accepts(field.some(field.text('x'), 'x'), [])).toBe(false)
   })
 
   it('keep their description through optional, default and checks', () => {
     expect(field.text('Words').description).toBe('Words')
     expect(field.flag('Loud').unwrap().description).toBe('Loud')
-    expect(list.functions().description).toContain('Functions')
+    expect(field.functions().description).toContain('Functions')
   })
 
   it('measure the depth of JSON', () => {

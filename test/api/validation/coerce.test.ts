@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
-import * as list from '../../../src/api/schemas/fields.js'
 import * as field from '../../../src/api/schemas/fields.js'
 import { coerceField, coerceInput } from '../../../src/api/validation/coerce.js'
 
@@ -24,44 +23,44 @@ describe('converting the text of a field', () => {
     ['no infinite number', field.number('x'), '1e999', '1e999'],
     ['text as it is', field.text('x'), '42', '42'],
     ['an id of digits as text', field.id('x'), '42', '42'],
-    ['ids by commas', list.ids('x'), '1, 2,,3', ['1', '2', '3']],
-    ['ids repeated', list.ids('x'), ['1', '2,3'], ['1', '2', '3']],
-    ['codes by commas', list.countries('x'), 'FR,DE', ['FR', 'DE']],
-    ['enum words by commas', list.companySizes(), '1-10,11-50', ['1-10', '11-50']],
+    ['ids by commas', field.ids('x'), '1, 2,,3', ['1', '2', '3']],
+    ['ids repeated', field.ids('x'), ['1', '2,3'], ['1', '2', '3']],
+    ['codes by commas', field.countries('x'), 'FR,DE', ['FR', 'DE']],
+    ['enum words by commas', field.companySizes(), '1-10,11-50', ['1-10', '11-50']],
     [
       'numbers by commas',
-      list.of(field.phone('x'), 'x'),
+      field.of(field.phone('x'), 'x'),
       '+33612345678, +33612345679',
       ['+33612345678', '+33612345679'],
     ],
-    ['industries by id', list.industries('x'), '4,96', ['4', '96']],
+    ['industries by id', field.industries('x'), '4,96', ['4', '96']],
     [
       'an industry with a comma in its name',
-      list.industries('x'),
+      field.industries('x'),
       'Technology, Information and Internet',
       ['Technology, Information and Internet'],
     ],
-    ['free text with a comma as one item', list.texts('x'), 'Head of Sales, EMEA', ['Head of Sales, EMEA']],
-    ['long free text as one item', list.texts('x'), `${'a'.repeat(600)},b`, [`${'a'.repeat(600)},b`]],
+    ['free text with a comma as one item', field.texts('x'), 'Head of Sales, EMEA', ['Head of Sales, EMEA']],
+    ['long free text as one item', field.texts('x'), `${'a'.repeat(600)},b`, [`${'a'.repeat(600)},b`]],
     [
       'an address with a comma as one item',
-      list.of(field.profileUrl('x'), 'x'),
+      field.of(field.profileUrl('x'), 'x'),
       'https://a.example/lead/A,B',
       ['https://a.example/lead/A,B'],
     ],
     [
       'addresses by commas',
-      list.of(field.profileUrl('x'), 'x'),
+      field.of(field.profileUrl('x'), 'x'),
       'https://a.example/lead/A,B, https://a.example/in/c',
       ['https://a.example/lead/A,B', 'https://a.example/in/c'],
     ],
     [
       'web domains by commas, and addresses among them',
-      list.companies('x'),
+      field.companies('x'),
       'a.example, www.b-c.example,https://d.example/about',
       ['a.example', 'www.b-c.example', 'https://d.example/about'],
     ],
-    ['a name with a comma and a dot as one item', list.companies('x'), 'Acme, Inc.', ['Acme, Inc.']],
+    ['a name with a comma and a dot as one item', field.companies('x'), 'Acme, Inc.', ['Acme, Inc.']],
     ['the last of several single values', field.whole('x'), ['1', '2'], 2],
     ['an object from JSON', custom, '{"a":{"b":[1]}}', { a: { b: [1] } }],
     [
@@ -96,7 +95,7 @@ describe('converting the text of a field', () => {
   it('never changes free text', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        expect(coerceField(list.texts('x'), text)).toEqual([text])
+        expect(coerceField(field.texts('x'), text)).toEqual([text])
       }),
     )
   })

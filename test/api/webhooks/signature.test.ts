@@ -41,21 +41,7 @@ function independent(given: SignatureHeaders, text: string, keyText: string, sec
 }
 
 describe('a webhook signature', () => {
-  it('is verified by the official library', () => {
-    const today = Date.now()
-    const signed = sign(id, today, body, [secret])
-    expect(new Webhook(secret).verify(body, { ...signed })).toEqual(JSON.parse(body))
-  })
-
-  it('equals the one of the official library', () => {
-    expect(headers['webhook-signature']).toBe(new Webhook(secret).sign(id, new Date(now), body))
-  })
-
-  it('is verified by an independent verifier', () => {
-    expect(independent(headers, body, secret, now / 1_000)).toBe(true)
-  })
-
-  it('of the official library is verified here, whatever is signed', () => {
+  it('is the one of the official library and verified by an independent verifier, whatever is signed', () => {
     const anything = fc.tuple(
       fc.stringMatching(/^[\w-]{1,40}$/),
       fc.string({ unit: 'grapheme' }),
@@ -64,23 +50,17 @@ describe('a webhook signature', () => {
     fc.assert(
       fc.property(anything, ([name, text, random]) => {
         const key = newSecret(random)
-        const theirs = {
-          ...headers,
-          'webhook-id': name,
-          'webhook-signature': new Webhook(key).sign(name, new Date(now), text),
-        }
-        expect(verify(theirs, text, [key], now).valid).toBe(true)
-        expect(independent(sign(name, now, text, [key]), text, key, now / 1_000)).toBe(true)
+        const ours = sign(name, now, text, [key])
+        expect(ours['webhook-signature']).toBe(new Webhook(key).sign(name, new Date(now), text))
+        expect(verify(ours, text, [key], now).valid).toBe(true)
+        expect(independent(ours, text, key, now / 1_000)).toBe(true)
       }),
     )
   })
 
-  it('is accepted with its id and time', () => {
-    expect(check({})).toEqual({ valid: true, id, timestampMs: Math.floor(now / 1_000) * 1_000 })
-  })
-
-  it('is accepted over the bytes of the body as over its text', () => {
-    expect(check({}, Buffer.from(body)).valid).toBe(true)
+  it('is accepted with its id and time, over the bytes of the body as over its text', () => {
+    const accepted = { valid: true, id, timestampMs: Math.floor(now / 1_000) * 1_000 }
+    expect([check({}), check({}, Buffer.from(body))]).toEqual([accepted, accepted])
   })
 
   it('is found in headers of every kind', () => {
