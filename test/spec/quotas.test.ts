@@ -7,13 +7,13 @@ const service = perTest(openService)
 
 const left = async () => (await service.ask('credits.show')).body.credits as Record<string, number>
 
-/** How many units of each quota an import takes; the balance beside them. */
-async function takenBy(id: OperationId, fields?: Record<string, unknown>) {
+/** What an import takes of the balance, and then how many units of each quota. */
+async function takenBy(id: OperationId) {
   const before = await left()
-  const { status } = await service.ask(id, fields)
+  const { status } = await service.ask(id)
   await service.work()
   const after = await left()
-  return [status, Object.keys(before).map((name) => (before[name] ?? 0) - (after[name] ?? 0))]
+  return { status, taken: Object.keys(before).map((name) => (before[name] ?? 0) - (after[name] ?? 0)) }
 }
 
 const reached = { status: 422, text: "Can't proceed with the request. Plan limit reached." }
@@ -22,56 +22,33 @@ const refusal = async (id: OperationId) => {
   return { status, text: body.message ?? body.error }
 }
 
-const profiles = [
-  ['premium URL extraction', 'leads.extract'],
-  ['filter search', 'leads.advanced_search'],
-  ['people in a company', 'leads.search'],
-  ['post engagers', 'intents.post_engagers'],
-] as const
-const companies = [
-  ['premium URL extraction', 'accounts.extract'],
-  ['filter search', 'accounts.search'],
-  ['lookalike companies', 'intents.lookalikes'],
-  ['growth signals', 'intents.growth'],
-] as const
+const profiles = ['leads.extract', 'leads.advanced_search', 'leads.search', 'intents.post_engagers'] as const
+const companies = ['accounts.extract', 'accounts.search', 'intents.lookalikes', 'intents.growth'] as const
 
 describe('plan quotas', () => {
-  it.each(profiles)('profile scraping (daily) counts one profile per unit of %s', async (_, id) => {
-    const [status, taken] = await takenBy(id)
-    expect(status).toBe(202)
-    expect(taken).toEqual([0, 3, 0, 0])
+  it.each<[OperationId, number[]]>([
+    ...profiles.map((id): [OperationId, number[]] => [id, [3, 0, 0]]),
+    ...companies.map((id): [OperationId, number[]] => [id, [0, 3, 3]]),
+    ['intents.hiring', [0, 0, 0]],
+    ['intents.stack', [0, 0, 0]],
+    ['contacts.bulk_enrich', [0, 0, 0]],
+    ['lists.create', [0, 0, 0]],
+  ])('%s takes profiles of the day, companies of the day and of the month: %j', async (id, taken) => {
+    expect((await takenBy(id)).taken.slice(1)).toEqual(taken)
   })
 
-  it.each(companies)(
-    'company import (daily and monthly) is consumed by %s: one company per unit',
-    async (_, id) => {
-      expect((await takenBy(id))[1]).toEqual([0, 0, 3, 3])
-    },
-  )
-
-  it.each<OperationId>(['intents.hiring', 'intents.stack', 'contacts.bulk_enrich', 'lists.create'])(
-    'no plan quota is consumed by %s',
-    async (id) => {
-      const [, taken] = await takenBy(id)
-      expect((taken as number[]).slice(1)).toEqual([0, 0, 0])
-    },
-  )
-
-  it.each(profiles)('exhausted profiles give %s 422 with the exact text', async (_, id) => {
+  it.each(profiles)('exhausted profiles give %s 422 with the exact text', async (id) => {
     await service.admin.setQuotas({ dailyProfiles: 0 })
     expect(await refusal(id)).toEqual(reached)
   })
 
-  it.each(companies)(
-    'companies exhausted by day or by month give %s 422 with the exact text',
-    async (_, id) => {
-      await service.admin.setQuotas({ dailyCompanies: 0 })
-      expect(await refusal(id)).toEqual(reached)
-      await service.admin.setQuotas({ dailyCompanies: 9, monthlyCompanies: 0 })
-      service.clock.advance(1_000)
-      expect(await refusal(id)).toEqual(reached)
-    },
-  )
+  it.each(companies)('companies exhausted by day or by month give %s 422 with the exact text', async (id) => {
+    await service.admin.setQuotas({ dailyCompanies: 0 })
+    expect(await refusal(id)).toEqual(reached)
+    await service.admin.setQuotas({ dailyCompanies: 9, monthlyCompanies: 0 })
+    service.clock.advance(1_000)
+    expect(await refusal(id)).toEqual(reached)
+  })
 
   it('the daily quotas reset every day, the monthly one every month', async () => {
     await service.admin.setQuotas({ dailyProfiles: 3, dailyCompanies: 3, monthlyCompanies: 6 })
@@ -81,8 +58,8 @@ describe('plan quotas', () => {
     service.clock.set('2026-03-10T23:59:59.999Z')
     expect(await refusal('leads.search')).toEqual(reached)
     service.clock.set('2026-03-11T00:00:00Z')
-    expect((await takenBy('leads.search'))[0]).toBe(202)
-    expect((await takenBy('accounts.search'))[0]).toBe(202)
+    expect((await takenBy('leads.search')).status).toBe(202)
+    expect((await takenBy('accounts.search')).status).toBe(202)
     service.clock.set('2026-03-12T00:00:00Z')
     expect((await refusal('leads.search')).status).toBe(202)
     expect(await refusal('accounts.search')).toEqual(reached)
@@ -92,7 +69,7 @@ describe('plan quotas', () => {
 
   it('an import delivers at most the remainder, and says that it was cut short', async () => {
     await service.admin.setQuotas({ dailyCompanies: 2 })
-    expect((await takenBy('accounts.search'))[1]).toEqual([0, 0, 2, 2])
+    expect((await takenBy('accounts.search')).taken).toEqual([0, 0, 2, 2])
     await service.admin.setQuotas({ dailyCompanies: 4 })
     await service.ask('accounts.search')
     expect(await service.work()).toMatchObject([
@@ -121,8 +98,8 @@ describe('plan quotas', () => {
 
   it('extraction spends no credits, with none at all', async () => {
     await service.admin.setCredits(0)
-    expect(await takenBy('leads.search')).toEqual([202, [0, 3, 0, 0]])
-    expect((await takenBy('accounts.search'))[0]).toBe(202)
+    expect(await takenBy('leads.search')).toEqual({ status: 202, taken: [0, 3, 0, 0] })
+    expect((await takenBy('accounts.search')).status).toBe(202)
   })
 })
 

@@ -1,23 +1,13 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { OperationId } from '../../src/api/operations/table.js'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { acceptJob, type NewJob } from '../../src/engine/credits/accept.js'
 import { personaTable } from '../../src/engine/handlers/personas.js'
 import { findWorkspace, listMembers } from '../../src/engine/tables/members.js'
+import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 
 const seed = Number(process.env.WALK_SEED ?? 20_260_310)
-
-/** Pages of one kind of rows, which are put beneath the engine. */
-interface Pages {
-  readonly id: OperationId
-  readonly query: Record<string, unknown>
-  readonly rows: 'lists' | 'searches' | 'personas'
-  add(bench: Bench, id: string, at: number): Promise<void>
-  /** Where such rows can be deleted. */
-  drop?(bench: Bench, id: string): Promise<unknown>
-}
 
 /** Adds the work that makes a row. */
 const accept = (
@@ -34,39 +24,44 @@ const accept = (
     await acceptJob(tx, { workspace, member, operation, credits: 0, topUpUrl: '' }, accepted, at)
   })
 
-const lists: Pages = {
+const rowOf = (bench: Bench, id: string, at: number) => ({
+  id,
+  workspace_id: bench.workspaceId,
+  name: id,
+  created_at: at,
+  updated_at: at,
+})
+
+const lists = {
   id: 'lists.list',
   query: {},
   rows: 'lists',
-  add: (bench, id, at) => {
-    const of = { id, workspace_id: bench.workspaceId, name: id, created_at: at, updated_at: at }
+  add: (bench: Bench, id: string, at: number) => {
     const network_list_id = Number.parseInt(id.slice(0, 8), 16)
-    const list = { ...of, network_list_id, status: 'pending' as const, companies: [] }
+    const list = { ...rowOf(bench, id, at), network_list_id, status: 'pending' as const, companies: [] }
     return accept(bench, 'lists.create', { id, plan: { does: 'list' }, list }, at)
   },
-}
+} as const
 
-const searches: Pages = {
+const searches = {
   id: 'searches.list',
   query: { enriched: false },
   rows: 'searches',
-  add: (bench, id, at) => {
+  add: (bench: Bench, id: string, at: number) => {
     const search = { kind: 'people', filters: {} } as const
     return accept(bench, 'leads.search', { id, plan: { does: 'search', search, scale: false } }, at)
   },
-}
+} as const
 
-const personas: Pages = {
+const personas = {
   id: 'personas.list',
   query: {},
   rows: 'personas',
-  add: (bench, id, at) => {
-    const of = { id, workspace_id: bench.workspaceId, name: id, created_at: at, updated_at: at }
+  add: (bench: Bench, id: string, at: number) => {
     const none = { job_titles: [], excluded_job_titles: [], functions: [], seniority_levels: [] }
-    return bench.store.transaction((tx) => personaTable.insert(tx, { ...of, ...none }))
+    return bench.store.transaction((tx) => personaTable.insert(tx, { ...rowOf(bench, id, at), ...none }))
   },
-  drop: (bench, id) => bench.store.transaction((tx) => tx.run('DELETE FROM personas WHERE id = ?', id)),
-}
+} as const
 
 /** A change between two pages: a row at one of few moments, or the deletion of one. */
 const change = fc.oneof(fc.record({ at: fc.nat(3) }), fc.record({ drops: fc.nat() }))
@@ -78,14 +73,10 @@ const walk = fc.record({
 type Walk = typeof walk extends fc.Arbitrary<infer T> ? T : never
 
 describe.each([lists, searches, personas])('P23: a walk over $id', (pages) => {
-  let bench: Bench
+  const bench = perFile(openBench)
   let there = 0
   let epoch = Date.parse('2026-01-01T00:00:00Z')
-  beforeAll(async () => {
-    bench = await openBench()
-    await bench.admin.setPlan('Scale')
-  })
-  afterAll(() => bench.caller.close())
+  beforeAll(() => bench.admin.setPlan('Scale'))
 
   /** Walks to the end while rows come, at few moments, and go; those behind the cursor are due, whoever comes before is not. */
   async function walked({ start, perPage, between }: Walk): Promise<void> {
@@ -106,8 +97,9 @@ describe.each([lists, searches, personas])('P23: a walk over $id', (pages) => {
     const drop = async (which: number) => {
       const left = [...own.keys()].filter((id) => !dropped.has(id))
       const id = left[which % Math.max(1, left.length)]
-      if (!pages.drop || id === undefined) return
-      await pages.drop(bench, id)
+      // Personas alone can be deleted.
+      if (pages !== personas || id === undefined) return
+      await bench.store.transaction((tx) => tx.run('DELETE FROM personas WHERE id = ?', id))
       there--
       dropped.add(id)
       if (!met.includes(id)) due.delete(id)
@@ -133,13 +125,7 @@ describe.each([lists, searches, personas])('P23: a walk over $id', (pages) => {
   })
 })
 
-interface Page {
-  readonly lists?: readonly { readonly id: string }[]
-  readonly searches?: readonly { readonly id: string }[]
-  readonly personas?: readonly { readonly id: string }[]
-  readonly pagination: {
-    readonly has_more: boolean
-    readonly total_count: number
-    readonly next_cursor?: string
-  }
+interface Page
+  extends Partial<Record<'lists' | 'searches' | 'personas', readonly { readonly id: string }[]>> {
+  readonly pagination: { has_more: boolean; total_count: number; next_cursor?: string }
 }
