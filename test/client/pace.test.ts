@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { windowsOf } from '../../src/api/operations/plans.js'
-import { operation } from '../../src/api/operations/table.js'
+import { type OperationId, operation } from '../../src/api/operations/table.js'
 import { corrected, paced, type Windows } from '../../src/client/paced.js'
 import { tries } from '../support/effort.js'
 import { sharedWindows } from './windows.js'
@@ -83,17 +83,25 @@ function held(call: Caller['call']) {
   return { replies, late }
 }
 
+/** Lists personas so many times, one after the other; returns the replies. */
+async function listing(slow: Caller, times: number): Promise<Reply[]> {
+  const replies: Reply[] = []
+  for (let count = 0; count < times; count++) replies.push(await slow.call('personas.list', {}))
+  return replies
+}
+
+const statusesOf = (replies: readonly Reply[]) => replies.map(({ status }) => status)
+const hiringAt = (slow: Caller) => () => slow.call('accounts.hiring', { domain: 'a.example' })
+
 const accepted: Reply = { status: 200, body: {}, headers: {}, credits: 0 }
 const waitOf = ({ headers }: Reply): number => Number(headers['retry-after']) * 1_000
 
 describe('a paced caller', () => {
   it('answers 429 without asking the server when a rate window is full', async () => {
     const { slow, seen } = pacedServer('basic')
-    const statuses = []
-    for (let count = 0; count < 4; count++)
-      statuses.push(await slow.call('personas.list', {}, { apiKey: 'k' }))
-    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429, 429])
-    expect(statuses[3]).toMatchObject({
+    const replies = await listing(slow, 4)
+    expect(statusesOf(replies)).toEqual([200, 200, 429, 429])
+    expect(replies[3]).toMatchObject({
       body: { error: 'Rate limit exceeded. Please wait before retrying.' },
       headers: {
         'ratelimit-limit': '2',
@@ -107,10 +115,7 @@ describe('a paced caller', () => {
 
   it('keeps separate rate windows for each key and each group of operations', async () => {
     const slow = pacing(async () => accepted, { plan: 'free' })
-    const status = async (
-      id: 'personas.list' | 'accounts.search' | 'accounts.search_preview',
-      apiKey: string,
-    ) => (await slow.call(id, {}, { apiKey })).status
+    const status = async (id: OperationId, apiKey: string) => (await slow.call(id, {}, { apiKey })).status
     expect(await status('personas.list', 'a')).toBe(200)
     expect(await status('personas.list', 'b')).toBe(200)
     expect(await status('accounts.search', 'a')).toBe(200)
@@ -121,7 +126,7 @@ describe('a paced caller', () => {
     for (const plan of [undefined, 'scale']) {
       const { call, clock, seen } = pacedServer('basic')
       const slow = pacing(call, { clock, plan })
-      for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
+      await listing(slow, 5)
       expect(seen).toEqual({ refused: 0, admitted: 2 })
     }
   })
@@ -150,29 +155,27 @@ describe('a paced caller', () => {
     const slow = pacing(() => (isLost ? Promise.reject(new Error('lost')) : Promise.resolve(accepted)))
     await expect(slow.call('personas.list', {})).rejects.toThrow('lost')
     isLost = false
-    const statuses = []
-    for (let count = 0; count < 5; count++) statuses.push((await slow.call('personas.list', {})).status)
-    expect(statuses).toEqual([200, 200, 200, 200, 200])
+    expect(statusesOf(await listing(slow, 5))).toEqual([200, 200, 200, 200, 200])
   })
 
   it('opens the next rate window only after a request of it was answered', async () => {
     const { call, clock, seen } = pacedServer('growth')
     const { replies, late } = held(call)
     const slow = pacing(late, { clock, plan: 'growth' })
-    const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
+    const ask = hiringAt(slow)
     const first = Array.from({ length: 5 }, ask)
     await new Promise(setImmediate)
     clock.wait(2_500)
     expect(await ask()).toMatchObject({ status: 429, waitMs: 50 })
     for (const reply of replies.splice(0)) reply()
-    expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(5).fill(200))
+    expect(statusesOf(await Promise.all(first))).toEqual(Array(5).fill(200))
     clock.wait(900)
     expect(await ask()).toMatchObject({ status: 429, waitMs: 100 })
     clock.wait(100)
     const next = Array.from({ length: 5 }, ask)
     await new Promise(setImmediate)
     for (const reply of replies.splice(0)) reply()
-    expect((await Promise.all(next)).map(({ status }) => status)).toEqual(Array(5).fill(200))
+    expect(statusesOf(await Promise.all(next))).toEqual(Array(5).fill(200))
     expect(seen).toEqual({ refused: 0, admitted: 10 })
   })
 
@@ -181,13 +184,13 @@ describe('a paced caller', () => {
     const shared = { windows: sharedWindows(), clock, plan: 'growth' }
     const slow = pacing(async () => accepted, shared)
     const killed = pacing(() => new Promise(() => {}), shared)
-    const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
+    const ask = hiringAt(slow)
     for (let window = 0; window < 3; window++) {
       for (let count = 0; count < 5; count++) expect((await ask()).status).toBe(200)
       expect(await ask()).toMatchObject({ status: 429, waitMs: 1_000 })
       clock.wait(1_000)
     }
-    for (let count = 0; count < 5; count++) void killed.call('accounts.hiring', { domain: 'a.example' })
+    for (let count = 0; count < 5; count++) void hiringAt(killed)()
     await new Promise(setImmediate)
     clock.wait(10_999)
     expect((await ask()).status).toBe(429)
@@ -212,9 +215,7 @@ describe('a paced caller', () => {
           change: (...asked) =>
             changes++ === 0 ? windows.change(...asked) : Promise.reject(new ApiError('busy')),
         }
-        return pacing(() => reply, { windows: full, plan: 'basic' }).call('accounts.hiring', {
-          domain: 'known.example',
-        })
+        return hiringAt(pacing(() => reply, { windows: full, plan: 'basic' }))()
       }),
     )
     expect(answers).toMatchObject([{ value: { status: 200, credits: 1 } }, { reason: lost }])
@@ -223,13 +224,13 @@ describe('a paced caller', () => {
   it('counts what other clients used of the same window', async () => {
     const { call, slow, seen } = pacedServer('build')
     for (let count = 0; count < 8; count++) await call('personas.list', {})
-    for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
+    await listing(slow, 5)
     expect(seen).toEqual({ refused: 0, admitted: 10 })
   })
 
   it('two paced processes are never refused by the server, and waste little time', async () => {
     const arrivals = fc.array(fc.nat({ max: 20_000 }), { minLength: 5, maxLength: 40 })
-    const ids = fc.constantFrom(
+    const ids = fc.constantFrom<OperationId>(
       'personas.list',
       'accounts.headcount',
       'leads.advanced_search_preview',
@@ -249,11 +250,7 @@ describe('a paced caller', () => {
           for (const [at, gap] of gaps.entries()) {
             clock.wait(gap)
             for (;;) {
-              const reply = await (processes[at % 2] as Caller).call(
-                id as 'personas.list',
-                {},
-                { apiKey: 'k' },
-              )
+              const reply = await (processes[at % 2] as Caller).call(id, {})
               if (reply.status === 200) break
               clock.wait(waitOf(reply))
             }
@@ -271,7 +268,7 @@ describe('a paced caller', () => {
     const windows = sharedWindows()
     const processes = [0, 1].map(() => pacing(call, { windows, clock, plan: 'growth' }))
     for (let done = 0; done < 250; ) {
-      const reply = await (processes[done % 2] as Caller).call('personas.list', {}, { apiKey: 'k' })
+      const reply = await (processes[done % 2] as Caller).call('personas.list', {})
       clock.wait(reply.status === 200 ? 7 : waitOf(reply))
       if (reply.status === 200) done++
     }
@@ -286,7 +283,7 @@ describe('a paced caller', () => {
       const { call, seen } = server(clock, 'growth', { isExact, work: () => clock.wait(50) })
       const slow = pacing(call, { clock, plan: 'growth' })
       for (let done = 0; done < 60; ) {
-        const { status, waitMs } = await slow.call('accounts.hiring', { domain: 'a.example' })
+        const { status, waitMs } = await hiringAt(slow)()
         if (status === 200) done++
         else clock.wait(waitMs ?? 0)
       }
@@ -311,7 +308,7 @@ describe('a paced caller', () => {
         return reply
       }
       const slow = pacing(far, { clock, plan: 'growth' })
-      const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
+      const ask = hiringAt(slow)
       await ask()
       // It ended at 1,000, and as this machine knows not before 1,300: this request opens the next one.
       clock.wait(850)
@@ -355,13 +352,8 @@ describe('a paced caller', () => {
     (waitMs, endsAt) => {
       const known = { endsAt: 20_000, count: 1, most: 5, confirmed: true }
       const headers = { 'ratelimit-limit': '5', 'ratelimit-remaining': '3', 'ratelimit-reset': '30' }
-      const after = corrected(
-        [{ name: 'plan', limit: 5, windowMs: 60_000 }],
-        [known],
-        { ...accepted, status: 429, headers },
-        waitMs,
-        1_000,
-      )
+      const windows = [{ name: 'plan', limit: 5, windowMs: 60_000 }]
+      const after = corrected(windows, [known], { ...accepted, status: 429, headers }, waitMs, 1_000)
       expect(after).toEqual([{ endsAt, count: 5, most: 5, confirmed: true }])
     },
   )
