@@ -2,9 +2,10 @@ import * as z from 'zod'
 import { Refusal } from '../api/calls/errors.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
+import type { WorkStep } from '../api/ports/ports.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import type { JsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, type Step, waitFor } from './session.js'
+import { resultOf, type Session, waitFor } from './session.js'
 import { commandWords, schemaOf, type Tool, type ToolCall, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
@@ -376,7 +377,7 @@ async function startRun(
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
-  const onRows = (step: Step) => (step.total !== undefined || args[0] === 'flow') && onStep(step)
+  const onRows = (step: WorkStep) => (step.total !== undefined || args[0] === 'flow') && onStep(step)
   await waitFor(session, started, seconds * 1_000, signal, onRows)
   signal.removeEventListener('abort', onAbort)
   return statusOf(session, id)

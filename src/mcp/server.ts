@@ -12,7 +12,8 @@ import {
 } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Report } from '../api/calls/errors.js'
-import { CommandFailure, type Session, type Step } from './session.js'
+import type { WorkStep } from '../api/ports/ports.js'
+import { CommandFailure, type Session } from './session.js'
 import type { Tool } from './tools.js'
 
 export interface McpOptions {
@@ -98,7 +99,7 @@ function problemOf({ session, report }: McpOptions, error: unknown): Report {
 const progressEveryMs = 100
 
 /** Returns what reports the progress of a call to a client that wants it. */
-function progressOf({ mcpReq: { _meta, notify, signal } }: ServerContext): (step: Step) => void {
+function progressOf({ mcpReq: { _meta, notify, signal } }: ServerContext): (step: WorkStep) => void {
   const token = _meta?.progressToken
   let [last, at] = [0, 0]
   if (token === undefined) return () => {}

@@ -1,27 +1,14 @@
 import { EventEmitter } from 'node:events'
 import { Refusal, type Report } from '../api/calls/errors.js'
+import type { CommandLog, WorkStep } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
-
-export interface Step {
-  readonly rows: number
-  readonly found: number
-  readonly credits: number
-  readonly total: number | undefined
-}
-
-interface CommandEvents {
-  write(event: string, facts?: object): void
-  spend(credits: number): void
-  progress(step: Step): void
-  end(exitCode: number): void
-}
 
 /** What the tools need of the command line. */
 export interface CommandPort {
   /** Runs a command of this program with its arguments and the text of its stdin. `signals` emits SIGINT. */
   run(
     args: readonly string[],
-    given: { readonly stdin: string; readonly signals: EventEmitter; readonly log: CommandEvents },
+    given: { readonly stdin: string; readonly signals: EventEmitter; readonly log: CommandLog },
   ): Promise<{ readonly exit: number; readonly stdout: string }>
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
@@ -46,8 +33,8 @@ export interface Started {
   /** Id of its run, or of the work that a server accepted; `undefined` where it ended without one. */
   readonly id: Promise<string | undefined>
   readonly notices: readonly string[]
-  step: Step | undefined
-  readonly listeners: Set<(step: Step) => void>
+  step: WorkStep | undefined
+  readonly listeners: Set<(step: WorkStep) => void>
   /** Ends it as Ctrl-C does: a run can be resumed then. */
   stop(): void
 }
@@ -110,7 +97,7 @@ export class Session {
     const notices: string[] = []
     const listeners: Started['listeners'] = new Set()
     let [problem, counts, spent] = [undefined as Report | undefined, undefined as Fields | undefined, 0]
-    const log: CommandEvents = {
+    const log: CommandLog = {
       write: (event, facts = {}) => {
         if (event === 'notice') notices.push((facts as { readonly text: string }).text)
         if (event === 'begun') named.resolve((facts as { readonly id: string }).id)
@@ -202,7 +189,7 @@ export async function waitFor(
   started: Started,
   ms: number,
   signal: AbortSignal,
-  onStep: (step: Step) => void,
+  onStep: (step: WorkStep) => void,
 ): Promise<boolean> {
   const done = new AbortController()
   const over = port.sleep(ms, AbortSignal.any([done.signal, signal]))

@@ -3,18 +3,19 @@ import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isPriced, observedNote, pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, operations } from '../api/operations/table.js'
+import type { WorkStep } from '../api/ports/ports.js'
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { validate } from '../api/validation/validate.js'
 import type { Fields } from '../api/values/objects.js'
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, type Step, waitFor } from './session.js'
+import { resultOf, type Session, waitFor } from './session.js'
 
 /** What a tool is called with, besides its arguments. */
 export interface ToolCall {
   readonly signal: AbortSignal
-  onStep(step: Step): void
+  onStep(step: WorkStep): void
   /** Tells what a person should know of the result. */
   note(text: string): void
 }

@@ -17,6 +17,23 @@ export interface Ids {
   bytes(size: number): Uint8Array
 }
 
+/** The log of one command, for what runs unattended: one JSON object a line. */
+export interface CommandLog {
+  write(event: string, facts?: object): void
+  spend(credits: number): void
+  /** Takes how far long work has come, in place of a display. */
+  progress?(step: WorkStep): void
+  /** Writes the last event: the exit code and the credits. */
+  end(exitCode: number): void
+}
+
+export interface WorkStep {
+  readonly rows: number
+  readonly found: number
+  readonly credits: number
+  readonly total: number | undefined
+}
+
 /** Where deliveries may go, besides public https addresses. */
 export interface Targets {
   /** Networks (CIDR) that are allowed over http and https; link-local addresses are refused even then. */

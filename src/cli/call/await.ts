@@ -5,7 +5,7 @@ import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Context } from '../context/context.js'
 import { UsageError, withoutStop } from '../context/errors.js'
 import { aborted, anySignal, exitOfSignal, interruptible, timeLimit } from '../context/io.js'
-import { type Wait, waitOf } from '../options/webhooks.js'
+import { waitOf } from '../options/webhooks.js'
 import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
 import { countOf, formatNumber } from '../output/text.js'
@@ -92,7 +92,7 @@ async function receiverOf(context: Context, request: OperationRequest) {
 async function waitFor(
   context: Context,
   work: Work,
-  { seconds, printsResult }: Wait,
+  { seconds, printsResult }: ReturnType<typeof waitOf>,
   known: KnownRecords | undefined,
   interrupted: AbortSignal,
 ): Promise<number> {

@@ -46,7 +46,7 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     run: async (context, request) => (await views()).showConsumption(context, request),
   },
   'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
-  'searches.list': { after: reportHidden, ids: ['id'] },
+  'searches.list': { ids: ['id'] },
   'lists.get': { layout: async (body, look) => (await views()).listView(body, look) },
   'lists.list': { ids: ['id'] },
   'personas.list': { ids: ['id'] },
@@ -129,15 +129,4 @@ async function wholeOf(context: Context, field: string, body: Reply['body']): Pr
 async function showSource(context: Context, { body }: Reply): Promise<void> {
   if (!context.streams.stdout.isTTY || context.globals.verbose) return
   await context.notifySource(stringAt(body, 'account.email'))
-}
-
-/** Says how many searches are not listed because none of their leads has an email address or phone. */
-async function reportHidden(context: Context, _: Reply, { options }: Invocation): Promise<void> {
-  if (options.enriched === false || !context.isLocal()) return
-  const { all, enriched } = await (await context.admin()).countSearches()
-  const hidden = all - enriched
-  if (hidden > 0)
-    context.notify(
-      `${formatNumber(hidden)} more have no lead with an email address or phone. Show them with --no-enriched`,
-    )
 }

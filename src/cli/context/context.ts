@@ -1,6 +1,6 @@
 import type { Caller, Layer } from '../../api/calls/caller.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
-import type { Clock, Ids, Targets } from '../../api/ports/ports.js'
+import type { Clock, CommandLog, Ids, Targets } from '../../api/ports/ports.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
@@ -221,21 +221,6 @@ export interface TargetOptions {
   readonly deliveryShape?: DeliveryShape | undefined
   /** Whether the engine counts limits that were observed and are not specified. */
   readonly observedLimits?: boolean | undefined
-}
-
-/** The log of one command, for what runs unattended: one JSON object a line. */
-export interface CommandLog {
-  write(event: string, facts?: object): void
-  spend(credits: number): void
-  /** Takes how far long work has come, in place of a display. */
-  progress?(step: {
-    readonly rows: number
-    readonly found: number
-    readonly credits: number
-    readonly total: number | undefined
-  }): void
-  /** Writes the last event: the exit code and the credits. */
-  end(exitCode: number): void
 }
 
 /** Returns the version in package.json, which the build inserts here. */

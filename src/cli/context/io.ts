@@ -6,10 +6,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Input } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import type { CommandLog } from '../../api/ports/ports.js'
 import { escapeControls, parseExact } from '../../api/values/json.js'
 import { interrupted, unlessBusy } from '../../csv/encoding.js'
 import { toStreamRefusal } from '../../runs/output/writer.js'
-import type { CommandLog, Streams } from './context.js'
+import type { Streams } from './context.js'
 import { systemReason, UsageError } from './errors.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */

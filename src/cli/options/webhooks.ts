@@ -76,15 +76,10 @@ export const deliveringOptions = optionRows({
   ],
 })
 
-export interface PublicAddress {
-  readonly origin: string
-  /** Host and port, as in the `Host` header of its requests. */
-  readonly host: string
-  /** The path before the receiver's own path; can be empty. */
-  readonly prefix: string
-}
+export type PublicAddress = NonNullable<ReturnType<typeof publicAddress>>
 
-export function publicAddress(text: string | undefined): PublicAddress | undefined {
+/** `prefix` is the path before the receiver's own path, and can be empty. */
+export function publicAddress(text: string | undefined) {
   if (text === undefined) return undefined
   const { origin, host, pathname, search } = new URL(targetUrl(text, '--public-url'))
   if (search !== '')
@@ -152,14 +147,6 @@ function refuseSecret(): never {
   throw new Refusal('usage.secret_argument')
 }
 
-export interface Wait {
-  /** Whether it does the work itself, instead of leaving it to a server or worker. */
-  readonly doesWork: boolean
-  readonly printsResult: boolean
-  /** How long it waits, in seconds; until the end when absent. */
-  readonly seconds?: number
-}
-
 export const waitOptions = (): Option[] =>
   toOptions({
     wait: [
@@ -177,13 +164,13 @@ export const waitOptions = (): Option[] =>
 
 /**
  * Reads these options. Without them a command prints the result where it goes to a terminal or a file, unless the result has
- * another address; in a pipe it prints the reply.
+ * another address; in a pipe it prints the reply. `doesWork` is false where a server or worker does the work.
  */
 export function waitOf(
   { globals, streams }: StreamsContext,
   { options: { wait } }: Invocation,
   { webhook_url: address }: Input,
-): Wait {
+) {
   if (wait === false) return { doesWork: false, printsResult: false }
   const isElsewhere = address !== undefined && address !== ownWebhook
   const isShown = streams.stdout.isTTY === true || fileOf(globals) !== undefined

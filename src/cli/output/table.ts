@@ -101,13 +101,7 @@ export function record(
 
 type CellKind = 'number' | 'id' | 'path' | 'time' | 'status' | 'text'
 
-interface GridColumn {
-  readonly name: string
-  readonly label: string
-  readonly kind: CellKind
-  readonly cells: readonly string[]
-  readonly natural: number
-}
+type GridColumn = ReturnType<typeof toColumn>
 
 /** Returns a table without borders that fits the terminal: texts are cut, then columns left out, else it is stacked. */
 export function grid(
@@ -167,7 +161,7 @@ const bare = Object.fromEntries(
 const pickValues = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
 
-function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly string[]): GridColumn {
+function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly string[]) {
   const values = rows.map((row) => valueAt(row, name))
   const others = ids?.includes(name) ? values.filter((value) => typeof value === 'string') : []
   const formatted = values.map((value) => format(name, value, look, ids, others))

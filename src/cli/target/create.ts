@@ -4,11 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Caller, type CallOptions, compose, type VendorSpending } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Clock, Ids } from '../../api/ports/ports.js'
+import type { Clock, CommandLog, Ids } from '../../api/ports/ports.js'
 import { lazily, once } from '../../api/values/objects.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import {
-  type CommandLog,
   type Context,
   type GlobalOptions,
   type Home,

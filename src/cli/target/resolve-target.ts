@@ -68,49 +68,45 @@ const syncHint = ({ pathname }: URL): string =>
     ? '. An address that ends in /v2 alone may be that of the synchronous waterfall: prospect config set sync_base_url URL'
     : ''
 
-interface Limits {
-  /** Seconds a request may take. */
-  readonly timeout?: number
-  /** Seconds a rate limit is waited for. */
-  readonly maxWait?: number
-}
-
-export interface RemoteTarget extends Limits {
-  readonly kind: 'remote'
-  /** Ends in `/api/v2`. */
-  readonly baseUrl: string
-  /** The origin that a stored key is bound to. */
-  readonly origin: string
-  readonly profile: string
-  /** The address of its synchronous waterfall; ends in `/v2`. */
-  readonly syncBaseUrl?: string
-  /** Whether calls bypass this machine's ledger, pacing and keys. */
-  readonly direct: boolean
-  /** Whether fields that this program does not know are sent, after a warning. */
-  readonly passesFields: boolean
-  readonly names?: WireNames
-  /** The plan whose rate windows apply. Headers of the server correct them. */
-  readonly plan?: string
-  /** The header of idempotency keys that the server is known to honour, or `none`. */
-  readonly idempotency?: string
-  readonly publicUrl?: string
-}
-
 /** Where requests go: the engine of this machine, or a server. */
-export type Target = ({ readonly kind: 'local' } & Limits) | RemoteTarget
+export type Target = ReturnType<typeof targetOf>
+
+export type RemoteTarget = Extract<Target, { readonly kind: 'remote' }>
 
 /** Chooses the target: `--local`, else the option, else the environment, else the profile, else local. */
-export function targetOf(options: GlobalOptions, env: Streams['env'], settings: Settings): Target {
+export function targetOf(options: GlobalOptions, env: Streams['env'], settings: Settings) {
   const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
-  const limits: Limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
+  // In seconds: for a request, and for a rate limit.
+  const limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
   const url = options.local ? undefined : addressOf(options, env, profile)
-  if (url) {
-    const name = profileNameOf(options, env, settings)
-    return { ...remoteOf(url, options, profile), profile: name, ...limits }
+  if (!url) {
+    if (options.direct)
+      throw new UsageError('--direct needs a remote server, but the target is the local engine.')
+    return { kind: 'local' as const, ...limits }
   }
-  if (options.direct)
-    throw new UsageError('--direct needs a remote server, but the target is the local engine.')
-  return { kind: 'local', ...limits }
+  return {
+    kind: 'remote' as const,
+    /** Ends in `/api/v2`. */
+    baseUrl: url.href,
+    /** The origin that a stored key is bound to. */
+    origin: url.origin,
+    profile: profileNameOf(options, env, settings),
+    /** Whether calls bypass this machine's ledger, pacing and keys. */
+    direct: options.direct === true,
+    /** Whether fields that this program does not know are sent, after a warning. */
+    passesFields: options.direct === true || options.passesFields === true,
+    ...limits,
+    ...withoutUndefined({
+      /** The address of its synchronous waterfall; ends in `/v2`. */
+      syncBaseUrl: syncUrlOf(url, options, profile),
+      names: namesOf(options, profile),
+      /** The plan whose rate windows apply. Headers of the server correct them. */
+      plan: profile.plan,
+      /** The header of idempotency keys that the server is known to honour, or `none`. */
+      idempotency: profile.idempotency,
+      publicUrl: profile.public_url,
+    }),
+  }
 }
 
 export const targetIn = ({ globals, streams, settings }: Context): Target =>
@@ -131,29 +127,15 @@ function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile
   return undefined
 }
 
-function remoteOf(url: URL, options: GlobalOptions, profile: Profile): Omit<RemoteTarget, 'profile'> {
-  const names = namesOf(options, profile)
-  const { plan, idempotency, public_url: publicUrl } = profile
-  return {
-    kind: 'remote',
-    baseUrl: url.href,
-    origin: url.origin,
-    direct: options.direct === true,
-    passesFields: options.direct === true || options.passesFields === true,
-    ...syncOf(url, options, profile),
-    ...withoutUndefined({ names, plan, idempotency, publicUrl }),
-  }
-}
-
 /**
  * The synchronous address of a profile belongs to the server of that profile. Keys of others, which a proxy passes on,
  * stay with the origin they were sent for.
  */
-function syncOf({ origin }: URL, options: GlobalOptions, profile: Profile) {
+function syncUrlOf({ origin }: URL, options: GlobalOptions, profile: Profile): string | undefined {
   const { base_url, sync_base_url } = profile
-  if (sync_base_url === undefined || parseUrl(base_url ?? '')?.origin !== origin) return {}
+  if (sync_base_url === undefined || parseUrl(base_url ?? '')?.origin !== origin) return undefined
   const url = syncBaseUrlOf(sync_base_url, options.insecureHttp === true)
-  return options.passesKeys && url.origin !== origin ? {} : { syncBaseUrl: url.href }
+  return options.passesKeys && url.origin !== origin ? undefined : url.href
 }
 
 /** Returns the server's words for `network` and `premium`; `undefined` where they are the same. */

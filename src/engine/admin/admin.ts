@@ -29,7 +29,6 @@ import {
 } from '../tables/deliveries.js'
 import {
   type AsyncJob,
-  countJobs,
   findJob,
   insertEnrichments,
   insertJob,
@@ -166,12 +165,6 @@ function jobAdmin(ports: AdminPorts) {
         await readJob(tx, workspace.id, id)
         return listCompanies(tx, id, after, limit)
       }),
-    /** How many lead searches the workspace has, and how many of them have a lead with contact data. */
-    countSearches: (): Promise<{ readonly all: number; readonly enriched: number }> =>
-      reading(async (tx, { id }) => ({
-        all: await countJobs(tx, id, { kind: 'lead_search' }),
-        enriched: await countJobs(tx, id, { kind: 'lead_search', enriched: true }),
-      })),
     /** Queues the work of a failed job again. Returns the new job. */
     retryJob: (id: string): Promise<AsyncJob> =>
       writing((tx, workspace, now) => retry(ports, tx, workspace, id, now)),

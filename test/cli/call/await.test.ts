@@ -180,15 +180,3 @@ describe('webhooks of a command', () => {
     expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
   })
 })
-
-describe('searches list', () => {
-  it('says on stderr how many searches it does not list', async () => {
-    await sellers(1)
-    await here.json(`leads extract ${url}`)
-    const some = await here.run('searches list')
-    expect([some.json, some.stderr]).toMatchObject([{ searches: [] }, expect.stringContaining('1 more')])
-    expect(some.stderr).toContain('--no-enriched')
-    const all = await here.run('searches list --no-enriched')
-    expect([all.json, all.stderr]).toMatchObject([{ searches: [{ leads_count: 1 }] }, ''])
-  })
-})
