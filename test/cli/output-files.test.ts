@@ -131,16 +131,9 @@ describe('files that prospect keeps its own data in', () => {
 })
 
 describe('the output of a batch', () => {
-  it.each([
-    ['nowhere/out.csv', 'there is no folder'],
-    ['in.csv/out.csv', 'there is no folder'],
-    ['folder', 'is a folder'],
-    ['out.pdf', 'the extension .pdf is not a known format'],
-    ['out.xls', 'prospect does not write .xls files'],
-  ])('is refused before the mapping, the quote and the question: -o %s', async (output, text) => {
-    mkdirSync(at('folder'))
-    const argv = `accounts enrich --csv in.csv -o ${output}`
-    const { stderr } = await ends(here.run(argv, { typed: [['Start?', 'y\n']] }), 2, text)
+  it('is refused before the mapping, the quote and the question', async () => {
+    const argv = 'accounts enrich --csv in.csv -o nowhere/out.csv'
+    const { stderr } = await ends(here.run(argv, { typed: [['Start?', 'y\n']] }), 2, 'there is no folder')
     expect(stderr).not.toMatch(/<-|Lookups|Start\?/)
     expect(await here.json('runs list')).toEqual([])
   })

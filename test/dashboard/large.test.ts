@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectAccessible, hasNoBrowser, openPage } from '../support/browser.js'
+import { describe, expect, it } from 'vitest'
+import { expectAccessible, hasNoBrowser } from '../support/browser.js'
+import { perFile } from '../support/each.js'
 import { isLong } from '../support/effort.js'
-import { launch, launchServer, prospect } from '../support/processes.js'
+import { serveDashboard } from './dashboard.js'
 
 type Sizes = Readonly<Record<'companies' | 'runs' | 'deliveries', number>>
 
@@ -20,47 +19,26 @@ const sizes = isLong
   : { companies: 300, runs: 120, deliveries: 300 }
 
 describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
-  const home = mkdtempSync(join(tmpdir(), 'prospect-large-'))
-  const env = { PROSPECT_HOME: join(home, 'home') }
-  /** The link that follows the first one. */
-  let link: Promise<string>
-  let server: Awaited<ReturnType<typeof launchServer>>
-
-  beforeAll(async () => {
-    await launch(prospect, ['init'], home, env)
-    await launch(prospect, ['engine', 'credits', 'set', '1000000'], home, env)
-    await fillDashboard(home, env, sizes)
-    server = await launchServer(prospect, ['dashboard', '--port', '0', '--json', '--no-open'], home, env)
-  })
-  afterAll(async () => {
-    await Promise.all([server?.stop()])
-    rmSync(home, { recursive: true, force: true })
-  })
+  const here = perFile(() =>
+    serveDashboard(async ({ home, json }) => {
+      await json('engine credits set 1000000')
+      await fillDashboard(home, { PROSPECT_HOME: home }, sizes)
+    }),
+  )
 
   it('shows every view in pages', async () => {
-    const { url } = JSON.parse(server.line) as { url: string }
-    link = new Promise((resolve) => {
-      server.server.stderr.on('data', (text: Buffer) => {
-        const [next] = text.toString().match(/http:\S+/) ?? []
-        if (next) resolve(next)
-      })
-    })
-    const { page, problems, close } = await openPage(url)
+    const page = await here.open()
     for (const link of await page.locator('nav a').all()) {
       await link.click()
       await page.locator('main:not([aria-busy]) h1', { hasText: (await link.textContent()) ?? '' }).waitFor()
       expect(await page.locator('main tr').count()).toBeLessThan(600)
     }
     if (isLong) await expectAccessible(page)
-    expect(problems).toEqual([])
-    await close()
   })
 
   it('pages through the runs, the newest first', async () => {
-    const { stdout } = await launch(prospect, ['runs', 'list', '--json'], home, env)
-    const ids = (JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)
-    const { page, close } = await openPage(await link)
-    await page.getByRole('link', { name: 'Runs', exact: true }).click()
+    const ids = (await here.json<{ id: string }[]>('runs list')).map(({ id }) => id)
+    const page = await here.open('runs')
     const older = page.getByRole('link', { name: 'Older runs' })
     const shown: string[] = []
     for (let first = ''; shown.length < 300; ) {
@@ -75,6 +53,5 @@ describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
       await older.click()
     }
     expect(shown).toEqual(ids.slice(0, 300))
-    await close()
   })
 })

@@ -10,13 +10,10 @@ const at = (id: 'accounts.search' | 'leads.extract', profile: object, options = 
   receivingAddress(target(profile), { operation: operation(id), input, invocation: { args: [], options } })
 
 describe('how a result is received', () => {
-  it('receives companies of a remote server through the tunnel of the profile', () => {
+  it('receives companies of a remote server through --public-url or the tunnel of the profile', () => {
     expect(at('accounts.search', tunnel)).toMatchObject({ origin: 'https://tunnel.example', prefix: '/in' })
-  })
-
-  it('prefers --public-url to the tunnel of the profile', () => {
-    const found = at('accounts.search', tunnel, { publicUrl: 'https://other.example' })
-    expect(found?.origin).toBe('https://other.example')
+    const publicUrl = 'https://other.example'
+    expect(at('accounts.search', tunnel, { publicUrl })?.origin).toBe(publicUrl)
   })
 
   it.each([

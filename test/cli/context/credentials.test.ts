@@ -1,8 +1,6 @@
 import { chmodSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { forgetKey, storedKey, storeKey } from '../../../src/cli/context/credentials.js'
-import { homeOf } from '../../../src/cli/context/home.js'
-import { answering, canary, ends, errorOf, machine, streamsOf } from '../../support/command.js'
+import { answering, canary, ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
@@ -31,39 +29,9 @@ describe('the API key', () => {
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
   })
 
-  it.each([['--api-key', canary], [`--api-key=${canary}`]])(
-    'refuses an API key as an argument: %s',
-    async (...argv) => {
-      const caller = answering()
-      const ended = await here.run(['credits', ...argv], { caller })
-      expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([
-        2,
-        'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
-        [],
-      ])
-      expect(ended.stdout + ended.stderr).not.toContain(canary)
-    },
-  )
-
   it.each(['', '  \n', 'two words', 'späß'])('refuses text that cannot be an API key: %j', async (text) => {
     const ended = await here.run('credits --api-key-stdin', { stdin: text, caller: answering() })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
-  })
-
-  it('is stored for one origin, and forgotten for it alone', () => {
-    const at = homeOf(streamsOf({ env: { PROSPECT_HOME: here.home } }))
-    const stored = () =>
-      ['https://a.example', 'https://b.example', 'https://c.example', 'toString'].map((origin) =>
-        storedKey(at, origin),
-      )
-    storeKey(at, 'https://a.example', 'key-a', 0, 'u1')
-    storeKey(at, 'https://b.example', 'key-b', 0, 'u2')
-    expect(stored()).toEqual(['key-a', 'key-b', undefined, undefined])
-    const forgotten = ['u3', 'u4'].map((id) => forgetKey(at, 'https://a.example', id))
-    expect([forgotten, stored()]).toEqual([
-      [true, false],
-      [undefined, 'key-b', undefined, undefined],
-    ])
   })
 
   it('does not print a key from a damaged file', async () => {

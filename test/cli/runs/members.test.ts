@@ -1,4 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { exitCodes } from '../../../src/api/calls/exit-codes.js'
 import { errorOf, machine } from '../../support/command.js'
@@ -14,22 +13,21 @@ beforeEach(async () => {
     ['bob', '50'],
   ] as const) {
     const email = `${name}@example.com`
-    await here.json('engine', 'members', 'add', email, '--weekly-limit', limit)
-    const key = await here.newKey(email)
-    await writeFile(here.path(`${name}.key`), key, { mode: 0o600 })
+    await here.json(`engine members add ${email} --weekly-limit ${limit}`)
+    here.write(`${name}.key`, await here.newKey(email), 0o600)
   }
-  const { companies } = await known()
-  await writeFile(here.path('in.csv'), `domain\n${companies.join('\n')}\n`)
+  const companies = await here.json<{ domain: string }[]>('data export companies')
+  list(
+    'in.csv',
+    companies.slice(0, 6).map(({ domain }) => domain),
+  )
 })
 
-async function known() {
-  const { stdout } = await here.run('data export companies --format ndjson')
-  const lines = stdout.trim().split('\n').slice(0, 6)
-  return { companies: lines.map((line) => (JSON.parse(line) as { domain: string }).domain) }
-}
-
-const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
-const keyOf = (name: string) => ['--api-key-file', `${name}.key`]
+const list = (name: string, domains: readonly string[]) => here.write(name, `domain\n${domains.join('\n')}\n`)
+const robots = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
+const enrich = 'accounts enrich --csv in.csv -o out.csv'
+const keyOf = (name: string) => `--api-key-file ${name}.key`
+const foundIn = (name: string) => here.read(name).match(/,found,/g)?.length
 
 /** A proxy before a server with six companies, and what the two members of it call it with. */
 async function governedProxy(limitOfAda: string) {
@@ -52,13 +50,10 @@ const spent = async () => {
 
 describe('P60: a run that another member would resume', () => {
   it('is not resumed without a terminal, nor by the same command; it is by who started it', async () => {
-    expect((await here.run([...enrich, ...keyOf('ada')])).code).toBe(5)
+    expect((await here.run(`${enrich} ${keyOf('ada')}`)).code).toBe(5)
     const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
-    for (const argv of [
-      ['runs', 'resume', id, '--yes'],
-      [...enrich, ...keyOf('bob')],
-    ]) {
-      const refused = await here.run([...argv, '--json'])
+    for (const line of [`runs resume ${id} --yes`, `${enrich} ${keyOf('bob')}`]) {
+      const refused = await here.run(`${line} --json`)
       expect([refused.code, errorOf(refused).error]).toEqual([
         2,
         expect.stringMatching(
@@ -69,25 +64,24 @@ describe('P60: a run that another member would resume', () => {
     }
     expect(await spent()).toMatchObject({ 'ada@example.com': 2, 'bob@example.com': 0, 'me@localhost': 0 })
     await here.run('engine members set ada@example.com --weekly-limit 10')
-    expect((await here.run(['runs', 'resume', id, ...keyOf('ada')])).code).toBe(0)
+    expect((await here.run(`runs resume ${id} ${keyOf('ada')}`)).code).toBe(0)
     expect(await spent()).toMatchObject({ 'ada@example.com': 6, 'me@localhost': 0 })
-    expect((await readFile(here.path('out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
+    expect(foundIn('out.csv')).toBe(6)
   })
 
   it('is resumed on a terminal by who confirms it, and is theirs from then on', async () => {
-    await here.run([...enrich, ...keyOf('ada')])
-    const resume = ['runs', 'resume', '--last', '--yes']
-    const no = await here.run([...resume, ...keyOf('bob')], { typed: [['[y/N]', 'n\n']] })
+    await here.run(`${enrich} ${keyOf('ada')}`)
+    const resume = `runs resume --last --yes ${keyOf('bob')}`
+    const no = await here.run(resume, { typed: [['[y/N]', 'n\n']] })
     expect([no.code, (await spent())['bob@example.com']]).toEqual([16, 0])
-    const yes = await here.run([...resume, ...keyOf('bob')], { typed: [['[y/N]', 'y\n']] })
+    const yes = await here.run(resume, { typed: [['[y/N]', 'y\n']] })
     expect(yes.stderr).toContain('Pay for the rest as bob@example.com?')
     expect([yes.code, await spent()]).toMatchObject([0, { 'ada@example.com': 2, 'bob@example.com': 4 }])
   })
 
   it('goes on at a governed proxy with the key that started it alone, in one of the processes that try at once', async () => {
     const { proxy, ada, bob } = await governedProxy('2')
-    const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
-    await writeFile(here.path('in.csv'), `domain\n${domains.join('\n')}\n`)
+    list('in.csv', robots)
     expect((await here.run(enrich, { env: ada })).code).toBe(5)
     await proxy.run('engine members set ada@example.com --weekly-limit 50')
     const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
@@ -103,22 +97,19 @@ describe('P60: a run that another member would resume', () => {
     expect(resumed.map(({ exitCode }) => exitCode)).toEqual(resumed.map(() => 0))
     const ledger = await proxy.json<unknown>('ledger --by member')
     expect(ledger).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
-    expect((await readFile(here.path('out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
+    expect(foundIn('out.csv')).toBe(6)
   })
 })
 
 describe('P57: rows that several processes look up at once', () => {
   it('are paid for once over a governed proxy, in files of any order', async () => {
     const { server, proxy, ada } = await governedProxy('50')
-    const domains = Array.from({ length: 6 }, (_, at) => `robots-${at}.example`)
     const processes = Array.from({ length: 8 }, async (_, at) => {
-      const turned = [...domains.slice(at % 6), ...domains.slice(0, at % 6)]
-      const rows = at < 6 ? turned : turned.reverse()
-      await writeFile(here.path(`in-${at}.csv`), `domain\n${rows.join('\n')}\n`)
-      const argv = ['accounts', 'enrich', '--csv', `in-${at}.csv`, '-o', `out-${at}.csv`]
+      const turned = [...robots.slice(at % 6), ...robots.slice(0, at % 6)]
+      list(`in-${at}.csv`, at < 6 ? turned : turned.reverse())
+      const argv = `accounts enrich --csv in-${at}.csv -o out-${at}.csv`.split(' ')
       const { exitCode } = await launch(prospect, argv, here.home, ada)
-      const written = await readFile(here.path(`out-${at}.csv`), 'utf8')
-      return [exitCode, written.match(/,found,/g)?.length]
+      return [exitCode, foundIn(`out-${at}.csv`)]
     })
     expect(await Promise.all(processes)).toEqual(processes.map(() => [0, 6]))
     expect(await proxy.json('ledger --by member')).toMatchObject([{ member: 'ada@example.com', credits: 6 }])

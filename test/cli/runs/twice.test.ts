@@ -212,7 +212,7 @@ Acme Robotics GmbH,,
   })
 })
 
-describe('a changed file whose run has paid rows', () => {
+describe('a changed file', () => {
   it.each([
     ['one byte', (text: string) => text.replace('company-0', 'company-9')],
     ['a row more', () => csvOf(21)],
@@ -240,53 +240,26 @@ describe('a changed file whose run has paid rows', () => {
     },
   )
 
-  it('resumes the run when the original file is restored', async () => {
-    await stopped()
-    here.write('in.csv', csvOf(21))
-    await here.enrich()
-    here.write('in.csv', csvOf(20))
-    expect([(await here.enrich()).code, await charged()]).toEqual([0, 20])
-  })
-
-  it('starts a new run with --fresh, and another one for the next change without it', async () => {
-    await stopped()
-    here.write('in.csv', csvOf(21))
-    expect((await here.enrich('--fresh --refresh')).code).toBe(0)
-    here.write('in.csv', csvOf(22))
-    expect((await here.enrich('--refresh')).code).toBe(0)
-    expect(await charged()).toBe(8 + 21 + 22)
-  })
-
-  it('refuses the changed file even when its old content was finished with other options', async () => {
-    const id = await stopped()
-    expect((await here.enrich('--no-live')).code).toBe(0)
-    const before = await charged()
-    here.write('in.csv', csvOf(21))
-    const { code, stderr } = await here.enrich()
-    expect([code, stderr.includes(id), await charged()]).toEqual([2, true, before])
-  })
-
-  it('accepts the changed file when the unfinished run was started again and finished', async () => {
-    await stopped()
-    expect((await here.enrich('--fresh')).code).toBe(0)
-    here.write('in.csv', csvOf(21))
-    expect((await here.enrich()).code).toBe(0)
-  })
-})
-
-describe('a changed file without a run to protect', () => {
-  it('starts a new run over a changed file when nothing was paid', async () => {
-    await stopped(0)
-    here.write('in.csv', csvOf(21))
-    expect((await here.enrich()).code).toBe(0)
-  })
-
-  it('starts a new run over a changed file when the old run is finished', async () => {
-    here.write('in.csv', csvOf(20))
-    await here.enrich()
-    here.write('in.csv', csvOf(21))
-    expect((await here.enrich('--refresh')).code).toBe(0)
-    expect(await charged()).toBe(41)
+  // Each part is the rows of the file, the options and the exit code.
+  it.each([
+    ['resumes the run when the original is restored', '20 --max-credits 8 = 12, 21 = 2, 20 = 0', 20],
+    ['starts a new run with --fresh', '20 --max-credits 8 = 12, 21 --fresh --refresh = 0', 8 + 21],
+    ['starts another one after that', '20 --max-credits 8 = 12, 21 --fresh = 0, 22 --refresh = 0', 21 + 22],
+    [
+      'is refused after a run with other options',
+      '20 --max-credits 8 = 12, 20 --no-live = 0, 21 = 2',
+      8 + 20,
+    ],
+    ['is accepted after the same run anew', '20 --max-credits 8 = 12, 20 --fresh = 0, 21 = 0', 21],
+    ['starts a new run when nothing was paid', '20 --max-credits 0 = 12, 21 = 0', 21],
+    ['starts a new run when the old one is finished', '20 = 0, 21 --refresh = 0', 20 + 21],
+  ])('%s: %s', async (_, parts, spent) => {
+    for (const part of parts.split(', ')) {
+      const [, rows, options = '', exit] = /^(\d+)(.*) = (\d+)$/.exec(part) ?? []
+      here.write('in.csv', csvOf(Number(rows)))
+      expect((await here.enrich(options)).code).toBe(Number(exit))
+    }
+    expect(await charged()).toBe(spent)
   })
 
   it('accepts another file or operation while a changed file blocks its run', async () => {

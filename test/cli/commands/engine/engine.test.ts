@@ -182,24 +182,17 @@ describe('engine faults', () => {
 })
 
 describe('engine workspaces', () => {
-  it('uses one workspace at a time', async () => {
-    await here.json('init')
+  it('uses one workspace at a time, and asks for a member of a new one, which then works like the first', async () => {
     await engine('workspaces create Trial')
     await engine('credits set 1')
-    await engine('workspaces use Trial')
+    const { stderr } = await here.run('engine workspaces use Trial')
+    expect(stderr).toContain('engine members add')
     expect(await engine('status')).toMatchObject({
       workspace: { name: 'Trial' },
       credits: { enrichment: 1_000 },
     })
     const used = (await engine('workspaces list')) as { name: string; used: boolean }[]
     expect(used.filter((one) => one.used).map(({ name }) => name)).toEqual(['Trial'])
-  })
-
-  it('asks for a member of a new workspace, which then works like the first', async () => {
-    await here.json('init')
-    await engine('workspaces create Trial')
-    const { stderr } = await here.run('engine workspaces use Trial')
-    expect(stderr).toContain('engine members add')
     await engine('members add ann@example.com')
     expect(await here.json('account')).toMatchObject({
       account: { email: 'ann@example.com' },

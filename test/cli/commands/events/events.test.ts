@@ -78,13 +78,6 @@ describe('events show', () => {
     })
   })
 
-  it('prints the body as JSON on a terminal', async () => {
-    await store(...three)
-    const { stdout } = await here.run('events show b', { terminal: true, columns: 60 })
-    expect(stdout).toMatch(/^ID +b\n/)
-    expect(stdout).toMatch(/\nBody\n\{\n {2}"event": "lead_search.completed",\n {2}"at": 1\n\}\n$/)
-  })
-
   it.each([['show'], ['replay', '--to', 'http://localhost:9/']])(
     'exits 9 for an unknown id in events %s',
     async (...argv) => {

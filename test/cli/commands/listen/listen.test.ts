@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { statSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
@@ -91,17 +91,6 @@ describe('listen', () => {
     expect((await stop()).stdout.split('\n')[1]).toMatch(/^Signing secret {2}whsec_/)
   })
 
-  it('keeps its path between starts, in a private file', async () => {
-    const paths: string[] = []
-    for (let start = 0; start < 2; start++) {
-      const { opening, stop } = await listening()
-      paths.push(new URL(opening.url).pathname)
-      await stop()
-    }
-    expect(paths[0]).toBe(paths[1])
-    expect(statSync(here.path('state.db')).mode & 0o777).toBe(0o600)
-  })
-
   it('verifies deliveries of this workspace, also after rotating the secret, and stores the others too', async () => {
     const { opening, post, stop } = await listening()
     const send = (id: string, key: string) => post('{}', { ...sign(id, Date.now(), '{}', [key]) })
@@ -168,33 +157,13 @@ describe('listen', () => {
     expect(await here.json('events list')).toHaveLength(1)
   })
 
-  it('forwards each event, and retries after a restart', async () => {
-    const got: string[] = []
-    let status = 500
-    const forwards = async () =>
-      (await here.json<{ forwards: Record<string, unknown>[] }>('events show msg_1')).forwards
-    // A listener that ends before it stores a result repeats the attempt, so wait until it is stored.
-    const forwarded = async (state: Record<string, unknown>) => {
-      const [name = ''] = Object.keys(state)
-      while ((await forwards())[0]?.[name] !== state[name])
-        await new Promise((resolve) => setTimeout(resolve, 5))
-    }
-    const { port } = closeAfterTest(
-      await answering((request, response) => {
-        got.push(String(request.headers['webhook-id']))
-        response.writeHead(status).end()
-      }),
-    )
-    const target = `http://127.0.0.1:${port}/hooks`
-    const first = await listening(['--forward-to', target])
-    await first.post('{}', { 'webhook-id': 'msg_1' })
-    await forwarded({ attempts: 1 })
-    const ended = await first.stop()
-    expect([ended.code, got]).toEqual([0, ['msg_1']])
-    status = 200
-    const second = await listening(['--forward-to', target])
-    await forwarded({ state: 'delivered' })
-    await second.stop()
-    expect(await forwards()).toMatchObject([{ target, state: 'delivered', attempts: 2, answer: '200' }])
+  it('forwards each event', async () => {
+    const { origin } = closeAfterTest(await answering((_, response) => response.end()))
+    const target = `${origin}/hooks`
+    const { post, stop } = await listening(['--forward-to', target])
+    await post('{}', { 'webhook-id': 'msg_1' })
+    const forwards = async () => (await here.json<{ forwards: object[] }>('events show msg_1')).forwards
+    await expect.poll(forwards).toMatchObject([{ target, state: 'delivered', attempts: 1, answer: '200' }])
+    expect((await stop()).code).toBe(0)
   })
 })
