@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { execa } from 'execa'
+import { percentile } from '../soak/load.js'
 import { nameServer } from '../support/name-server.js'
+import { launchServer } from '../support/processes.js'
 
 /**
  * Serves two workspaces in a network namespace whose name server never answers for `dead…`, and measures the requests
@@ -16,7 +16,7 @@ import { nameServer } from '../support/name-server.js'
 const [prospect = '', dead = '100', seconds = '10'] = process.argv.slice(2)
 const port = 8_099
 const home = mkdtempSync(join(tmpdir(), 'prospect-names-'))
-const env = { ...process.env, PROSPECT_HOME: home }
+const env = { PROSPECT_HOME: home }
 const cli = async (...args: string[]) =>
   JSON.parse((await execa(process.execPath, [prospect, ...args, '--json'], { env })).stdout)
 
@@ -43,13 +43,8 @@ const bad = await prepared('bad@example.com')
 await cli('engine', 'workspaces', 'create', 'Second')
 await cli('engine', 'workspaces', 'use', 'Second')
 const good = await prepared('good@example.com')
-const serving = spawn(process.execPath, [prospect, 'serve', '--port', '0', '--allow-target', '127.0.0.0/8'], {
-  env,
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
-const baseUrl = await new Promise<string>((resolve) =>
-  createInterface(serving.stdout).once('line', (line) => resolve(line)),
-)
+const argv = ['serve', '--port', '0', '--allow-target', '127.0.0.0/8']
+const { line: baseUrl, stop } = await launchServer(prospect, argv, home, env)
 
 const accept = (key: string, webhook_url: string) =>
   fetch(`${baseUrl}/intents/accounts/stack`, {
@@ -57,11 +52,6 @@ const accept = (key: string, webhook_url: string) =>
     headers: { 'content-type': 'application/json', 'x-api-key': key },
     body: JSON.stringify({ webhook_url, stacks: ['react'], limit: 1 }),
   }).then(async (response) => ({ status: response.status, text: await response.text() }))
-
-const percentile = (values: readonly number[], share: number) =>
-  Math.round(
-    [...values].sort((one, other) => one - other)[Math.ceil(values.length * share) - 1] ?? Number.NaN,
-  )
 
 let count = 0
 /** Asks again and again for some seconds, and measures each request and its delivery. */
@@ -77,11 +67,8 @@ async function measured() {
     await arrival
     deliveries.push(performance.now() - began)
   }
-  const told = (values: readonly number[]) => [
-    percentile(values, 0.5),
-    percentile(values, 0.95),
-    percentile(values, 1),
-  ]
+  const told = (values: readonly number[]) =>
+    [0.5, 0.95, 1].map((share) => Math.round(percentile(values, share)))
   return { rounds: requests.length, requests: told(requests), deliveries: told(deliveries) }
 }
 
@@ -96,8 +83,7 @@ try {
   const accepted = (await Promise.all(accepting)).filter(({ status }) => status === 202).length
   process.stdout.write(`${JSON.stringify({ without, during, accepted, asked: names.asked.length })}\n`)
 } finally {
-  serving.kill('SIGTERM')
-  await new Promise((resolve) => serving.once('close', resolve))
+  await stop()
   rmSync(home, { recursive: true })
 }
 process.exit()

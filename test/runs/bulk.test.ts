@@ -17,14 +17,15 @@ import { createLayout, rowFormats } from '../../src/runs/output/columns.js'
 import { createWriter } from '../../src/runs/output/writer.js'
 import type { Batch, BulkRequests } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
+import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
+import { newFolder } from '../support/new-folder.js'
 import { states } from '../support/states.js'
 import { type BulkTarget, bulkTarget, price } from './bulk-target.js'
-import { companyBatch, fakeTime, journalFor, memorySink, newRun, reply } from './fakes.js'
-import { domainsOf, testFolder } from './folder.js'
+import { companyBatch, csvOf, domainsOf, fakeTime, journalFor, memorySink, newRun, reply } from './fakes.js'
 
 describe.each(states())('%s', (name, open) => {
-  const folder = testFolder()
+  const folder = perFile(newFolder)
 
   const bulkRequests: BulkRequests = {
     operation: 'contacts.bulk_enrich',
@@ -41,7 +42,7 @@ describe.each(states())('%s', (name, open) => {
   async function machine(rows: readonly string[], file?: string) {
     const driver = await open()
     await runsOver(driver).add(newRun({ total: rows.length }))
-    const path = file ?? (await folder.csvOf(rows))
+    const path = file ?? folder.file(csvOf(rows))
     return {
       driver,
       /** A part of the run; `around` is put around what it asks and remembers. */
@@ -123,7 +124,7 @@ describe.each(states())('%s', (name, open) => {
       const target = bulkTarget(1_000)
       const lines = domainsOf(12).map((name, at) => `${name},${at % 2 === 0 ? 'FR' : 'DE'}`)
       const asked: unknown[] = []
-      const file = await folder.file(`domain,country\n${lines.join('\n')}\n`)
+      const file = folder.file(`domain,country\n${lines.join('\n')}\n`)
       const { part } = await machine(lines, file)
       const noting = instead((id, { country }) => {
         if (id === 'contacts.bulk_enrich') asked.push(country)

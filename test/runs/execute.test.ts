@@ -9,11 +9,15 @@ import { runsOver } from '../../src/runs/journal/runs.js'
 import { exitCodeOf, type RunProgress } from '../../src/runs/output/report.js'
 import type { Batch } from '../../src/runs/ports.js'
 import { openState } from '../../src/storage/state/open.js'
+import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { casesOf } from '../support/fixtures.js'
+import { newFolder } from '../support/new-folder.js'
 import {
   company,
   companyBatch,
+  csvOf,
+  domainsOf,
   fakeCaller,
   fakeTime,
   fillDisk,
@@ -23,9 +27,8 @@ import {
   newRun,
   reply,
 } from './fakes.js'
-import { domainsOf, testFolder } from './folder.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 const rowsOf = (text: string) => parse(text, { columns: true }) as Record<string, string>[]
 
@@ -37,7 +40,7 @@ async function runDomains(
   sink = memorySink(),
 ) {
   const fake = fakeCaller(answer)
-  const batch = await companyBatch(await folder.csvOf(rows), fake.caller, sink, {
+  const batch = await companyBatch(folder.file(csvOf(rows)), fake.caller, sink, {
     total: rows.length,
     ...more,
   })
@@ -115,7 +118,7 @@ describe('the rows of a batch', () => {
   test('are not sent when they are ragged or invalid', async () => {
     const fake = fakeCaller(found)
     const sink = memorySink()
-    const file = await folder.file('domain,country\na,DE\nb\n\nc,XX\n"d\n",FR,1\n')
+    const file = folder.file('domain,country\na,DE\nb\n\nc,XX\n"d\n",FR,1\n')
     const validate = ({ country }: Input) => {
       if (country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
     }

@@ -22,6 +22,12 @@ import type { Batch } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 
+/** Domains of so many companies. */
+export const domainsOf = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
+
+/** A file of domains. */
+export const csvOf = (domains: readonly string[]) => `domain\n${domains.join('\n')}\n`
+
 /** A reply without headers. */
 export const reply = (
   status: number,

@@ -9,12 +9,13 @@ import { fileSink, type Sink } from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
+import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { companyBatch, failingFiles, fillDisk, journalFor, newRun } from './fakes.js'
-import { testFolder } from './folder.js'
+import { newFolder } from '../support/new-folder.js'
+import { companyBatch, csvOf, failingFiles, fillDisk, journalFor, newRun } from './fakes.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 /** How a part of a run fails: the system's code, the uses of the disk it comes with, and the credits there are. */
 interface Fault {
@@ -54,8 +55,8 @@ test('a full disk or an empty balance truncates no output, loses no answer and p
         const [driver, bench] = [await openState(':memory:'), await openBench()]
         await runsOver(driver).add(newRun())
         const names = picks.map((pick) => (pick % 5 === 0 ? `nobody${pick}.example` : `known${pick}.example`))
-        const file = await folder.csvOf(names)
-        const output = folder.path('out.csv')
+        const file = folder.file(csvOf(names))
+        const output = folder.at('out.csv')
         await rm(output, { force: true })
         for (const fault of [...parts, never]) {
           await bench.admin.setCredits(fault.credits)

@@ -6,10 +6,11 @@ import { hashOf } from '../../src/csv/identity-filter.js'
 import { execute } from '../../src/runs/execute.js'
 import { checkTable, openTable } from '../../src/runs/input/table.js'
 import { fileSink } from '../../src/runs/output/writer.js'
+import { perFile } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { company, companyBatch, fakeCaller } from './fakes.js'
-import { testFolder } from './folder.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 const messy = [
   '"Société";"Site web";"Pays";"Notes";_status',
@@ -47,10 +48,10 @@ test.each([
   ['UTF-8 with a mark', Buffer.from(`\ufeff${messy}`)],
   ['UTF-16', Buffer.from(`\ufeff${messy}`, 'utf16le')],
 ])('a messy file in %s is enriched completely, with each company paid once', async (_, content) => {
-  const file = await folder.file(content)
+  const file = folder.file(content)
   expect(await checkTable(await openTable(file))).toMatchObject({ rows: 6, ragged: 1, firstRagged: 8 })
 
-  const output = folder.path('messy.csv')
+  const output = folder.at('messy.csv')
   const fake = fakeCaller((input) => company(identity(input)))
   const report = await execute(
     await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }),
@@ -65,8 +66,8 @@ test.each([
 })
 
 test('an output can be enriched again: it keeps its cells and has its status columns overwritten', async () => {
-  const file = await folder.file(enriched)
-  const output = folder.path('again.csv')
+  const file = folder.file(enriched)
+  const output = folder.at('again.csv')
   const fake = fakeCaller((input) => company(identity(input)))
   await execute(await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }))
   const table = await openTable(output)
@@ -75,7 +76,7 @@ test('an output can be enriched again: it keeps its cells and has its status col
 })
 
 test('the check of a table finds the identities that occur twice', async () => {
-  const table = await openTable(await folder.file('domain\na\nb\na\n\nc,d\n'))
+  const table = await openTable(folder.file('domain\na\nb\na\n\nc,d\n'))
   const { repeats } = await checkTable(table, ([domain]) => domain)
   expect(['a', 'b', 'c', 'd'].map((name) => repeats?.has(hashOf(name)))).toEqual([true, false, false, false])
 })

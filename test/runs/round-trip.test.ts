@@ -4,11 +4,12 @@ import { openTable } from '../../src/runs/input/table.js'
 import { createLayout, excel, rowFormats } from '../../src/runs/output/columns.js'
 import { hostile } from '../csv/hostile.js'
 import { anyCodePoint } from '../support/any-text.js'
+import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
+import { newFolder } from '../support/new-folder.js'
 import { outputRow } from './fakes.js'
-import { testFolder } from './folder.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 async function rowsOf(file: string): Promise<(readonly string[])[]> {
   const cells: (readonly string[])[] = []
@@ -37,7 +38,7 @@ describe('an output that is read back', () => {
         const header = (rows[0] ?? []).map((_, at) => `c${at}`)
         const format = rowFormats.csv.create(createLayout(header, []), dialect)
         const written = rows.map((cells) => outputRow(cells))
-        const file = await folder.file(format.head + format.rows(written))
+        const file = folder.file(format.head + format.rows(written))
         const read = await rowsOf(file)
         expect(read.map((cells) => cells.slice(0, header.length))).toEqual(rows)
       }),

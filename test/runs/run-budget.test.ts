@@ -5,13 +5,24 @@ import { execute } from '../../src/runs/execute.js'
 import type { Journal, JournalOptions } from '../../src/runs/journal/run-journal.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
+import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
+import { newFolder } from '../support/new-folder.js'
 import { states } from '../support/states.js'
-import { companyBatch, fakeCaller, fillDisk, journalFor, memorySink, newRun, reply } from './fakes.js'
-import { domainsOf, testFolder } from './folder.js'
+import {
+  companyBatch,
+  csvOf,
+  domainsOf,
+  fakeCaller,
+  fillDisk,
+  journalFor,
+  memorySink,
+  newRun,
+  reply,
+} from './fakes.js'
 
 describe.each(states())('%s', (name, open) => {
-  const folder = testFolder()
+  const folder = perFile(newFolder)
   const later = () => new Promise((resolve) => setImmediate(resolve))
 
   /** A target that charges up to `most` for a row, once for each key, and knows what it has charged in all. */
@@ -30,12 +41,11 @@ describe.each(states())('%s', (name, open) => {
   }
 
   const record = async (driver: Driver, id = 'run-1') => (await runsOver(driver).find(id))[0] as Run
-  const { csvOf } = folder
 
   /** Runs a batch in which a row may have up to 100 records at a credit each. */
   async function part(rows: readonly string[], caller: Caller, journal: Journal) {
     const sink = memorySink()
-    const batch = await companyBatch(await csvOf(rows), caller, sink, { journal })
+    const batch = await companyBatch(folder.file(csvOf(rows)), caller, sink, { journal })
     const report = await execute({
       ...batch,
       operation: 'accounts.hiring',
@@ -63,7 +73,7 @@ describe.each(states())('%s', (name, open) => {
             const driver = await open()
             await runsOver(driver).add(newRun())
             const target = chargingCaller(most, delays)
-            const file = await csvOf(picks.map((pick) => `d${pick}.example`))
+            const file = folder.file(csvOf(picks.map((pick) => `d${pick}.example`)))
             let perRun = 0
             const last = { more: most * picks.length, room: Number.POSITIVE_INFINITY }
             for (const { more, room } of [...parts, last]) {
@@ -123,7 +133,7 @@ describe.each(states())('%s', (name, open) => {
                   newRun({ id: `run-${at}`, identityKey: `known-${at}` }),
                 )
                 const { caller } = targets[at] as ReturnType<typeof chargingCaller>
-                const batch = await companyBatch(await csvOf(domainsOf(rows)), caller, memorySink(), {
+                const batch = await companyBatch(folder.file(csvOf(domainsOf(rows))), caller, memorySink(), {
                   journal: await journalFor(driver, added, options),
                   concurrency,
                   most: () => most,
@@ -145,7 +155,7 @@ describe.each(states())('%s', (name, open) => {
         const added = await runsOver(driver).add(newRun({ id, identityKey: id, profile }))
         const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
         await execute(
-          await companyBatch(await csvOf(domainsOf(20)), target.caller, memorySink(), { journal }),
+          await companyBatch(folder.file(csvOf(domainsOf(20))), target.caller, memorySink(), { journal }),
         )
         return target.total()
       }
@@ -163,7 +173,10 @@ describe.each(states())('%s', (name, open) => {
         budget: { perRun: 0 },
       })
       const report = await execute(
-        await companyBatch(await csvOf(domainsOf(5)), target.caller, memorySink(), { journal, total: 5 }),
+        await companyBatch(folder.file(csvOf(domainsOf(5))), target.caller, memorySink(), {
+          journal,
+          total: 5,
+        }),
       )
       expect(report.stopped).toMatchObject({
         exit_code: 12,

@@ -42,8 +42,8 @@ export async function openCluster(
   }
   const run = (...argv: string[]) => runWith({}, ...argv)
   /** Starts a worker; resolves when it works. */
-  const worker = async (...more: readonly string[]) => {
-    const started = start(['worker', ...more])
+  const worker = async () => {
+    const started = start(['worker'])
     await new Promise<void>((resolve) => started.stderr.once('data', () => resolve()))
     return {
       /** Ends it, and resolves when it has ended. */
@@ -57,7 +57,6 @@ export async function openCluster(
   const working: Promise<unknown>[] = []
   return {
     folder,
-    url: shared.url,
     env,
     sql: shared.sql,
     start,

@@ -97,10 +97,7 @@ async function answers(folder: string): Promise<boolean> {
   }
 }
 
-/** A server of one test's own, which can crash. */
-export type OwnServer = Awaited<ReturnType<typeof ownServer>>
-
-/** Starts a server of one's own. */
+/** Starts a server of one test's own, which can crash. */
 export async function ownServer() {
   const above = newFolder()
   mkdirSync(above)

@@ -3,17 +3,18 @@ import { strToU8, unzipSync, zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { readChunks } from '../../../src/csv/encoding.js'
 import { convertSheet } from '../../../src/csv/workbook/convert.js'
-import { testFolder } from '../../runs/folder.js'
+import { perFile } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 import { inWords } from '../../support/in-words.js'
+import { newFolder } from '../../support/new-folder.js'
 import { sheetAsCsv, textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 let count = 0
 
 /** Returns the CSV of a workbook's sheet. */
 async function csvOf(workbook: Uint8Array, sheet?: string): Promise<string> {
-  return sheetAsCsv(await folder.file(workbook), folder.path(`${count++}.sheet.csv`), sheet)
+  return sheetAsCsv(folder.file(workbook), folder.at(`${count++}.sheet.csv`), sheet)
 }
 
 /** Returns the lines of a sheet's rows. */
@@ -229,7 +230,7 @@ describe('a workbook that is refused', () => {
 describe('the process that converts a workbook', () => {
   /** Returns the CSV that the process writes; `undefined` where it leaves a file alone. */
   async function converted(path: string, sheet?: string): Promise<string | undefined> {
-    const copy = await open(folder.path(`${count++}.copy.csv`), 'wx+')
+    const copy = await open(folder.at(`${count++}.copy.csv`), 'wx+')
     try {
       if (!(await convertSheet(path, sheet, async () => copy))) return undefined
       return Buffer.concat(await Array.fromAsync(readChunks(copy))).toString()
@@ -239,10 +240,10 @@ describe('the process that converts a workbook', () => {
   }
 
   it('writes the CSV file, says what is wrong with a workbook, and leaves other files alone', async () => {
-    const workbook = await folder.file(workbookOfRows([['Website'], ['acme.example']]))
+    const workbook = folder.file(workbookOfRows([['Website'], ['acme.example']]))
     expect(await converted(workbook)).toBe('Website\nacme.example\n')
     await expect(inWords(() => converted(workbook, 'x'))).rejects.toThrow('It has: "Sheet1".')
-    expect(await converted(await folder.file('Website\nacme.example\n'))).toBeUndefined()
+    expect(await converted(folder.file('Website\nacme.example\n'))).toBeUndefined()
   })
 
   const oleOf = (stream: string): Buffer => {
@@ -265,13 +266,13 @@ describe('the process that converts a workbook', () => {
     ['an SQLite database. Export its table as CSV.', Buffer.from('SQLite format 3\0')],
     ['a ZIP archive. Unpack it, and give the file that is in it.', zipSync({ 'a.csv': strToU8('a') })],
   ])('is not asked to read %s', async (sentence, bytes) => {
-    const path = folder.path(`${count++}.bin`)
+    const path = folder.at(`${count++}.bin`)
     await writeFile(path, bytes)
     await expect(inWords(() => converted(path))).rejects.toThrow(`${path} is ${sentence}`)
   })
 
   it('takes a header that begins like another file for text', async () => {
-    const path = await folder.file('BZh,PAR1,PK\n1,2,3\n')
+    const path = folder.file('BZh,PAR1,PK\n1,2,3\n')
     expect(await converted(path)).toBeUndefined()
   })
 })

@@ -3,17 +3,18 @@ import { unzipSync } from 'fflate'
 import readExcelFile from 'read-excel-file/node'
 import { describe, expect, it } from 'vitest'
 import { writeWorkbook } from '../../../src/csv/workbook/write.js'
-import { testFolder } from '../../runs/folder.js'
+import { perFile } from '../../support/each.js'
 import { inWords } from '../../support/in-words.js'
+import { newFolder } from '../../support/new-folder.js'
 import { sheetAsCsv } from '../../support/workbooks.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 let count = 0
 
 /** Writes a CSV file as a workbook. Returns its path. */
 async function workbookOfCsv(csv: string): Promise<string> {
-  const xlsx = folder.path(`${count++}.xlsx`)
-  await writeWorkbook({ csv: await folder.file(csv), xlsx })
+  const xlsx = folder.at(`${count++}.xlsx`)
+  await writeWorkbook({ csv: folder.file(csv), xlsx })
   return xlsx
 }
 

@@ -6,13 +6,14 @@ import { describe as sentenceOf } from '../../../src/cli/messages.js'
 import type { CsvRow } from '../../../src/csv/parse.js'
 import { checkTable, openTable, type ReadOptions, spool } from '../../../src/runs/input/table.js'
 import { encode } from '../../csv/encode.js'
+import { perFile } from '../../support/each.js'
 import { inWords } from '../../support/in-words.js'
-import { testFolder } from '../folder.js'
+import { newFolder } from '../../support/new-folder.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 async function readAll(content: string | Uint8Array, options?: ReadOptions) {
-  const table = await openTable(await folder.file(content), options)
+  const table = await openTable(folder.file(content), options)
   const rows: CsvRow[] = []
   for await (const batch of table.rows()) rows.push(...batch)
   return { table, rows, cells: rows.map((row) => row.cells) }
@@ -47,18 +48,18 @@ describe('a table', () => {
   })
 
   test('has its ragged rows counted', async () => {
-    const table = await openTable(await folder.file('a,b\n4,5\n\n1\n1,2,3\n'))
+    const table = await openTable(folder.file('a,b\n4,5\n\n1\n1,2,3\n'))
     expect(await checkTable(table)).toMatchObject({ rows: 3, ragged: 2, firstRagged: 4 })
   })
 
   test('can be read twice, and abandoned early', async () => {
-    const table = await openTable(await folder.file(`a\n${'x\n'.repeat(100_000)}`))
+    const table = await openTable(folder.file(`a\n${'x\n'.repeat(100_000)}`))
     for await (const _ of table.rows()) break
     expect((await checkTable(table)).rows).toBe(100_000)
   })
 
   test('is spooled to a private file when it comes from a stream', async () => {
-    const file = folder.path('spooled.csv')
+    const file = folder.at('spooled.csv')
     await spool(Readable.from([Buffer.from('a,b\n'), Buffer.from('1,2\n')]), file)
     expect(await readFile(file, 'utf8')).toBe('a,b\n1,2\n')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
@@ -125,7 +126,7 @@ describe('a file that is not a table is refused with its line', () => {
     ['a file of blank lines', '\n\n\r\n', undefined, /is empty/],
     ['an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n', 3, /never closed/],
   ])('because of %s', async (_, content, line, sentence) => {
-    const error = await openTable(await folder.file(content))
+    const error = await openTable(folder.file(content))
       .then((table) => checkTable(table))
       .catch((thrown: unknown) => thrown)
     if (!(error instanceof Refusal)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
@@ -139,14 +140,14 @@ describe('a file that is not a table is refused with its line', () => {
     ['<!DOCTYPE html><table><tr><td>a', /is a web page or XML, not CSV/],
     ['\u0001\u0002a\u0003\u0004b,c\n', /is a binary file, not text/],
   ])('because it is something else: %j', async (content, sentence) => {
-    const path = await folder.file(content)
+    const path = folder.file(content)
     await expect(inWords(() => openTable(path))).rejects.toThrow(sentence)
   })
 
   test('when it does not exist or is a folder', async () => {
-    await expect(inWords(() => openTable(folder.path('none.csv')))).rejects.toThrow(
+    await expect(inWords(() => openTable(folder.at('none.csv')))).rejects.toThrow(
       /none.csv cannot be read: no such file/,
     )
-    await expect(inWords(() => openTable(folder.path('.')))).rejects.toThrow(/is a folder/)
+    await expect(inWords(() => openTable(folder.at('.')))).rejects.toThrow(/is a folder/)
   })
 })

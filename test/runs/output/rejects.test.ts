@@ -3,9 +3,10 @@ import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openTable, type ReadOptions } from '../../../src/runs/input/table.js'
 import { createRejects, csvRejects, fileSink, jsonRejects } from '../../../src/runs/output/writer.js'
-import { testFolder } from '../folder.js'
+import { perFile } from '../../support/each.js'
+import { newFolder } from '../../support/new-folder.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 async function rowsOf(file: string, options: ReadOptions = {}): Promise<(readonly string[])[]> {
   const cells: (readonly string[])[] = []
@@ -23,8 +24,8 @@ async function rejectsOf(aside: string, file: string, options: ReadOptions = {})
 
 /** Puts every row of a file aside, and answers the file they are in. */
 async function setAside(content: string | Uint8Array, options: ReadOptions = {}): Promise<string> {
-  const file = await folder.file(content)
-  const aside = folder.path(`rejects-${number++}.csv`)
+  const file = folder.file(content)
+  const aside = folder.at(`rejects-${number++}.csv`)
   const rejects = await rejectsOf(aside, file, options)
   const rows = await rowsOf(file, options)
   await rejects.add(rows.map((cells, at) => ({ line: at + 2, cells, reason: 'why' })))
@@ -47,7 +48,7 @@ describe('rejected rows', () => {
     ['cells left alone', Buffer.from("a,b\n'=1,=2\n"), { raw: true }],
     ['a given delimiter', Buffer.from('a,b:c\n1,2:3\n'), { delimiter: ':' }],
   ])('are read back like the file they come from: %s', async (_, content, options) => {
-    const file = await folder.file(content)
+    const file = folder.file(content)
     const aside = await setAside(content, options)
     const { header } = await openTable(file, options)
     expect((await openTable(aside, options)).header).toEqual(['_line', '_reason', ...header])
@@ -70,7 +71,7 @@ describe('rejected rows', () => {
   })
 
   test('of a JSON file are objects with their line and reason in front, also those that are no objects', async () => {
-    const aside = folder.path('json.rejects')
+    const aside = folder.at('json.rejects')
     const rejects = createRejects(await fileSink(aside), () => jsonRejects)
     const texts = ['{"id": 12345678901234567890, "_reason": "old"}', '{"a":\n1}', 'nonsense']
     await rejects.add(texts.map((text, at) => ({ line: at + 1, cells: [text], reason: 'why' })))
@@ -84,8 +85,8 @@ describe('rejected rows', () => {
   })
 
   test('stay under the partial name when the run stops', async () => {
-    const file = await folder.file('a\n1\n')
-    const aside = folder.path('stopped.rejects.csv')
+    const file = folder.file('a\n1\n')
+    const aside = folder.at('stopped.rejects.csv')
     const rejects = await rejectsOf(aside, file)
     await rejects.add([{ line: 2, cells: ['1'], reason: 'why' }])
     await rejects.abandon()
@@ -95,8 +96,8 @@ describe('rejected rows', () => {
   })
 
   test.each(['finish', 'abandon'] as const)('leave no file behind when there are none: %s', async (end) => {
-    const file = await folder.file('a\n1\n')
-    const aside = folder.path(`${end}.rejects.csv`)
+    const file = folder.file('a\n1\n')
+    const aside = folder.at(`${end}.rejects.csv`)
     if (end === 'finish') await writeFile(aside, 'of an earlier run')
     const rejects = await rejectsOf(aside, file)
     await rejects.add([])

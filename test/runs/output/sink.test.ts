@@ -4,14 +4,15 @@ import { describe, expect, test } from 'vitest'
 import { checkSheetRows } from '../../../src/runs/open-output.js'
 import { createLayout, rowFormats } from '../../../src/runs/output/columns.js'
 import { createWriter, fileSink, streamSink } from '../../../src/runs/output/writer.js'
+import { perFile } from '../../support/each.js'
 import { inWords } from '../../support/in-words.js'
+import { newFolder } from '../../support/new-folder.js'
 import { failingFiles, failure, outputRow } from '../fakes.js'
-import { testFolder } from '../folder.js'
 
-const folder = testFolder()
+const folder = perFile(newFolder)
 
 async function fresh(): Promise<string> {
-  const path = folder.path('output')
+  const path = folder.at('output')
   await rm(path, { recursive: true, force: true })
   await mkdir(path)
   return `${path}/out.csv`
@@ -29,7 +30,7 @@ describe('an output file', () => {
     await sink.finish()
     expect(await readFile(path, 'utf8')).toBe('a,b\n1,é\n')
     expect((await stat(path)).mode & 0o777).toBe(0o600)
-    expect(await readdir(folder.path('output'))).toEqual(['out.csv'])
+    expect(await readdir(folder.at('output'))).toEqual(['out.csv'])
   })
 
   test('keeps its partial name when it is abandoned', async () => {
@@ -37,12 +38,12 @@ describe('an output file', () => {
     const sink = await fileSink(path)
     await sink.write('a\n')
     await sink.abandon()
-    expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+    expect(await readdir(folder.at('output'))).toEqual(['out.csv.partial'])
   })
 
   test('is never written through a symbolic link at its partial name', async () => {
     const path = await fresh()
-    const victim = folder.path('victim')
+    const victim = folder.at('victim')
     await writeFile(victim, 'precious')
     await symlink(victim, `${path}.partial`)
     const sink = await fileSink(path)
@@ -54,9 +55,9 @@ describe('an output file', () => {
   test('is refused at once when it is a folder or its folder is missing', async () => {
     const refused = (path: string, why: RegExp, files?: Parameters<typeof fileSink>[1]) =>
       expect(inWords(() => fileSink(path, files))).rejects.toThrow(why)
-    await refused(folder.path('.'), /is a folder/)
-    await refused(folder.path('none/out.csv'), /no such file or folder \(ENOENT\)/)
-    await refused(`${await folder.file('')}/out.csv`, /out\.csv.*ENOTDIR/)
+    await refused(folder.at('.'), /is a folder/)
+    await refused(folder.at('none/out.csv'), /no such file or folder \(ENOENT\)/)
+    await refused(`${folder.file('')}/out.csv`, /out\.csv.*ENOTDIR/)
     await refused(await fresh(), /permission denied \(EACCES\)/, failingFiles('create', 'EACCES'))
   })
 
@@ -84,7 +85,7 @@ describe('a failing disk', () => {
         code: 'output.failed',
         details: { path, cause: { code }, partial: `${path}.partial` },
       })
-      expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+      expect(await readdir(folder.at('output'))).toEqual(['out.csv.partial'])
       expect(await readFile(`${path}.partial`, 'utf8')).toBe(
         'a,_status,_error,_credits,_source\nx,found,,0,lookup\nx,found,,0,lookup\n',
       )
@@ -98,7 +99,7 @@ describe('a failing disk', () => {
       const sink = await fileSink(path, failingFiles(operation, 'EIO'))
       await sink.write('a\n')
       await expect(inWords(() => sink.finish())).rejects.toThrow(/EIO/)
-      expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+      expect(await readdir(folder.at('output'))).toEqual(['out.csv.partial'])
     },
   )
 
