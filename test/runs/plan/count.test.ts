@@ -1,27 +1,32 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { openNumbers } from '../../../src/runs/journal/answers.js'
 import type { RowOutcome } from '../../../src/runs/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
+import { casesOf } from '../../support/fixtures.js'
 
-const answer = (status: RowOutcome['answer']['status']): RowOutcome => ({
+type Status = RowOutcome['answer']['status']
+
+const answer = (status: Status): RowOutcome => ({
   answer: { status, error: null, body: undefined, credits: 0 },
   source: 'live',
   credits: 0,
   kept: true,
 })
 
-/** Rows of a name and a price; what is known of them by their number, or by their name and since when. */
-interface Known {
-  readonly own?: Readonly<Record<number, RowOutcome>>
+/** Rows, and what is known of them by their number, or by their name and since when. */
+interface Case {
+  readonly what: string
+  /** Written as `name price, name price`. */
+  readonly rows: string
+  readonly own?: Readonly<Record<string, Status>>
   readonly stored?: Readonly<Record<string, number>>
   readonly funds?: number
+  readonly counts: object
 }
 
-/** Counts rows that are written as `name price, name price`. */
-async function count(text: string, known: Known = {}) {
+async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIVE_INFINITY }: Case) {
   const rows = text.split(', ').map((row) => row.split(' '))
-  const { own = {}, stored = {}, funds = Number.POSITIVE_INFINITY } = known
   const seen = openNumbers()
   const counting: CountRequest = {
     table: {
@@ -39,7 +44,7 @@ async function count(text: string, known: Known = {}) {
     skip: ([name]) => name === 'skip',
     most: ({ price }) => Number(price),
     journal: {
-      resume: async () => new Map(Object.entries(own).map(([at, one]) => [Number(at), one])),
+      resume: async () => new Map(Object.entries(own).map(([at, status]) => [Number(at), answer(status)])),
       recall: async (asked) =>
         asked.map(({ identity = '' }) => {
           const storedAt = stored[identity]
@@ -52,60 +57,13 @@ async function count(text: string, known: Known = {}) {
   return countRows(counting).finally(() => seen.close())
 }
 
-describe('counting the rows of a file', () => {
-  it.each<[what: string, rows: string, known: Known, counts: object]>([
-    [
-      'one lookup and its cost for each identity',
-      'a 1, b 2, a 1, nobody 4, nobody 4',
-      {},
-      { rows: 5, unique: 4, lookups: 4, most: 11 },
-    ],
-    [
-      'no lookup for invalid and skipped rows',
-      'bad 1, skip 1, a 1',
-      {},
-      { rows: 3, invalid: 1, skipped: 1, unique: 1, lookups: 1, most: 1 },
-    ],
-    [
-      'no cost for stored answers, and since when the oldest is stored',
-      'a 1, b 2, a 1, c 4, d 4',
-      { stored: { a: 30, c: 20, d: 40 } },
-      { unique: 4, in_store: 3, oldestStored: 20, lookups: 1, most: 2 },
-    ],
-    [
-      'no cost for rows that the run has answered before',
-      'a 1, b 2, a 1',
-      { own: { 0: answer('found') } },
-      { unique: 2, answered: 1, lookups: 1, most: 2 },
-    ],
-    [
-      'a lookup when the answer of an equal row cannot be shared',
-      'a 1, a 1, a 1',
-      { own: { 0: answer('invalid') } },
-      { answered: 1, lookups: 1, most: 1 },
-    ],
-  ])('counts %s', async (_, rows, known, counts) => {
-    expect(await count(rows, known)).toMatchObject(counts)
-  })
+it.each(casesOf<Case>('runs/plan/counts'))('a count of rows has $what', async (one) => {
+  expect(await count(one)).toMatchObject(one.counts)
 })
 
-describe('the affordable rows', () => {
-  it.each([
-    [0, 0],
-    [2, 1],
-    [3, 1],
-    [5, 2],
-    [6, 4],
-  ])('with %i credits are the first %i', async (funds, affordable) => {
-    expect(await count('a 2, b 3, c 1, a 2', { funds })).toMatchObject({ rows_affordable: affordable })
-  })
-})
-
-describe('the set of seen numbers', () => {
-  it('reports a number as new once, whatever its size', () => {
-    const seen = openNumbers()
-    const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
-    expect(numbers.map(seen.add)).toEqual([true, true, true, true, true, false])
-    seen.close()
-  })
+it('the set of seen numbers reports a number as new once, whatever its size', () => {
+  const seen = openNumbers()
+  const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
+  expect(numbers.map(seen.add)).toEqual([true, true, true, true, true, false])
+  seen.close()
 })
