@@ -8,7 +8,7 @@ import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openVendors } from '../../src/providers/vendors.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { answering, closeAfterTest } from '../client/listeners.js'
-import { command, errorOf, type Machine, machine } from '../support/command.js'
+import { errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { launch, prospect } from '../support/processes.js'
@@ -56,24 +56,14 @@ const withTwo = async (first = byName, second = byName, edit?: Edit) =>
 
 const run = (...argv: string[]) => here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address } })
 
-interface Result {
-  readonly email: string | null
-  readonly email_status: string | null
-  readonly email_source: string | null
-  readonly credits_used: number
-  readonly message?: string
-  readonly answers_lost?: readonly string[]
-  readonly not_asked?: readonly object[]
-}
-
 const person = (lastName: string) =>
   `--first-name Ada --last-name ${lastName} --domain acme.example`.split(' ')
 
-async function find(lastName: string, ...more: string[]): Promise<Result> {
+async function find(lastName: string, ...more: string[]): Promise<Record<string, unknown>> {
   const line = 'contacts waterfall --sync --enrichment-type email --json'.split(' ')
   const { stdout, stderr } = await run(...line, ...person(lastName), ...more)
   if (stdout === '') throw new Error(stderr)
-  return JSON.parse(stdout) as Result
+  return JSON.parse(stdout)
 }
 
 describe('a waterfall over vendors', () => {
@@ -158,31 +148,14 @@ describe('a waterfall over vendors', () => {
   it('asks nobody for an agent that was permitted no cost, nor beyond what it was', async () => {
     const vendor = await withVendor()
     const ask = (lastName: string, most?: Record<string, number>) => {
-      const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
-      const vendors = { run: 'agent', most, others: 0 }
-      return command(['contacts', 'waterfall', '--sync', ...person(lastName), '--enrichment-type', 'email'], {
-        env,
-        vendors,
-      })
+      const given = { env: { PROSPECT_DNS: dns.address }, vendors: { run: 'agent', most, others: 0 } }
+      const line = ['contacts', 'waterfall', '--sync', ...person(lastName), '--enrichment-type', 'email']
+      return here.run(line, given)
     }
     await ask('King')
     expect(vendor.asked.size).toBe(0)
     for (const name of ['One', 'Two', 'Three']) await ask(name, { vendor1: 2 })
     expect([...vendor.asked.keys()]).toEqual(['One', 'Two'])
-  })
-
-  it('sends the key in its header and nowhere else, and shows it nowhere', async () => {
-    const vendor = await withVendor()
-    await find('King')
-    expect(vendor.seen[0]).toContain(key)
-    expect(vendor.seen[0]?.split(' ')[0]).not.toContain(key)
-    for (const argv of [
-      ['providers', 'list', '--json'],
-      ['contacts', 'waterfall', '--sync', ...person('Badkey'), '--enrichment-type', 'email', '-v'],
-    ]) {
-      const { stdout, stderr } = await run(...argv)
-      expect(stdout + stderr).not.toContain(key)
-    }
   })
 })
 
@@ -472,8 +445,13 @@ describe('the key of a vendor', () => {
       .map((entry) => readFileSync(join(entry.parentPath, entry.name)).toString('latin1'))
     expect(files.length).toBeGreaterThan(5)
     const base64 = Buffer.from(key).toString('base64').replace(/=+$/, '')
-    const holding = [...printed, ...files].filter((text) => text.includes(key) || text.includes(base64))
-    expect(holding).toEqual([])
+    const holding = (texts: readonly string[]) =>
+      texts.filter((text) => text.includes(key) || text.includes(base64))
+    expect(holding([...printed, ...files])).toEqual([])
+    const [address = '', headers = ''] = (vendor.seen[0] ?? '').split(/ (.*)/s)
+    expect([holding([address]).length, holding([headers]).length]).toEqual(
+      auth.startsWith('query') ? [1, 0] : [0, 1],
+    )
   })
 })
 

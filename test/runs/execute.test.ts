@@ -104,9 +104,11 @@ describe('the rows of a batch', () => {
       lost,
     ],
   ])('have the right status: %s', async (_, answer, expected) => {
-    const { rows, sink } = await runDomains(['a'], answer)
+    const { rows, report, sink } = await runDomains(['a'], answer)
     expect(rows).toEqual([expect.objectContaining(expected)])
     expect(sink.ended()).toBe('finished')
+    const isWrong = ['failed', 'invalid'].includes(expected._status ?? '')
+    expect([exitCodeOf(report), exitCodeOf(report, 'none')]).toEqual([isWrong ? 11 : 0, 0])
   })
 
   test('do not report a bug as a lost connection', async () => {
