@@ -13,7 +13,8 @@ const words = (text: unknown): string =>
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()} `
 const holds = (text: unknown, phrase: string): boolean => words(text).includes(words(phrase))
-const holdsOne = (text: unknown, phrases: readonly string[]): boolean =>
+/** Whether a text has one of these phrases, word by word. */
+export const holdsOne = (text: unknown, phrases: readonly string[]): boolean =>
   phrases.some((phrase) => holds(text, phrase))
 const bare = (name: unknown): string =>
   words(name)

@@ -37,7 +37,7 @@ const employers = ['Acme', 'Acme SARL', 'Nord Sûr', 'Other & Co']
 const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
 const of = <T>(...values: readonly T[]) => fc.constantFrom(...values)
 const titles = fc.array(of(...titleWords), { minLength: 1, maxLength: 3 }).map((words) => words.join(' '))
-const lists = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 2 })
+const lists = <T>(one: fc.Arbitrary<T>) => fc.uniqueArray(one, { minLength: 1, maxLength: 2 })
 const days = of(
   '2026-03-10',
   '2026-03-11',

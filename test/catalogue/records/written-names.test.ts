@@ -81,19 +81,6 @@ describe('a company whose name was written as CRMs store it', () => {
   )
 })
 
-// One catalogue for each company would take long in PostgreSQL, and the rules are the same.
-it.skipIf(process.env[inPostgres])('a company of a similar name is not found alone either', async () => {
-  for (const [one = '', , other = ''] of sample(pairs, 4))
-    for (const [wanted, there] of [
-      [one, other],
-      [other, one],
-    ] as const) {
-      const alone = await openWith([toCompany(there, 0)])
-      expect(await nameOf(alone, wanted)).toBeUndefined()
-      await alone.close()
-    }
-})
-
 describe('a written name', () => {
   const found = async (there: readonly string[], name: string, country?: string) => {
     const catalogue = await openWith(

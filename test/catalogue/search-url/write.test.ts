@@ -2,15 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import type { DecodedSearch } from '../../../src/api/ports/ports.js'
-import {
-  companySizes,
-  companyTypes,
-  functions,
-  seniorities,
-  years,
-} from '../../../src/api/schemas/enumerations.js'
 import { decodeSearchUrl, encodeSearchUrl } from '../../../src/catalogue/search-url/decode.js'
 import { tries } from '../../support/effort.js'
+import { companyFilters, peopleFilters, sharedOf } from '../population.js'
 
 const seed = Number(process.env.SEED ?? 20_260_311)
 
@@ -31,41 +25,22 @@ const words = fc
   .filter((text) => text !== '')
 const titles = words.filter((text) => !/(?:^|\s)(?:AND|OR|NOT)(?:\s|$)/.test(text))
 const numbers = fc.integer({ min: 1, max: 9e8 }).map(String)
-const places = fc.constantFrom('105015875', 'geo:FR', 'FR', 'Germany', 'BE', '103644278')
-const industries = fc.oneof(
-  numbers,
-  words.filter((text) => !/^\d+$/.test(text)),
-)
-const companies = fc.oneof(
-  numbers,
-  words.filter((text) => !/^\d+$/.test(text)),
-)
 const some = <T>(item: fc.Arbitrary<T>) => fc.uniqueArray(item, { minLength: 1, maxLength: 4 })
-const idOf = (labels: Readonly<Record<string, unknown>>) => some(fc.constantFrom(...Object.keys(labels)))
-const sizes = some(fc.constantFrom(...companySizes))
+const names = fc.oneof(
+  numbers,
+  words.filter((text) => !/^\d+$/.test(text)),
+)
 
-const people = fc.record(
+/** Filters with any text, which stand in place of those of the random searches. */
+const texts = fc.record(
   {
     keyword: words,
     job_titles: some(titles),
-    excluded_job_titles: some(titles),
-    past_titles: some(titles),
     excluded_past_titles: some(titles),
-    included_locations: some(places),
-    excluded_locations: some(places),
-    company_headquarters: some(places),
-    included_industries: some(industries),
-    excluded_industries: some(industries),
-    included_companies: some(companies),
-    excluded_companies: some(companies),
-    past_companies: some(companies),
-    functions: idOf(functions),
-    seniority_levels: idOf(seniorities),
-    years_of_experience: idOf(years),
-    years_at_current_company: idOf(years),
-    years_in_current_position: idOf(years),
-    company_size: sizes,
-    company_type: idOf(companyTypes),
+    included_locations: some(fc.constantFrom('105015875', 'geo:FR', 'FR', 'Germany', 'BE', '103644278')),
+    excluded_industries: some(names),
+    included_companies: some(names),
+    past_companies: some(names),
     included_account_lists: some(numbers),
     excluded_account_lists: some(fc.uuid()),
     first_name: words,
@@ -73,36 +48,39 @@ const people = fc.record(
   },
   { requiredKeys: [] },
 )
-
-const revenue = fc.integer({ min: 0, max: 2_000 }).map((tenths) => tenths / 10)
-const companyFilters = fc
-  .record(
-    {
-      keyword: words,
-      included_locations: some(places),
-      excluded_locations: some(places),
-      included_industries: some(industries),
-      excluded_industries: some(industries),
-      company_size: sizes,
-      revenue: fc.tuple(revenue, revenue, fc.constantFrom('USD', 'EUR')),
-    },
-    { requiredKeys: [] },
-  )
-  .map(({ revenue: range, ...filters }) => {
-    if (!range) return filters
-    const [one, other, revenue_currency] = range
-    return {
+const people = fc
+  .tuple(peopleFilters, texts)
+  .map(
+    ([
+      { included_accounts: _, excluded_accounts: __, company: ___, max_per_company: ____, ...filters },
+      more,
+    ]) => ({
       ...filters,
-      min_revenue: Math.min(one, other),
-      max_revenue: Math.max(one, other),
-      revenue_currency,
-    }
-  })
+      ...more,
+    }),
+  )
+
+const tenths = fc.integer({ min: 0, max: 2_000 }).map((number) => number / 10)
+const revenue = fc
+  .tuple(tenths, tenths, fc.constantFrom('USD', 'EUR'))
+  .map(([one, other, revenue_currency]) => ({
+    min_revenue: Math.min(one, other),
+    max_revenue: Math.max(one, other),
+    revenue_currency,
+  }))
+const companies = fc
+  .tuple(
+    companyFilters,
+    fc.record({ keyword: words, excluded_industries: some(names) }, { requiredKeys: [] }),
+  )
+  .chain(([filters, more]) =>
+    fc.option(revenue, { nil: {} }).map((range) => ({ ...sharedOf(filters), ...more, ...range })),
+  )
 
 const search = fc
   .oneof(
     fc.record({ kind: fc.constant('people' as const), filters: people }),
-    fc.record({ kind: fc.constant('companies' as const), filters: companyFilters }),
+    fc.record({ kind: fc.constant('companies' as const), filters: companies }),
   )
   .filter(({ filters }) => Object.keys(filters).length > 0) as fc.Arbitrary<DecodedSearch>
 

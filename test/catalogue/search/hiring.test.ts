@@ -4,7 +4,7 @@ import type { HiringFilters } from '../../../src/api/ports/ports.js'
 import type { Fields } from '../../../src/api/values/objects.js'
 import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { companyMatches } from '../naive.js'
+import { companyMatches, holdsOne } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { few, population } from '../population.js'
 import { expectFound, numberOf, searchesBy, seed, walked } from '../walk.js'
@@ -58,11 +58,6 @@ const filters = fc.record(
   { requiredKeys: [] },
 )
 
-const holdsAny = (text: string | undefined, some: readonly string[]): boolean =>
-  some.some((phrase) =>
-    ` ${(text ?? '').toLowerCase().replaceAll(',', '')} `.includes(` ${phrase.toLowerCase()} `),
-  )
-
 type GivenJob = Fields & {
   job_title: string
   job_url: string
@@ -81,13 +76,13 @@ function matches(job: GivenJob, company: Fields, filters: Partial<HiringFilters>
   const since = new Date(now - (windows[published_date as keyof typeof windows] ?? 0) * 86_400_000)
   const statuses = (job.employment_statuses ?? []) as readonly string[]
   const checks: boolean[] = [
-    !filters.selected_titles || holdsAny(job.job_title, filters.selected_titles),
-    !holdsAny(job.job_title, filters.excluded_titles ?? []),
-    !filters.selected_keywords || holdsAny(job.description, filters.selected_keywords),
-    !holdsAny(job.description, filters.excluded_keywords ?? []),
+    !filters.selected_titles || holdsOne(job.job_title, filters.selected_titles),
+    !holdsOne(job.job_title, filters.excluded_titles ?? []),
+    !filters.selected_keywords || holdsOne(job.description, filters.selected_keywords),
+    !holdsOne(job.description, filters.excluded_keywords ?? []),
     !published_date || (job.date_posted ?? '') >= since.toISOString().slice(0, 10),
     !filters.exclude_internships ||
-      !(holdsAny(job.job_title, ['intern']) || statuses.includes('Internship') || statuses.includes('Stage')),
+      !(holdsOne(job.job_title, ['intern']) || statuses.includes('Internship') || statuses.includes('Stage')),
     companyMatches(place, {
       ...(included_locations && { included_locations }),
       ...(excluded_locations && { excluded_locations }),

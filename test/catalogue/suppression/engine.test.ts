@@ -8,6 +8,7 @@ import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { FakeSender, idOf, portsOf } from '../../engine/fake-sender.js'
 import { requests } from '../../spec/requests.js'
+import { perFile } from '../../support/each.js'
 import { type Bench, openBench, personOf, randomIds } from '../../support/engine.js'
 import { newFolder } from '../../support/new-folder.js'
 import { freshSchema } from '../../support/postgres.js'
@@ -18,12 +19,9 @@ const canary = /@known\.example|\/in\/(?:ada|person-)|"full_name":"/
 const databases = {
   SQLite: async () => {
     const { at, remove } = newFolder()
-    return { location: at('engine.db'), drop: async () => remove() }
+    return { url: at('engine.db'), drop: remove }
   },
-  PostgreSQL: async () => {
-    const { url, drop } = await freshSchema()
-    return { location: url, drop }
-  },
+  PostgreSQL: freshSchema,
 }
 
 /** What is asked for: everything that may find the canary. */
@@ -31,7 +29,7 @@ const asked = operations().filter(({ id }) => !/^(?:personas|credits|account|tit
 const accepting = asked.filter(({ starts }) => starts !== undefined)
 
 describe.each(Object.entries(databases))('an engine over %s that suppresses a company', (_, create) => {
-  let database: Awaited<ReturnType<typeof create>>
+  const database = perFile<{ url: string; drop(): unknown }>(create)
   let bench: Bench
   const sender = new FakeSender()
   const ids = new Map<OperationId, string>()
@@ -48,8 +46,7 @@ describe.each(Object.entries(databases))('an engine over %s that suppresses a co
   }
 
   beforeAll(async () => {
-    database = await create()
-    bench = await openBench(database.location)
+    bench = await openBench(database.url)
     bench.source.matches = 3
     bench.source.openJobs = 1
     const { source: known } = bench
@@ -68,7 +65,7 @@ describe.each(Object.entries(databases))('an engine over %s that suppresses a co
     if (!domain) throw new Error('no domain')
     await suppressionsOf(bench.store, bench.workspaceId).add([domain], 'asked', 0)
     await bench.database.close()
-    const store = await openEngineDatabase(database.location)
+    const store = await openEngineDatabase(database.url)
     const { source, clock, key } = bench
     const caller = createEngine({ store, source, clock, ids: randomIds })
     const admin = createAdmin({ store, clock, ids: randomIds })
@@ -76,10 +73,7 @@ describe.each(Object.entries(databases))('an engine over %s that suppresses a co
     bench = { ...bench, caller, store, database: store, admin, call }
   }, 60_000)
 
-  afterAll(async () => {
-    await bench.database.close()
-    await database.drop()
-  })
+  afterAll(() => bench.database.close())
 
   it('answers every request about them as if nothing was found, and charges nothing', async () => {
     const free = asked.filter(({ id }) =>

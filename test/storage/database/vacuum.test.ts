@@ -40,22 +40,18 @@ describe('vacuuming a database', () => {
 
   it.each([
     ['reads', 'SELECT count(*) FROM a'],
-    ['writes', `INSERT INTO a VALUES ('more')`],
+    ['writes', `INSERT INTO a VALUES ('more') RETURNING 1`],
   ])('is refused while another connection %s', async (_, sql) => {
     const driver = await withDeleted()
-    let end = () => {}
-    const busy = new Promise<void>((begun) => {
-      void driver.transaction(async (connection) => {
-        await connection.all(sql.startsWith('SELECT') ? sql : `${sql} RETURNING 1`)
-        await new Promise<void>((done) => {
-          end = done
-          begun()
-        })
-      })
+    const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    void driver.transaction(async (connection) => {
+      await connection.all(sql)
+      begun.resolve()
+      await end.promise
     })
-    await busy
+    await begun.promise
     expect(vacuum(file, 0)).toBe(false)
-    end()
+    end.resolve()
     await driver.close()
     expect(vacuum(file, 0)).toBe(true)
     expect(isLeft()).toBe(false)

@@ -143,20 +143,14 @@ describe('transactions in one group commit', () => {
   it('run one at a time per scope on all machines, and concurrently with other scopes', async () => {
     const other = await openPostgres(schema.url)
     const order: string[] = []
-    let goOn = () => {}
-    let hasBegun = () => {}
-    const begun = new Promise<void>((resolve) => {
-      hasBegun = resolve
-    })
+    const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = driver.transaction(async (connection) => {
       await connection.run('INSERT INTO t (id) VALUES (1)')
-      hasBegun()
-      await new Promise<void>((resolve) => {
-        goOn = resolve
-      })
+      begun.resolve()
+      await goOn.promise
       order.push('slow')
     }, 'a')
-    await begun
+    await begun.promise
     const count = (name: string, scope?: string) =>
       other.transaction(async (connection) => {
         const found = await connection.get<{ n: number }>('SELECT count(*) AS n FROM t')
@@ -166,7 +160,7 @@ describe('transactions in one group commit', () => {
     const same = count('same', 'a')
     expect(await Promise.race([count('other', 'b'), same])).toBe(0)
     const whole = count('whole')
-    goOn()
+    goOn.resolve()
     await slow
     expect([await same, await whole]).toEqual([1, 1])
     expect(order.slice(0, 2)).toEqual(['other', 'slow'])
@@ -387,15 +381,24 @@ describe('conflicting transactions', () => {
   })
 })
 
+/** A database that a role of its own may create tables in, and the address of that role. */
+async function ownedDatabase() {
+  const database = await freshDatabase()
+  const role = `r_${database.name}`
+  await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
+  const drop = async (...others: string[]) => {
+    await database.drop()
+    await schema.sql(`DROP ROLE ${[role, ...others].join(', ')}`)
+  }
+  return { database, role, url: database.url.replace('postgres@', `${role}@`), drop }
+}
+
 describe('a schema', () => {
   withSchema()
 
   it('stays in use when another comes before it in the search path, and tables of others in it stay accessible', async () => {
-    const database = await freshDatabase()
-    const role = `r_${database.name}`
-    await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role};
-      CREATE TABLE theirs (id BIGINT); GRANT SELECT ON theirs TO PUBLIC`)
-    const url = database.url.replace('postgres@', `${role}@`)
+    const { database, role, url, drop } = await ownedDatabase()
+    await database.sql('CREATE TABLE theirs (id BIGINT); GRANT SELECT ON theirs TO PUBLIC')
     const one = await openEngineDatabase(url)
     await database.sql(`CREATE SCHEMA AUTHORIZATION ${role}`)
     const [other, plain] = [await openEngineDatabase(url), await openPostgres(url)]
@@ -408,8 +411,7 @@ describe('a schema', () => {
       has_table_privilege('public', 'entries', 'SELECT') AS ours`
     expect(await database.sql(granted)).toEqual([{ theirs: true, ours: false }])
     for (const each of [one, other, plain]) await each.close()
-    await database.drop()
-    await schema.sql(`DROP ROLE ${role}`)
+    await drop()
   })
 })
 
@@ -490,10 +492,8 @@ describe('the ledger on PostgreSQL', () => {
   withSchema()
 
   it('P01: is append-only, and inaccessible to roles that do not own it', async () => {
-    const database = await freshDatabase()
-    const role = `r_${database.name}`
-    await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
-    const store = await openEngineDatabase(database.url.replace('postgres@', `${role}@`))
+    const { database, role, url, drop } = await ownedDatabase()
+    const store = await openEngineDatabase(url)
     await store.transaction(async (tx) => {
       await insertWorkspace(tx, workspace, true)
       await insertMember(tx, member)
@@ -523,8 +523,7 @@ describe('the ledger on PostgreSQL', () => {
       'permission denied',
     )
     await store.close()
-    await database.drop()
-    await schema.sql(`DROP ROLE ${role}; DROP ROLE ${role}_other`)
+    await drop(`${role}_other`)
   })
 
   it('P39: is refused and left as it is when a newer program wrote it', async () => {
@@ -544,22 +543,21 @@ describe('a job that another node accepted', () => {
       await insertWorkspace(tx, workspace, true)
       await insertMember(tx, member)
     })
-    const heard = () =>
-      new Promise<void>((resolve) => {
-        wake = resolve
-      })
-    let wake = () => {}
-    const first = heard()
-    const stop = one.onWork(() => wake())
+    let heard = Promise.withResolvers<void>()
+    const stop = one.onWork(() => heard.resolve())
+    /** Resolves when work is announced after something was done. */
+    const announcedAfter = async (work: () => unknown) => {
+      heard = Promise.withResolvers()
+      await work()
+      await heard.promise
+    }
     // Whoever begins to listen is called at once.
-    await first
-    const second = heard()
-    await other.transaction((tx) => insertJob(tx, job))
-    await second
-    const third = heard()
-    way.cutAll()
-    way.mend()
-    await third
+    await heard.promise
+    await announcedAfter(() => other.transaction((tx) => insertJob(tx, job)))
+    await announcedAfter(() => {
+      way.cutAll()
+      way.mend()
+    })
     stop()
     await one.close()
     await other.close()

@@ -93,18 +93,16 @@ describe('transactions in one group commit', () => {
   })
 
   it('are invisible to reads until they are committed', async () => {
-    let release = () => {}
+    const release = Promise.withResolvers<void>()
     const writing = driver.transaction(async (connection) => {
       await connection.run('INSERT INTO numbers VALUES (7)')
-      await new Promise<void>((resolve) => {
-        release = resolve
-      })
+      await release.promise
       throw new Error('changed its mind')
     })
     const undone = expect(writing).rejects.toThrow('changed its mind')
     for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
     const reading = numbers()
-    release()
+    release.resolve()
     await undone
     expect(await reading).toEqual([])
   })
