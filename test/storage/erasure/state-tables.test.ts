@@ -17,6 +17,7 @@ import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { serverMemory } from '../../../src/storage/state/remote-servers.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
+import { newRun } from '../../runs/fakes.js'
 import { states } from '../../support/states.js'
 
 const now = Date.parse('2026-03-10T12:00:00Z')
@@ -34,22 +35,9 @@ const jane: SubjectMatcher = {
 
 let state: Driver
 
-const newRun = (id: string): NewRun => ({
-  id,
-  identityKey: id,
-  operation: 'leads.enrich',
-  target: 'local',
-  profile: 'default',
-  file: `/${id}.csv`,
-  workspace: 'ours',
-  fileHash: id,
-  request: '{}',
-  output: null,
-  total: 9,
-  startedAt: now,
-})
-const started = (id: string, more: Partial<NewRun> = {}): Promise<Run> =>
-  runsOver(state).add({ ...newRun(id), ...more })
+const runOf = (id: string, more: Partial<NewRun> = {}): NewRun =>
+  newRun({ id, identityKey: id, file: `/${id}.csv`, ...more })
+const started = (id: string, more?: Partial<NewRun>): Promise<Run> => runsOver(state).add(runOf(id, more))
 
 const found = (body: unknown, credits = 1): RowAnswer => ({ status: 'found', error: null, body, credits })
 const hashed = (identity: string) => ({
@@ -149,7 +137,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     const options = { isAlive: async () => false, notBefore: 0 }
     for (const email of ['jane', 'ann']) {
       const { hash, identity } = hashed(email)
-      const asked = { ...newRun(email), hash, identity, input: { email }, identityKey: 'lookups-0' }
+      const asked = { ...runOf(email, { identityKey: 'lookups-0' }), hash, identity, input: { email } }
       const turn = await takeTurn(asked, options, now)
       if (turn) await endTurn(turn, false, now)
     }
