@@ -1,25 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/api/values/objects.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { findIdentifiers } from '../../src/catalogue/erasure/tables.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/open.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
-import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
+import { freshDatabase, freshSchema } from '../support/postgres.js'
 import { longText, stillClock } from './open.js'
 
-let schema: TestDatabase
+const schema = perTest(freshSchema)
 const open: Catalogue[] = []
-
-beforeEach(async () => {
-  schema = await freshSchema()
-})
-
 afterEach(async () => {
   for (const catalogue of open.splice(0)) await catalogue.close()
-  await schema.drop()
 })
 
 /** The catalogue as one more process opens it. */

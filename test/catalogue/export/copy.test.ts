@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import type { PeopleFilters } from '../../../src/api/ports/ports.js'
 import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.js'
 import { postgresCopy } from '../../../src/catalogue/dialect/postgres.js'
@@ -11,20 +11,14 @@ import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { newFolder } from '../../support/new-folder.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { freshSchema } from '../../support/postgres.js'
 import { countedIds, exported, stillClock } from '../open.js'
 
 const folder = perTest(newFolder)
-let schema: TestDatabase
+const schema = perTest(freshSchema)
 const drivers: Driver[] = []
-
-beforeEach(async () => {
-  schema = await freshSchema()
-})
-
 afterEach(async () => {
   for (const driver of drivers.splice(0)) await driver.close()
-  await schema.drop()
 })
 
 async function opened(driver: Driver): Promise<{ driver: Driver; catalogue: Catalogue }> {

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { appendMovement, readBalances } from '../../../../src/engine/credits/ledger.js'
 import { insertJob } from '../../../../src/engine/tables/jobs.js'
@@ -7,38 +6,35 @@ import { insertList, listCompanies } from '../../../../src/engine/tables/lists.j
 import { insertMember, insertWorkspace, listWorkspaces } from '../../../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
 import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
-import { openPostgres, PostgresSession } from '../../../../src/storage/driver/postgres/driver.js'
-import { createStatementCache, fromPostgresError } from '../../../../src/storage/driver/postgres/errors.js'
+import { openPostgres } from '../../../../src/storage/driver/postgres/driver.js'
 import { type CutConnection, cutConnection } from '../../../support/cut-connection.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../../../support/postgres.js'
 import { job, member, workspace } from '../../../support/stored-rows.js'
 
+/** Each test has a schema with a table, and a driver whose connections can be cut. */
 let schema: TestDatabase
 let way: CutConnection
 let driver: Driver
 let pauses: number[]
 
-/** Gives each test of a suite a schema with a table, and a driver whose connections can be cut. */
-function withSchema(): void {
-  beforeEach(async () => {
-    schema = await freshSchema()
-    way = await cutConnection(schema.folder)
-    pauses = []
-    driver = await openPostgres(throughWay(), {
-      sleep: async (ms) => void pauses.push(ms),
-      chance: () => 0.5,
-    })
-    await driver.transaction((connection) =>
-      connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
-    )
+beforeEach(async () => {
+  schema = await freshSchema()
+  way = await cutConnection(schema.folder)
+  pauses = []
+  driver = await openPostgres(throughWay(), {
+    sleep: async (ms) => void pauses.push(ms),
+    chance: () => 0.5,
   })
+  await driver.transaction((connection) =>
+    connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
+  )
+})
 
-  afterEach(async () => {
-    await driver.close()
-    await way.close()
-    await schema.drop()
-  })
-}
+afterEach(async () => {
+  await driver.close()
+  await way.close()
+  await schema.drop()
+})
 
 const throughWay = (defaults = '') => {
   const options = encodeURIComponent(`-c search_path=${schema.name} ${defaults}`)
@@ -51,8 +47,6 @@ const add = (id: number, scope?: string) =>
 const ids = async () => (await schema.sql('SELECT id FROM t ORDER BY id')).map(({ id }) => Number(id))
 
 describe('statement parameters', () => {
-  withSchema()
-
   it('are returned exactly as they were passed', async () => {
     const row = await driver.read((connection) =>
       connection.get<object>(
@@ -98,8 +92,6 @@ describe('statement parameters', () => {
 })
 
 describe('transactions in one group commit', () => {
-  withSchema()
-
   it('roll back alone when they fail after a write', async () => {
     const failing = async (connection: Connection) => {
       await connection.run('INSERT INTO t (id) VALUES (100)')
@@ -169,8 +161,6 @@ describe('transactions in one group commit', () => {
 })
 
 describe('a list of companies', () => {
-  withSchema()
-
   it('is kept in its order, with characters that PostgreSQL cannot store in a text', async () => {
     const store = await openEngineDatabase(schema.url)
     const companies = Array.from({ length: 2_500 }, (_, at) => ({ name: `\0 é\ud800 " ${at}` }))
@@ -191,8 +181,6 @@ describe('a list of companies', () => {
 })
 
 describe('batched reads', () => {
-  withSchema()
-
   it('return their results even where another read of the batch fails', async () => {
     for (const id of [1, 2, 3]) await add(id)
     const one = (id: number) =>
@@ -222,8 +210,6 @@ describe('batched reads', () => {
 })
 
 describe('a lost connection', () => {
-  withSchema()
-
   it('before the commit runs the transaction again', async () => {
     way.cutAt('INSERT INTO t', 'before')
     expect(await add(1)).toBe(1)
@@ -288,80 +274,7 @@ describe('a lost connection', () => {
   })
 })
 
-describe('a commit that fails', () => {
-  /** A track whose COMMIT answers this. */
-  async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
-    const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
-    const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
-    const track = new PostgresSession({
-      pool,
-      prepare: createStatementCache(),
-      begin: () => ({ sql: 'BEGIN' }),
-      sleep: async () => {},
-      chance: () => 0,
-    })
-    await track.begin()
-    await track.connection.run(sql)
-    return { track, ended: track.commit() }
-  }
-  const failing = (error: unknown) => () => {
-    throw error
-  }
-  const named = (code: string) => Object.assign(new Error(code), { code })
-  const said = (code: string) => Object.assign(named(code), { severity: 'ERROR' })
-
-  it.each([
-    ...['ECONNRESET', 'ECONNABORTED', 'ENETDOWN', 'EPROTO', 'EPIPE', 'ERR_SSL_BAD_RECORD_TYPE'].map(named),
-    ...['58030', '53100', '57P01', '25P03', '40003', '08006', 'XX000'].map(said),
-    new Error('Query read timeout'),
-  ])('with $message after a write has an unknown outcome', async (error) => {
-    await expect((await committing(failing(error))).ended).rejects.toMatchObject({ code: 'commit_unknown' })
-    await expect((await committing(failing(error), 'SELECT 1')).ended).rejects.toBe(error)
-  })
-
-  it.each(['23505', '23503', '40001', '40P01', '22003', '25006', '55P03', '57014', 'P0001'].map(said))(
-    'with $message was undone by the server',
-    async (error) => {
-      await expect((await committing(failing(error))).ended).rejects.toBe(error)
-    },
-  )
-
-  it('runs again when the commit was never sent', async () => {
-    const unsent = new Error('Client has encountered a connection error and is not queryable')
-    const { track, ended } = await committing(failing(unsent))
-    await expect(ended).rejects.toBe(unsent)
-    expect(await track.retry(unsent, 1)).toBe(true)
-  })
-
-  it('is undone when PostgreSQL replies ROLLBACK', async () => {
-    const { ended } = await committing(() => ({ command: 'ROLLBACK' }))
-    await expect(ended).rejects.toThrow('was undone')
-  })
-})
-
-it.each([
-  ['database_unreachable', 'it ends the connection (55000)', { code: '55000', severity: 'FATAL' }],
-  ['storage_failed', 'its system refuses it (53400)', { code: '53400', severity: 'ERROR' }],
-  ['storage_failed', 'it is damaged; restore a backup', { code: 'XX001', severity: 'ERROR' }],
-  [
-    'database_unreachable',
-    'it does not answer in time',
-    { message: 'timeout exceeded when trying to connect' },
-  ],
-])('an error of the server or its driver is the refusal %s that says why: %s', (code, reason, error) => {
-  const failed = fromPostgresError(Object.assign(new Error('failed'), error))
-  expect(failed).toMatchObject({ code, details: { reason } })
-})
-
-it('a missing file (ENOENT) means an unreachable database only when connecting to the socket', () => {
-  const missing = (syscall: string) => Object.assign(new Error('missing'), { code: 'ENOENT', syscall })
-  expect(fromPostgresError(missing('connect'))).toMatchObject({ code: 'database_unreachable' })
-  expect(fromPostgresError(missing('open'))).toMatchObject({ code: 'ENOENT' })
-})
-
 describe('conflicting transactions', () => {
-  withSchema()
-
   it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
     let runs = 0
     const work = driver.transaction(async (connection) => {
@@ -394,8 +307,6 @@ async function ownedDatabase() {
 }
 
 describe('a schema', () => {
-  withSchema()
-
   it('stays in use when another comes before it in the search path, and tables of others in it stay accessible', async () => {
     const { database, role, url, drop } = await ownedDatabase()
     await database.sql('CREATE TABLE theirs (id BIGINT); GRANT SELECT ON theirs TO PUBLIC')
@@ -416,8 +327,6 @@ describe('a schema', () => {
 })
 
 describe('a PostgreSQL server', () => {
-  withSchema()
-
   it('does not apply unusual defaults to our write transactions', async () => {
     const strict = await openPostgres(throughWay('-c default_transaction_isolation=serializable'))
     const level = await strict.transaction(async (connection) => {
@@ -489,8 +398,6 @@ describe('a PostgreSQL server', () => {
 })
 
 describe('the ledger on PostgreSQL', () => {
-  withSchema()
-
   it('P01: is append-only, and inaccessible to roles that do not own it', async () => {
     const { database, role, url, drop } = await ownedDatabase()
     const store = await openEngineDatabase(url)
@@ -535,8 +442,6 @@ describe('the ledger on PostgreSQL', () => {
 })
 
 describe('a job that another node accepted', () => {
-  withSchema()
-
   it('is announced when it is committed, also after the connection was cut', async () => {
     const [one, other] = [await openEngineDatabase(throughWay()), await openEngineDatabase(schema.url)]
     await other.transaction(async (tx) => {
@@ -565,11 +470,6 @@ describe('a job that another node accepted', () => {
 })
 
 describe('the tables of a schema', () => {
-  beforeEach(async () => {
-    schema = await freshSchema()
-  })
-  afterEach(() => schema.drop())
-
   it.each([
     ['have lost their schema version', 'DROP TABLE schema_version'],
     ['have lost the number of their schema version', 'DELETE FROM schema_version'],
@@ -607,8 +507,6 @@ describe('the tables of a schema', () => {
 })
 
 describe('the schema for additional tables', () => {
-  withSchema()
-
   const inSchema = (name: string) =>
     `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${encodeURIComponent(`-c search_path=${name}`)}`
   const schemaSuffix = '_catalogue'
