@@ -5,7 +5,7 @@ import type { Awaitable } from '../../api/values/objects.js'
 import type { HandlerContext } from './handler.js'
 import { newNotes, notAsked, type VendorNotes } from './waterfall.js'
 
-type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'asking'>
+type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'principal' | 'asking'>
 
 /** What vendors can be asked for as a whole record. */
 interface Records {
@@ -21,15 +21,14 @@ type Found = Required<Pick<VendorReply, 'name' | 'fields'>>
  * to `notes` whose answer was lost and who could not be asked.
  */
 export async function askVendorsFor<K extends keyof Records>(
-  { vendors, asking }: Asks,
+  { vendors, principal, asking }: Asks,
   kind: K,
   subject: PersonQuery & { readonly country?: string | undefined },
   notes: VendorNotes,
 ): Promise<Records[K] | undefined> {
-  const asked = asking()
-  if (!vendors || !(await vendors.has(asked.workspaceId))) return undefined
+  if (!vendors || !(await vendors.has(principal.workspace.id))) return undefined
   const own = newNotes()
-  for await (const { name, is, fields, why = '' } of vendors.ask(kind, subject, asked)) {
+  for await (const { name, is, fields, why = '' } of vendors.ask(kind, subject, asking())) {
     if (fields) return { ...(await toRecord[kind]({ name, fields })), source: name, ...notAskedOf(own) }
     if (is === 'unknown') own.lost.add(name)
     if (is === 'skipped') own.skipped.set(name, why)

@@ -20,10 +20,8 @@ export const listEngineTables = (): Readonly<Record<string, readonly string[]>> 
 /** Builds before the first release had an index that goes through the jobs of all workspaces together. */
 const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
 
-const first = inBoth(tables, { jobsDue })
-
 export const engineSchema: Schema = {
-  first: { sqlite: first.sqlite + sqliteTriggers, postgres: first.postgres + postgresTriggers },
+  first: inBoth(tables, { jobsDue }, { sqlite: sqliteTriggers, postgres: postgresTriggers }),
   steps: [suppressions, faults, providers, membersAndKeys].map((sql) => inBoth(sql)),
   unreleased: 5,
   fromUnreleased: { sqlite: fromUnreleased, postgres: fromUnreleased },

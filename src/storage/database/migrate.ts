@@ -14,9 +14,18 @@ export interface Migration {
 }
 
 /** Returns the statements of a text for both databases; `words` stand in it beside the types of columns. */
-export const inBoth = (sql: string, words: Readonly<Record<string, string>> = {}) => ({
-  sqlite: fillSql(sql, { ...sqliteDialect.types, ...words }),
-  postgres: fillSql(sql, { ...postgresDialect.types, ...words }),
+export const inBoth = (
+  sql: string,
+  words: Readonly<Record<string, string>> = {},
+  more: Partial<Migration> = {},
+): Migration => ({
+  // Only a migration needs them: no start of the program waits for them.
+  get sqlite() {
+    return fillSql(sql, { ...sqliteDialect.types, ...words }) + (more.sqlite ?? '')
+  },
+  get postgres() {
+    return fillSql(sql, { ...postgresDialect.types, ...words }) + (more.postgres ?? '')
+  },
 })
 
 export interface Schema {

@@ -52,16 +52,13 @@ DROP TABLE spending;
 ALTER TABLE spending_new RENAME TO spending;`
 const newKeyPostgres = `ALTER TABLE spending DROP CONSTRAINT spending_pkey, ADD ${spendingKey};`
 
-const first = inBoth(tables)
-const membersAdded = inBoth(members)
-
 /** The schema of `state.db`, or of what several machines share in its place. */
 export const stateSchema: Schema = {
-  first: { ...first, postgres: first.postgres + runsOnServer },
+  first: inBoth(tables, {}, { postgres: runsOnServer }),
   steps: [
     inBoth(runFiles),
     inBoth(turns),
-    { sqlite: membersAdded.sqlite + newKeySqlite, postgres: membersAdded.postgres + newKeyPostgres },
+    inBoth(members, {}, { sqlite: newKeySqlite, postgres: newKeyPostgres }),
     inBoth(sharedTurns),
     inBoth(suppressions),
   ],
