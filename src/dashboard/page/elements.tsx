@@ -97,13 +97,14 @@ const columnOf = <Row,>(column: Column<Row>, rows: readonly Row[]) =>
         cell: (row: Row) => cellOf(column, row[column]),
       }
 
-/** A table, which scrolls on its own where the screen is narrow. */
+/** A table, which scrolls on its own where the screen is narrow. Its children stand there while it has no rows. */
 export function Table<Row>({
   label,
   columns: given,
   rows,
   keyOf,
   foot,
+  children,
 }: {
   readonly label: string
   readonly columns: readonly Column<Row>[]
@@ -111,7 +112,9 @@ export function Table<Row>({
   /** Returns the id of a row: its focus stays with it when others come before it. */
   readonly keyOf?: (row: Row) => string
   readonly foot?: readonly Html[] | undefined
+  readonly children?: Html
 }) {
+  if (rows.length === 0 && children !== undefined) return <>{children}</>
   const columns = given.map((column) => columnOf(column, rows))
   return (
     <section class="scroll" aria-label={label} tabindex={0}>

@@ -1,6 +1,6 @@
 import { parseBody, toPrintableJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
-import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
+import type { EventFilter } from '../../storage/state/webhook-inbox.js'
 import {
   count,
   Empty,
@@ -54,29 +54,27 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
         <button type="submit">Show</button>
       </form>
       <Section title="Received events">
-        {rows.length === 0 ? (
+        <Table
+          label="Received events"
+          keyOf={({ seq }) => String(seq)}
+          columns={[
+            { title: 'Event', cell: (one) => <a href={pathOf('inbox', { id: one.id })}>{one.event}</a> },
+            'receivedAt',
+            {
+              title: 'Signature',
+              cell: ({ verified }) => <State state={verified ? 'verified' : 'not verified'} />,
+            },
+            {
+              title: 'Forwarded',
+              cell: ({ forwarded }) => (forwarded === null ? '–' : <State state={forwarded} />),
+            },
+            'bytes',
+            'search',
+          ]}
+          rows={rows}
+        >
           <Empty command="listen">No such event was received. Receive deliveries with: </Empty>
-        ) : (
-          <Table
-            label="Received events"
-            keyOf={({ seq }) => String(seq)}
-            columns={[
-              { title: 'Event', cell: (one) => <a href={pathOf('inbox', { id: one.id })}>{one.event}</a> },
-              'receivedAt',
-              {
-                title: 'Signature',
-                cell: ({ verified }) => <State state={verified ? 'verified' : 'not verified'} />,
-              },
-              {
-                title: 'Forwarded',
-                cell: ({ forwarded }) => (forwarded === null ? '–' : <State state={forwarded} />),
-              },
-              'bytes',
-              'search',
-            ]}
-            rows={rows}
-          />
-        )}
+        </Table>
         {page.length > perPage && (
           <LinkLine path={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</LinkLine>
         )}
@@ -117,7 +115,13 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
         {!isReadOnly && sendForm('inbox/replay', { id: event.id }, 'Replay')}
       </Section>
       <Section title="Forwarded">
-        <Forwards event={event} />
+        <Table
+          label="Forwarded"
+          columns={['target', 'state', 'attempts', 'answer', 'nextAt']}
+          rows={event.forwards}
+        >
+          <Empty>It was not forwarded. Replay it above, or forward all events from the list.</Empty>
+        </Table>
       </Section>
       <Section title="Body">
         <pre tabindex={0}>{formatBody(event.body)}</pre>
@@ -125,13 +129,6 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
     </>
   )
 }
-
-const Forwards = ({ event: { forwards } }: { readonly event: KeptEvent }) =>
-  forwards.length === 0 ? (
-    <Empty>It was not forwarded. Replay it above, or forward all events from the list.</Empty>
-  ) : (
-    <Table label="Forwarded" columns={['target', 'state', 'attempts', 'answer', 'nextAt']} rows={forwards} />
-  )
 
 /** Returns a body with line breaks. A reply that could not be used may be no JSON. */
 const formatBody = (body: string): string => resultOr(body, () => toPrintableJson(parseBody(body), 2))

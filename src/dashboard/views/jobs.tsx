@@ -73,21 +73,16 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
         <button type="submit">Show</button>
       </form>
       <Section title={found.length === newest ? `Jobs: the ${newest} newest` : 'Jobs'}>
-        {found.length === 0 ? (
-          <Empty command="accounts search --keyword robots">No matching jobs. Start one with: </Empty>
-        ) : (
-          <JobTable jobs={found} />
-        )}
+        <JobTable jobs={found} />
       </Section>
       <Section title={deliveries.length === newest ? `Deliveries: the ${newest} newest` : 'Deliveries'}>
         <p class="empty">
           {formatNumber(pending)} pending, {formatNumber(delivered)} delivered, {formatNumber(failed)} failed
         </p>
-        {deliveries.length === 0 ? (
-          <Empty>No webhook was sent. Jobs with --webhook-url deliver their results there.</Empty>
-        ) : (
-          <DeliveryTable deliveries={deliveries} />
-        )}
+        <DeliveryTable
+          deliveries={deliveries}
+          none="No webhook was sent. Jobs with --webhook-url deliver their results there."
+        />
       </Section>
     </>
   )
@@ -111,10 +106,18 @@ const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
       'createdAt',
     ]}
     rows={jobs}
-  />
+  >
+    <Empty command="accounts search --keyword robots">No matching jobs. Start one with: </Empty>
+  </Table>
 )
 
-const DeliveryTable = ({ deliveries }: { readonly deliveries: readonly Delivery[] }) => (
+const DeliveryTable = ({
+  deliveries,
+  none,
+}: {
+  readonly deliveries: readonly Delivery[]
+  readonly none: string
+}) => (
   <Table
     label="Deliveries"
     keyOf={({ id }) => id}
@@ -127,7 +130,9 @@ const DeliveryTable = ({ deliveries }: { readonly deliveries: readonly Delivery[
       { title: 'Next attempt', cell: (delivery) => <Time at={nextAttempt(delivery)} /> },
     ]}
     rows={deliveries}
-  />
+  >
+    <Empty>{none}</Empty>
+  </Table>
 )
 
 const nextAttempt = ({ state, dueAt }: Delivery): number | null => (state === 'pending' ? dueAt : null)
@@ -159,15 +164,14 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
         )}
       </Section>
       <Section title="Deliveries">
-        {deliveries.length === 0 ? (
-          <Empty>
-            {job.webhookUrl === null
+        <DeliveryTable
+          deliveries={deliveries}
+          none={
+            job.webhookUrl === null
               ? 'Nothing of this job is sent to a webhook.'
-              : 'Nothing was sent to its webhook yet.'}
-          </Empty>
-        ) : (
-          <DeliveryTable deliveries={deliveries} />
-        )}
+              : 'Nothing was sent to its webhook yet.'
+          }
+        />
       </Section>
       <Section title="First records">
         {records.length === 0 ? (

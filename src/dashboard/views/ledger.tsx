@@ -186,27 +186,25 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
         />
         <button type="submit">Show</button>
       </form>
-      {sums.length === 0 ? (
+      <Table
+        label={`Credits by ${title}`}
+        columns={[
+          ...by.map((name) => ({ title: titles[name], cell: (sum: Sum) => nameOf(name, sum[name]) })),
+          'credits',
+          {
+            title: by.includes('run') ? 'Calls' : 'Movements',
+            number: true,
+            cell: (sum) => formatNumber(countOf(sum)),
+          },
+        ]}
+        rows={sums.slice(0, maxSums)}
+        keyOf={(sum) => by.map((name) => sum[name] ?? 'none').join(' ')}
+        foot={all.length > 1 ? foot : undefined}
+      >
         <Empty command="accounts enrich --domain acme-robotics.example">
           Nothing was spent on these days. Choose others, or try:{' '}
         </Empty>
-      ) : (
-        <Table
-          label={`Credits by ${title}`}
-          columns={[
-            ...by.map((name) => ({ title: titles[name], cell: (sum: Sum) => nameOf(name, sum[name]) })),
-            'credits',
-            {
-              title: by.includes('run') ? 'Calls' : 'Movements',
-              number: true,
-              cell: (sum) => formatNumber(countOf(sum)),
-            },
-          ]}
-          rows={sums.slice(0, maxSums)}
-          keyOf={(sum) => by.map((name) => sum[name] ?? 'none').join(' ')}
-          foot={all.length > 1 ? foot : undefined}
-        />
-      )}
+      </Table>
       {sums.length > maxSums && <Empty>These are the newest {maxSums}; an export has all.</Empty>}
     </Section>
   )

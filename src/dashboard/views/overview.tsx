@@ -44,15 +44,13 @@ export const overview: View = {
           )}
         </Section>
         <Section title="Credits by operation">
-          {operations.length === 0 ? (
+          <Table
+            label="Credits by operation"
+            columns={['operation', 'credits']}
+            rows={[...operations].sort((one, other) => other.credits - one.credits)}
+          >
             <Empty>The operations that cost credits appear here.</Empty>
-          ) : (
-            <Table
-              label="Credits by operation"
-              columns={['operation', 'credits']}
-              rows={[...operations].sort((one, other) => other.credits - one.credits)}
-            />
-          )}
+          </Table>
         </Section>
         <Section title="Running work">
           {runningTable(
@@ -82,7 +80,6 @@ function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
       return { path: pathOf('jobs', { id }), name: name || id, operation, state, done, of }
     }),
   ]
-  if (rows.length === 0) return <Empty>No run or job is under way.</Empty>
   return (
     <Table
       label="Running work"
@@ -94,7 +91,9 @@ function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
         'of',
       ]}
       rows={rows}
-    />
+    >
+      <Empty>No run or job is under way.</Empty>
+    </Table>
   )
 }
 
@@ -147,24 +146,22 @@ const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
 )
 
 /** Windows that requests have opened; the others are full. */
-function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
-  const open = windows.filter(({ used }) => used > 0)
-  if (open.length === 0) return <Empty>No rate limit is in use.</Empty>
-  return (
-    <Table
-      label="Rate limits"
-      columns={[
-        { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group ?? '') },
-        'per',
-        'used',
-        'remaining',
-        'limit',
-        'resetsAt',
-      ]}
-      rows={open}
-    />
-  )
-}
+const Windows = ({ windows }: Pick<LimitsReport, 'windows'>) => (
+  <Table
+    label="Rate limits"
+    columns={[
+      { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group ?? '') },
+      'per',
+      'used',
+      'remaining',
+      'limit',
+      'resetsAt',
+    ]}
+    rows={windows.filter(({ used }) => used > 0)}
+  >
+    <Empty>No rate limit is in use.</Empty>
+  </Table>
+)
 
 function everyDay(sums: readonly Consumption[], from: number): readonly Sum[] {
   const known = new Map(sums.map((sum) => [sum.day, sum.credits]))

@@ -32,13 +32,7 @@ export const runs: View = {
     return (
       <Section title={isShared ? 'Runs that machines share' : 'Runs of this machine'}>
         <Places canShare={runs.canShare} isShared={isShared} />
-        {page.length === 0 ? (
-          <Empty command="accounts enrich --csv companies.csv">
-            No file was looked up yet. Start a run with:{' '}
-          </Empty>
-        ) : (
-          runTable(page.slice(0, perPage), isShared)
-        )}
+        {runTable(page.slice(0, perPage), isShared)}
         {page.length > perPage && (
           <LinkLine path={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
             Older runs
@@ -124,7 +118,9 @@ const runTable = (runs: readonly ListedRun[], isShared: boolean) => (
       'started_at',
     ]}
     rows={runs}
-  />
+  >
+    <Empty command="accounts enrich --csv companies.csv">No file was looked up yet. Start a run with: </Empty>
+  </Table>
 )
 
 function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {

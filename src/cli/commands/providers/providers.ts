@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
 import { micros, type Subject, type VendorAnswer, type VendorRequest } from '../../../providers/compile.js'
 import { subjectFields } from '../../../providers/definition.js'
@@ -100,43 +101,9 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .printResult(
         async (context, { options }) => {
           const registry = await openRegistry(context)
-          const sums = await registry.spending(options.by === undefined ? {} : { by: options.by })
-          const rows = sums.map(
-            ({
-              provider,
-              kind,
-              by,
-              asked,
-              found,
-              notFound,
-              unknown,
-              failed,
-              cost,
-              costFound,
-              atRisk,
-              ms,
-            }) => {
-              const answered = found + notFound
-              const share = answered === 0 ? null : Math.round((found / answered) * 1_000) / 10
-              return {
-                provider,
-                kind,
-                ...(options.by === undefined ? {} : { [options.by]: by }),
-                asked,
-                found,
-                not_found: notFound,
-                unknown,
-                failed,
-                hit_rate: share,
-                cost: cost / micros,
-                cost_per_result: found === 0 ? null : costFound / found / micros,
-                cost_per_miss: notFound === 0 ? null : (cost - costFound) / notFound / micros,
-                at_risk: atRisk / micros,
-                seconds: answered === 0 ? null : Math.round(ms / answered) / 1_000,
-              }
-            },
-          )
-          return rows
+          const { by } = options
+          const sums = await registry.spending(withoutUndefined({ by }))
+          return sums.map((sum) => toStatsRow(sum, by))
         },
         {
           columns: [
@@ -354,13 +321,27 @@ const testCommand: CommandFactory = ({ command }) =>
 const toCamelCase = (name: string): string =>
   name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-interface StatsRow {
-  readonly provider: string
-  readonly kind: string
-  readonly asked: number
-  readonly found: number
-  readonly hit_rate: number | null
-  readonly cost: number
+type StatsRow = ReturnType<typeof toStatsRow>
+
+function toStatsRow(sum: Awaited<ReturnType<Registry['spending']>>[number], by: string | undefined) {
+  const { provider, kind, asked, found, notFound, unknown, failed, cost } = sum
+  const answered = found + notFound
+  return {
+    provider,
+    kind,
+    ...(by === undefined ? {} : { [by]: sum.by }),
+    asked,
+    found,
+    not_found: notFound,
+    unknown,
+    failed,
+    hit_rate: answered === 0 ? null : Math.round((found / answered) * 1_000) / 10,
+    cost: cost / micros,
+    cost_per_result: found === 0 ? null : sum.costFound / found / micros,
+    cost_per_miss: notFound === 0 ? null : (cost - sum.costFound) / notFound / micros,
+    at_risk: sum.atRisk / micros,
+    seconds: answered === 0 ? null : Math.round(sum.ms / answered) / 1_000,
+  }
 }
 
 /** Draws the hit rates, and says which order would have been cheapest. */
