@@ -1,11 +1,11 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
 import { findWorkspace, listWorkspaces } from '../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
 import { served } from '../client/serving.js'
 import { runBank } from '../support/bank.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { newFolder } from '../support/new-folder.js'
@@ -49,21 +49,16 @@ const withStatus = (lines: readonly string[], status: number) =>
   lines.filter((line) => line.split(' ')[1] === String(status))
 
 describe.each(databases)('several processes on one store, in %s', (database, open, clocks) => {
-  let place: Place
-  let store: Driver
-  let admin: Admin
-  let key: string
-
-  beforeEach(async () => {
-    place = await open()
-    store = await openEngineDatabase(place.location)
-    admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
-    key = (await admin.init()).key ?? ''
-  })
-
-  afterEach(async () => {
-    await store.close()
-    await place.drop()
+  const at = perTest(async () => {
+    const place = await open()
+    const store = await openEngineDatabase(place.location)
+    const admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
+    const { key = '' } = await admin.init()
+    const close = async () => {
+      await store.close()
+      await place.drop()
+    }
+    return { location: place.location, store, admin, key, close }
   })
 
   const right = tries([0, 0], [0, 0, 0, 0])
@@ -77,26 +72,26 @@ describe.each(databases)('several processes on one store, in %s', (database, ope
     args: readonly string[],
     server: readonly string[] = [],
   ): Promise<string[]> {
-    const running = skews.map((skew) => start(program, place.location, key, ...args, String(skew), ...server))
+    const running = skews.map((skew) => start(program, at.location, at.key, ...args, String(skew), ...server))
     expect(await Promise.all(running.map(({ ended }) => ended))).toEqual(running.map(() => 0))
     return running.flatMap(({ lines }) => lines)
   }
 
   it('P02: spend exactly the balance, and no reader sees a negative balance', async () => {
     const credits = tries(40, 100)
-    await admin.setCredits(credits)
+    await at.admin.setCredits(credits)
     let lowest = credits
     const watching = setInterval(async () => {
-      const id = (await store.read((tx) => findWorkspace(tx)))?.id ?? ''
-      lowest = Math.min(lowest, (await store.read((tx) => readBalances(tx, id))).credits)
+      const id = (await at.store.read((tx) => findWorkspace(tx)))?.id ?? ''
+      lowest = Math.min(lowest, (await at.store.read((tx) => readBalances(tx, id))).credits)
     }, 5)
     const lines = await calls(right, ['accounts.enrich', String(credits), '16', '-'])
     clearInterval(watching)
     expect(withStatus(lines, 200)).toHaveLength(credits)
     expect(withStatus(lines, 402)).toHaveLength(credits * right.length - credits)
     expect(lowest).toBeGreaterThanOrEqual(0)
-    expect((await admin.status()).credits.enrichment).toBe(0)
-    expect((await admin.verify()).ok).toBe(true)
+    expect((await at.admin.status()).credits.enrichment).toBe(0)
+    expect((await at.admin.verify()).ok).toBe(true)
   })
 
   it('P06, P45: admit exactly the plan limit, however wrong their clocks are', async () => {
@@ -110,13 +105,13 @@ describe.each(databases)('several processes on one store, in %s', (database, ope
     const lines = await calls(right, ['accounts.enrich', '25', '5', 'key'])
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
     expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(25 * right.length)
-    expect((await admin.status()).credits.enrichment).toBe(975)
+    expect((await at.admin.status()).credits.enrichment).toBe(975)
   })
 
   it('P59: spend exactly the weekly limit of a member at a server behind several governed proxies', async () => {
     const { bench, server, close } = await served()
     const upstream = [server.baseUrl, bench.key]
-    await admin.changeMember('me@localhost', { weeklyLimit: 60 })
+    await at.admin.changeMember('me@localhost', { weeklyLimit: 60 })
     const proxies = [...clocks.slice(0, 3), ...tries<readonly number[]>([], clocks)]
     const lines = await calls(proxies, ['accounts.enrich', String(tries(40, 300)), '6', '-'], upstream)
     const known = lines.filter((line) => Number(line.split(' ')[0]) % 3 !== 0)
@@ -131,24 +126,24 @@ describe.each(databases)('several processes on one store, in %s', (database, ope
   it('P12, P38, P43: give every key one effect, and keep what was acknowledged, however often they are killed', async () => {
     const acknowledged = new Set<string>()
     const [kills, keys] = tries([2, 100], [8, 300], [200, 4_000])
-    await admin.setCredits(2 * keys)
+    await at.admin.setCredits(2 * keys)
     for (let kill = 0; kill < kills; kill++) {
-      const running = start(program, place.location, key, 'accounts.enrich', String(keys), '8', 'key')
+      const running = start(program, at.location, at.key, 'accounts.enrich', String(keys), '8', 'key')
       await until(() => running.lines.length > 7 * kill || running.child.exitCode !== null)
       running.child.kill('SIGKILL')
       await running.ended
       for (const line of withStatus(running.lines, 200)) acknowledged.add(line.split(' ')[0] ?? '')
       // As if the leases of the killed ones had run out.
-      await store.transaction((tx) => tx.run('UPDATE replies SET lease_until = 0 WHERE status IS NULL'))
+      await at.store.transaction((tx) => tx.run('UPDATE replies SET lease_until = 0 WHERE status IS NULL'))
     }
     const lines = await calls([0], ['accounts.enrich', String(keys), '8', 'key'])
     expect(withStatus(lines, 200)).toHaveLength(keys)
     const executed = lines.filter((line) => line.endsWith('executed')).map((line) => line.split(' ')[0] ?? '')
     expect(executed.filter((at) => acknowledged.has(at))).toEqual([])
-    expect((await admin.status()).credits.enrichment).toBe(keys)
-    expect((await admin.verify()).ok).toBe(true)
+    expect((await at.admin.status()).credits.enrichment).toBe(keys)
+    expect((await at.admin.verify()).ok).toBe(true)
     if (database === 'SQLite')
-      expect(await store.read((tx) => tx.get('PRAGMA integrity_check'))).toEqual({ integrity_check: 'ok' })
+      expect(await at.store.read((tx) => tx.get('PRAGMA integrity_check'))).toEqual({ integrity_check: 'ok' })
   })
 
   it('P42: see one total at every moment, whoever moves credits', async () => {

@@ -1,29 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { handler } from '../../src/http/handler.js'
-import { type Listening, listen } from '../../src/http/listen.js'
+import { listen } from '../../src/http/listen.js'
+import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
 const caller = new CountingCaller()
-let server: Listening
-let port: number
-
-beforeAll(async () => {
-  server = await listen({
+const server = perFile(() =>
+  listen({
     handler: handler({ caller, version: '1', document: async () => ({}) }),
     host: '127.0.0.1',
     port: 0,
     allowHosts: ['api.example', 'Proxy.example:8443'],
-  })
-  port = server.port
-})
-afterAll(() => server.close())
+  }),
+)
+
+const key = 'X-API-KEY: right'
 
 /** `PORT` in a text stands for the port of the server under test. */
-const withPort = (text: string) => text.replaceAll('PORT', String(port))
+const withPort = (text: string) => text.replaceAll('PORT', String(server.port))
 const ask = (first: string, headers: readonly string[], body = '') =>
-  exchange(port, lines(withPort(first), headers.map(withPort), body))
+  exchange(server.port, lines(withPort(first), headers.map(withPort), body))
 
 describe('the Host header', () => {
   it.each(casesOf<string>('http/guard/serves-the-host'))('serves the host %s', async (host) => {
@@ -35,7 +33,7 @@ describe('the Host header', () => {
     async (host, status) => {
       const calls = caller.calls
       for (const path of ['/health', '/api/v2/credits', '/nothing']) {
-        const raw = await ask(`GET ${path} HTTP/1.1`, [`Host: ${host}`, 'X-API-KEY: right'])
+        const raw = await ask(`GET ${path} HTTP/1.1`, [`Host: ${host}`, key])
         expect(statuses(raw)).toEqual([status])
       }
       expect(caller.calls).toBe(calls)
@@ -77,15 +75,10 @@ describe('the Host header', () => {
     async (target) => {
       const calls = caller.calls
       for (const method of ['GET', 'POST'])
-        for (const served of ['localhost:PORT', 'localhost'])
-          expect(
-            statuses(
-              await ask(`${method} ${target.replace('localhost:PORT', served)} HTTP/1.1`, [
-                `Host: ${served}`,
-                'X-API-KEY: right',
-              ]),
-            ),
-          ).toEqual([404])
+        for (const served of ['localhost:PORT', 'localhost']) {
+          const first = `${method} ${target.replace('localhost:PORT', served)} HTTP/1.1`
+          expect(statuses(await ask(first, [`Host: ${served}`, key]))).toEqual([404])
+        }
       expect(caller.calls).toBe(calls)
     },
   )
@@ -96,7 +89,7 @@ describe('the Host header', () => {
     '/api/v2/searches/...',
     '/api/v2/searches/a%2Fb',
   ])('serves the path %s, in which nothing is to be resolved', async (target) => {
-    const raw = await ask(`GET ${target} HTTP/1.1`, ['Host: localhost:PORT', 'X-API-KEY: right'])
+    const raw = await ask(`GET ${target} HTTP/1.1`, ['Host: localhost:PORT', key])
     expect(statuses(raw)).toEqual([200])
   })
 
@@ -105,7 +98,6 @@ describe('the Host header', () => {
   })
 })
 
-const key = 'X-API-KEY: right'
 const host = 'Host: localhost:PORT'
 const credits = 'GET /api/v2/credits HTTP/1.1'
 const own = 'http://localhost:PORT'
@@ -129,9 +121,8 @@ describe('requests from browsers', () => {
   )
 
   it('serves a request from its own origin', async () => {
-    expect(
-      statuses(await ask(credits, [host, key, `Origin: ${own}`, 'Sec-Fetch-Site: same-origin'])),
-    ).toEqual([200])
+    const raw = await ask(credits, [host, key, `Origin: ${own}`, 'Sec-Fetch-Site: same-origin'])
+    expect(statuses(raw)).toEqual([200])
   })
 
   it('explains in one sentence why a browser is refused', async () => {

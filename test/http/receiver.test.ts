@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
 import type { Inbox, ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { deliveryLimit, newToken, receiver, receiverPath } from '../../src/http/receiver.js'
+import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
@@ -28,9 +29,6 @@ class Memory implements Inbox {
 
 let inbox = new Memory()
 let reported: unknown[] = []
-let open: Listening
-let guarded: Listening
-
 /** Starts a receiver on a free port, with the inbox of the current test. */
 const receiving = (known: readonly string[]): Promise<Listening> =>
   listen({
@@ -47,11 +45,8 @@ const receiving = (known: readonly string[]): Promise<Listening> =>
     }),
   })
 
-beforeAll(async () => {
-  open = await receiving([])
-  guarded = await receiving(secrets)
-})
-afterAll(() => Promise.all([open.close(), guarded.close()]))
+const open = perFile(() => receiving([]))
+const guarded = perFile(() => receiving(secrets))
 beforeEach(() => {
   inbox = new Memory()
   reported = []

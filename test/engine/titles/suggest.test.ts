@@ -1,6 +1,9 @@
 import { expect, it, vi } from 'vitest'
 import { hasWords, suggestTitles, titleFamilies } from '../../../src/engine/handlers/suggestions.js'
-import { openBench, type TestSource } from '../../support/engine.js'
+import { perTest } from '../../support/each.js'
+import { openBench } from '../../support/engine.js'
+
+const bench = perTest(openBench)
 
 const of = (selectionType: string, asked: readonly string[]) =>
   suggestTitles(asked)
@@ -8,7 +11,6 @@ const of = (selectionType: string, asked: readonly string[]) =>
     .map(({ jobTitle }) => jobTitle)
 
 it('suggests titles in English and French, and keywords to exclude', async () => {
-  const bench = await openBench()
   const reply = await bench.call('titles.suggest', { job_titles: ['Head of Sales'] })
   expect(reply).toMatchObject({ status: 200, credits: 0 })
   const { suggestions } = reply.body as { suggestions: unknown[] }
@@ -18,7 +20,6 @@ it('suggests titles in English and French, and keywords to exclude', async () =>
 })
 
 it('returns an empty list when it knows nothing', async () => {
-  const bench = await openBench()
   const reply = await bench.call('titles.suggest', { job_titles: ['Falconer', '!!', '()'] })
   expect(reply).toMatchObject({ status: 200, body: { suggestions: [] } })
 })
@@ -61,42 +62,38 @@ it('has every title in one role only', () => {
   expect(new Set(titles).size).toBe(titles.length)
 })
 
-/** An engine whose people hold these titles. */
-async function benchWith(held: readonly string[]) {
-  const bench = await openBench()
-  const source: Pick<TestSource, 'titlesLike'> & { titlesLike(): readonly string[] } = bench.source
-  Object.assign(source, { titlesLike: () => held })
-  return async (...job_titles: string[]) => {
-    const { suggestions } = (await bench.call('titles.suggest', { job_titles })).body as {
-      suggestions: { jobTitle: string; selectionType: string }[]
-    }
-    return (type: string) =>
-      suggestions.filter(({ selectionType }) => selectionType === type).map(({ jobTitle }) => jobTitle)
-  }
+/** What is suggested where people hold these titles. */
+async function suggested(held: readonly string[], ...job_titles: string[]) {
+  Object.assign(bench.source, { titlesLike: () => held })
+  const { body } = await bench.call('titles.suggest', { job_titles })
+  const { suggestions } = body as { suggestions: { jobTitle: string; selectionType: string }[] }
+  return (type: string) =>
+    suggestions.filter(({ selectionType }) => selectionType === type).map(({ jobTitle }) => jobTitle)
 }
 
 it('adds the titles that people hold, after its own', async () => {
-  const suggest = await benchWith(['Directeur commercial Europe', 'VP Sales'])
-  const included = (await suggest('Head of Sales'))('INCLUDED')
+  const suggestions = await suggested(['Directeur commercial Europe', 'VP Sales'], 'Head of Sales')
+  const included = suggestions('INCLUDED')
   expect(included.at(-1)).toBe('Directeur commercial Europe')
   expect(included.filter((title) => title === 'VP Sales')).toHaveLength(1)
 })
 
 it('knows a title that only people hold, and the exclusions of any role', async () => {
-  const of = await (await benchWith(['Falconer', 'Head Falconer', 'Assistant Falconer']))('Falconer')
+  const of = await suggested(['Falconer', 'Head Falconer', 'Assistant Falconer'], 'Falconer')
   expect(of('INCLUDED')).toEqual(['Head Falconer'])
   expect(of('EXCLUDED')).toContain('assistant')
 })
 
 it('returns an empty list when people hold the asked title and no other', async () => {
-  const of = await (await benchWith(['Falconer', 'FALCONER (F/H)', 'Junior intern falconer']))('Falconer')
+  const of = await suggested(['Falconer', 'FALCONER (F/H)', 'Junior intern falconer'], 'Falconer')
   expect([of('INCLUDED'), of('EXCLUDED')]).toEqual([[], []])
 })
 
 it('includes no title that has a keyword it excludes', async () => {
   const held = ['Ancien CEO', 'CEO intern', 'Junior CEO', 'Group CEO', 'Assistant to the CEO']
   for (const asked of [['CEO'], ['CEO', 'Assistant'], ['Falconer'], ['Intern'], ['CEO', 'Founder', 'CTO']]) {
-    const of = await (await benchWith(held))(...asked)
+    bench.clock.advance(60_000)
+    const of = await suggested(held, ...asked)
     const clashes = of('INCLUDED').filter((title) =>
       of('EXCLUDED').some((keyword) => hasWords(title, keyword)),
     )

@@ -67,12 +67,10 @@ export const targets: readonly (readonly [name: string, open: () => Promise<Subj
 ]
 
 /** What every row of the operation table finds something at, without waiting for a rate limit. */
-export interface Plentiful extends Pick<Subject, 'bench' | 'close'> {
-  ask(id: OperationId, input: Input, idempotencyKey?: string): Promise<Reply>
-}
+export type Plentiful = Awaited<ReturnType<typeof openPlentiful>>
 
 /** Opens a subject with much to find, which is asked when every rate window is open again. */
-export async function openPlentiful(open: () => Promise<Subject>): Promise<Plentiful> {
+export async function openPlentiful(open: () => Promise<Subject>) {
   const subject = await open()
   const { bench, close } = subject
   await bench.admin.setPlan('Scale')
@@ -80,7 +78,7 @@ export async function openPlentiful(open: () => Promise<Subject>): Promise<Plent
   return {
     bench,
     close,
-    ask: async (id, input, idempotencyKey) => {
+    ask: async (id: OperationId, input: Input, idempotencyKey?: string) => {
       bench.clock.advance(60_000)
       return await call(subject, id, input, idempotencyKey)
     },
