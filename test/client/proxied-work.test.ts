@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { createProxiedWork, passedResults } from '../../src/client/proxied-work.js'
+import { notingLedger } from './serving.js'
 
 const record = (at: number) => ({ domain: `a${at}.example` })
 
@@ -37,30 +38,14 @@ it('an enrichment that failed ends at no cost', () => {
 })
 
 it('records of a search that costs a credit each are counted, and those of one that costs none are not', async () => {
-  const counted: unknown[] = []
-  const work = createProxiedWork(
-    {
-      start: async () => {},
-      hold: async () => {},
-      finish: async () => {},
-      operationOf: async () => undefined,
-      count: async (id, _, records) => void counted.push([id, records.length]),
-    },
-    (error) => {
-      throw error
-    },
-    undefined,
-    async (task) => passedResults(task),
-  )
+  const { ledger, noted } = notingLedger()
+  const onError = (error: unknown) => expect(error).toBeUndefined()
+  const work = createProxiedWork(ledger, onError, undefined, async (task) => passedResults(task))
+  const body = JSON.stringify(record(1))
   for (const [id, event] of [
     ['intents.hiring', 'hiring_import.record'],
     ['leads.search', 'lead_search.record'],
-  ])
-    await work.recordDelivery(id, {
-      event: event ?? '',
-      body: JSON.stringify(record(1)),
-      search: 's',
-      path: '/hook',
-    })
-  expect(counted).toEqual([['intents.hiring', 1]])
+  ] as const)
+    await work.recordDelivery(id, { event, body, search: 's', path: '/hook' })
+  expect(noted).toEqual([['count', 'intents.hiring', expect.anything(), [expect.anything()]]])
 })

@@ -1,4 +1,6 @@
+import type { OperationId } from '../../src/api/operations/table.js'
 import type { Ids } from '../../src/api/ports/ports.js'
+import type { ProxiedWorkLedger } from '../../src/client/proxied-work.js'
 import { createRemote, type Remote, type RemoteOptions } from '../../src/client/remote.js'
 import { handler } from '../../src/http/handler.js'
 import { listen } from '../../src/http/listen.js'
@@ -26,6 +28,25 @@ export const remoteTo = (
     timeoutMs: 30_000,
     ...options,
   })
+
+/** A ledger of work at a server that notes what it is told; it finds one operation behind all ids, if any. */
+export function notingLedger(operation?: OperationId) {
+  const noted: (readonly unknown[])[] = []
+  const note =
+    <T>(what: string, answer: T) =>
+    async (...told: readonly unknown[]): Promise<T> => {
+      noted.push([what, ...told])
+      return answer
+    }
+  const ledger: ProxiedWorkLedger = {
+    start: note('start', undefined),
+    operationOf: note('operationOf', operation),
+    hold: note('hold', undefined),
+    finish: note('finish', undefined),
+    count: note('count', undefined),
+  }
+  return { ledger, noted }
+}
 
 /** An engine in memory behind a socket of its own. */
 export type Served = Awaited<ReturnType<typeof served>>

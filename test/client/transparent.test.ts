@@ -3,14 +3,14 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
-import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
+import { createProxiedWork } from '../../src/client/proxied-work.js'
 import type { ReplyTask } from '../../src/client/reply.js'
 import { performTask } from '../../src/http/body-thread.js'
 import { handler } from '../../src/http/handler.js'
 import { type BodyThread, createBodyThread } from '../../src/http/request-body.js'
 import { bundled } from '../support/programs.js'
 import { answers, closeAfterTest, received } from './listeners.js'
-import { remoteTo } from './serving.js'
+import { notingLedger, remoteTo } from './serving.js'
 
 /** A server, and a handler that forwards requests to it unchanged. */
 async function passing(answer: RequestListener) {
@@ -203,22 +203,12 @@ describe('a large response of another server', () => {
       custom: { note: 'x'.repeat(10) },
     }))
     const countedFor = async (body: string) => {
-      const counted: unknown[] = []
-      const ledger: ProxiedWorkLedger = {
-        start: async () => {},
-        operationOf: async (ids) => {
-          counted.push(ids)
-          return 'contacts.bulk_enrich'
-        },
-        hold: async () => {},
-        finish: async (...given) => void counted.push(given),
-        count: async (...given) => void counted.push(given),
-      }
+      const { ledger, noted } = notingLedger('contacts.bulk_enrich')
       const { caller } = await openForProxy(200, body)
-      const onError = (error: unknown) => void counted.push(error)
+      const onError = (error: unknown) => expect(error).toBeUndefined()
       const work = createProxiedWork(ledger, onError, names, performTask)
       await work.layer(caller).call('contacts.get', { id: 'x' })
-      return counted
+      return noted
     }
     const text = JSON.stringify({ enrichment_id: 'b', status: 'finished', contacts })
     const counted = await countedFor(text)

@@ -5,7 +5,7 @@ import { operation } from '../../src/api/operations/table.js'
 import type { ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { wireRequest } from '../../src/client/connection.js'
-import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
+import { createProxiedWork } from '../../src/client/proxied-work.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { listCompanies } from '../../src/engine/tables/lists.js'
 import { type RequestTask, readRequestOf } from '../../src/http/body.js'
@@ -14,6 +14,7 @@ import { handler } from '../../src/http/handler.js'
 import { listen } from '../../src/http/listen.js'
 import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
 import { type BodyThread, createBodyReader, createBodyThread } from '../../src/http/request-body.js'
+import { notingLedger } from '../client/serving.js'
 import { answering } from '../support/answering.js'
 import { isLong } from '../support/effort.js'
 import { openBench } from '../support/engine.js'
@@ -310,18 +311,11 @@ describe('a large delivery', () => {
       ordinal,
       account: { domain: 'a.example' },
     }))
-    const counted: number[] = []
-    const ledger: ProxiedWorkLedger = {
-      start: async () => {},
-      operationOf: async () => undefined,
-      hold: async () => {},
-      finish: async () => {},
-      count: async (_, __, records) => void counted.push(records.length),
-    }
+    const { ledger, noted } = notingLedger()
     const onError = (error: unknown) => expect(error).toBeUndefined()
     const { recordDelivery } = createProxiedWork(ledger, onError, undefined, thread.parse)
     const delivery = { event: 'account_search.completed', search: 's', path: 'p' }
     await recordDelivery('intents.stack', { ...delivery, body: pad + JSON.stringify({ accounts: leads }) })
-    expect(counted).toEqual([1_200])
+    expect(noted.at(-1)).toEqual(['finish', 'intents.stack', [{ id: 's', price: 3, credits: 3_600 }]])
   })
 })
