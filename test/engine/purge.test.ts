@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { purgeRunReplies, purgeWork } from '../../src/engine/admin/erasure.js'
-import { openBench } from '../support/engine.js'
-import { answered, workerOf } from './fake-sender.js'
+import { perTest } from '../support/each.js'
+import { answered, openWorked } from './fake-sender.js'
+
+const bench = perTest(openWorked)
 
 const lead = { webhook_url: 'https://hook.example/', keyword: 'known', live: false }
 const dayMs = 86_400_000
@@ -9,9 +11,8 @@ const nothing = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
 
 describe('purging accepted work', () => {
   it('keeps undelivered work', async () => {
-    const bench = await openBench()
     bench.source.matches = 3
-    const { sender, worker } = workerOf(bench)
+    const { sender, worker } = bench
     sender.answer = () => answered(503)
     await bench.call('leads.advanced_search', lead)
     await worker.drain()
@@ -19,25 +20,19 @@ describe('purging accepted work', () => {
     expect(await purgeWork(bench.store, bench.clock, dayMs)).toEqual(nothing)
     sender.answer = () => undefined
     await worker.drain()
-    expect(await purgeWork(bench.store, bench.clock, dayMs)).toEqual({
-      ...nothing,
-      jobs: 1,
-      records: 3,
-      deliveries: 1,
-    })
+    const purged = { ...nothing, jobs: 1, records: 3, deliveries: 1 }
+    expect(await purgeWork(bench.store, bench.clock, dayMs)).toEqual(purged)
   })
 
   it('keeps younger work', async () => {
-    const bench = await openBench()
     bench.source.matches = 3
     await bench.call('leads.advanced_search', lead)
     bench.clock.advance(dayMs)
-    await workerOf(bench).worker.drain()
+    await bench.worker.drain()
     expect(await purgeWork(bench.store, bench.clock, dayMs / 2)).toEqual(nothing)
   })
 
   it('deletes the replies to rows of deleted runs, and no others', async () => {
-    const bench = await openBench()
     const call = (run: string, ordinal: number, fresh = true) =>
       bench.call('contacts.reverse_lookup', { email: 'a@known.example' }, { row: { run, ordinal, fresh } })
     for (const [run, ordinal] of [

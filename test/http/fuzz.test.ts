@@ -59,24 +59,13 @@ function schemaOf(described: Described): Schema {
   }
 }
 
-interface Sent {
-  readonly input: Record<string, unknown>
-  readonly damage: (body: string) => string
-  readonly path: string
-  readonly key: Key
-  readonly idempotencyKey: string | undefined
-  readonly waitMs: number
-  readonly credits: number | undefined
-  readonly network: boolean | undefined
-}
-
 const keys = ['good', 'scoped', 'capped', 'none', 'wrong'] as const
 type Key = (typeof keys)[number]
 
 const rarely = <T>(...values: T[]): fc.Arbitrary<T | undefined> =>
   fc.option(fc.constantFrom(...values), { nil: undefined, freq: 15 })
 
-const requests = (described: Described): fc.Arbitrary<Sent> =>
+const requests = (described: Described) =>
   fc.record({
     input: inputs(schemaOf(described)),
     damage: damages,
@@ -90,6 +79,8 @@ const requests = (described: Described): fc.Arbitrary<Sent> =>
     credits: rarely(0, 1, 2, 5_000, 5_000, 5_000),
     network: rarely(true, true, false),
   })
+
+type Sent = ReturnType<typeof requests> extends fc.Arbitrary<infer T> ? T : never
 
 function requestOf(row: Operation, sent: Sent, id: string, apiKey: string | undefined): Request {
   const headers = new Headers({ 'content-type': 'application/json' })

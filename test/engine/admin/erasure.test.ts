@@ -37,18 +37,15 @@ const provider: Provider = {
 }
 const jane = { firstname: 'Jane', lastname: 'Doe', domain: 'known.example', custom: { row: 1 } }
 const others = [
-  { firstname: 'Jane', lastname: 'Doe', domain: 'known-2.example', custom: { row: 2 } },
-  {
-    firstname: 'Ann',
-    lastname: 'Lee',
-    domain: 'known.example',
-    custom: { note: 'Ask person-2@known.example.' },
-  },
+  { ...jane, domain: 'known-2.example', custom: { row: 2 } },
+  { ...jane, firstname: 'Ann', lastname: 'Lee', custom: { note: 'Ask person-2@known.example.' } },
 ]
 const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, ...others] }
 
 /** How much was erased: nothing but what is given. */
 const counts = (some: object = {}) => ({ records: 0, contacts: 0, jobs: 0, replies: 0, ...some })
+
+const erased = () => eraseFromEngine(bench.database, third, false)
 
 /** Does what was accepted, and delivers nothing yet. */
 const found = () => createWorker(portsOf(bench)).drain()
@@ -61,7 +58,7 @@ describe('erasing a person from accepted work', () => {
     bench.source.matches = 4
     const { body } = await bench.call('leads.advanced_search', lead)
     await found()
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts({ records: 1 }))
+    expect(await erased()).toEqual(counts({ records: 1 }))
     expect(await recordsOf(idOf(body))).toEqual([1, 2, 4])
     await bench.worker.drain()
     const [told] = bench.sender.bodies() as { leads: { ordinal: number }[]; total: number }[]
@@ -76,7 +73,7 @@ describe('erasing a person from accepted work', () => {
     bench.source.matches = 4
     await bench.call('leads.advanced_search', { ...lead, streaming: true })
     await found()
-    await eraseFromEngine(bench.database, third, false)
+    await erased()
     await bench.worker.drain()
     expect(bench.sender.bodies().map(({ ordinal }) => ordinal)).toEqual([1, 2, 4, undefined])
     expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 3, attempts: 1 }])
@@ -88,7 +85,7 @@ describe('erasing a person from accepted work', () => {
     const release = bench.source.hold()
     const running = createWorker(portsOf(bench)).finish(idOf(body))
     const go = await release
-    await eraseFromEngine(bench.database, third, false)
+    await erased()
     go()
     expect(await running).toBeUndefined()
     expect(await recordsOf(idOf(body))).toEqual([])
@@ -101,12 +98,9 @@ describe('erasing a person from accepted work', () => {
   it('removes them from an unfinished waterfall, and looks up nobody instead', async () => {
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk, { idempotencyKey: 'k' })
-    expect(await eraseFromEngine(bench.database, third, true)).toEqual(
-      counts({ contacts: 2, jobs: 1, replies: 1 }),
-    )
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual(
-      counts({ contacts: 2, jobs: 1, replies: 1 }),
-    )
+    const removed = counts({ contacts: 2, jobs: 1, replies: 1 })
+    expect(await eraseFromEngine(bench.database, third, true)).toEqual(removed)
+    expect(await erased()).toEqual(removed)
     await bench.worker.drain()
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as {
       contacts: Record<string, unknown>[]
@@ -125,7 +119,7 @@ describe('erasing a person from accepted work', () => {
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk)
     await found()
-    expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ records: 1, contacts: 2 })
+    expect(await erased()).toMatchObject({ records: 1, contacts: 2 })
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as { contacts: object[] }
     expect(contacts).toMatchObject([
       { status: 'finished', first_name: null, network_profile_url: null, message: 'No data found' },
@@ -142,18 +136,18 @@ describe('erasing a person from accepted work', () => {
       bench.call('contacts.reverse_lookup', { email }, { idempotencyKey })
     await call('person-2@known.example', 'a')
     await call('person-3@known.example', 'b')
-    expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ replies: 1 })
-    expect((await call('person-3@known.example', 'b')).headers).toMatchObject({
-      'idempotent-replayed': 'true',
-    })
+    expect(await erased()).toMatchObject({ replies: 1 })
+    const kept = await call('person-3@known.example', 'b')
+    expect(kept.headers).toMatchObject({ 'idempotent-replayed': 'true' })
     expect((await call('person-2@known.example', 'a')).headers).not.toHaveProperty('idempotent-replayed')
   })
 
   it('takes only their record out of the stored reply to a bulk request, which stays paid', async () => {
     const find = () => {
-      const leads = [jane, others[0], others[1]].map(({ firstname, domain } = jane) => ({
+      const known = { last_name: 'Known' }
+      const leads = bulk.contacts.map(({ firstname, domain }) => ({
         first_name: firstname,
-        last_name: 'Known',
+        ...known,
         domain,
       }))
       return bench.call('leads.bulk_enrich', { leads }, { idempotencyKey: 'a' })
@@ -169,12 +163,10 @@ describe('erasing a person from accepted work', () => {
   })
 
   it('redacts them in the name of a list', async () => {
-    const { body } = await bench.call('lists.create', {
-      name: 'Old',
-      companies: [{ domain: 'known.example' }],
-    })
+    const companies = [{ domain: 'known.example' }]
+    const { body } = await bench.call('lists.create', { name: 'Old', companies })
     await bench.call('lists.rename', { id: idOf(body), name: 'Of person-2@known.example' })
-    await eraseFromEngine(bench.database, third, false)
+    await erased()
     expect((await bench.call('lists.get', { id: idOf(body) })).body).toMatchObject({ name: 'Of [forgotten]' })
   })
 
@@ -183,13 +175,9 @@ describe('erasing a person from accepted work', () => {
     const call = (fresh: boolean) =>
       bench.call('contacts.reverse_lookup', { email: 'person-2@known.example' }, { row: { ...row, fresh } })
     await call(true)
-    expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ replies: 1 })
-    expect(await call(false)).toMatchObject({
-      status: 404,
-      body: { error: 'forgotten' },
-      credits: 0,
-      replayed: 1,
-    })
+    expect(await erased()).toMatchObject({ replies: 1 })
+    const body = { error: 'forgotten' }
+    expect(await call(false)).toMatchObject({ status: 404, body, credits: 0, replayed: 1 })
     expect(await bench.balance()).toBe(999)
   })
 
@@ -197,7 +185,7 @@ describe('erasing a person from accepted work', () => {
     bench.source.matches = 4
     await bench.call('leads.advanced_search', { ...lead, custom: { for: 'Mail person-2@known.example' } })
     await bench.worker.drain()
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts({ records: 1, jobs: 1 }))
-    expect(await eraseFromEngine(bench.database, third, false)).toEqual(counts())
+    expect(await erased()).toEqual(counts({ records: 1, jobs: 1 }))
+    expect(await erased()).toEqual(counts())
   })
 })
