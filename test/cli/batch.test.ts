@@ -133,32 +133,30 @@ describe('a batch', () => {
   })
 })
 
-describe('--only-missing', () => {
-  it('fills the status of a value with the value, in its column of the file', async () => {
-    const caller = answering((_, { first_name: name }) => ({
-      body: {
-        full_name: `${name} King`,
-        most_probable_email: name === 'Eve' ? null : 'ada@a.example',
-        most_probable_email_status: 'risky',
-      },
-      credits: 1,
-    }))
-    const people = [
-      'Ada,King,a.example,,old',
-      'Eve,King,a.example,,old',
-      'Ida,King,a.example,i@a.example,valid',
-    ]
-    const header = 'first_name,last_name,company_domain,email,Email Status'
-    const only = '--only-missing most_probable_email=email --fields most_probable_email -o out.csv'
-    await batch('leads enrich', `${header}\n${people.join('\n')}\n`, only, { caller })
-    expect(linesOf('out.csv')).toEqual([
-      `${header},_status,_error,_credits,_source`,
-      'Ada,King,a.example,ada@a.example,risky,found,,1,lookup',
-      'Eve,King,a.example,,old,found,,1,lookup',
-      'Ida,King,a.example,i@a.example,valid,skipped,,0,',
-      '',
-    ])
-  })
+it('--only-missing fills the status of a value with the value, in its column of the file', async () => {
+  const caller = answering((_, { first_name: name }) => ({
+    body: {
+      full_name: `${name} King`,
+      most_probable_email: name === 'Eve' ? null : 'ada@a.example',
+      most_probable_email_status: 'risky',
+    },
+    credits: 1,
+  }))
+  const people = [
+    'Ada,King,a.example,,old',
+    'Eve,King,a.example,,old',
+    'Ida,King,a.example,i@a.example,valid',
+  ]
+  const header = 'first_name,last_name,company_domain,email,Email Status'
+  const only = '--only-missing most_probable_email=email --fields most_probable_email -o out.csv'
+  await batch('leads enrich', `${header}\n${people.join('\n')}\n`, only, { caller })
+  expect(linesOf('out.csv')).toEqual([
+    `${header},_status,_error,_credits,_source`,
+    'Ada,King,a.example,ada@a.example,risky,found,,1,lookup',
+    'Eve,King,a.example,,old,found,,1,lookup',
+    'Ida,King,a.example,i@a.example,valid,skipped,,0,',
+    '',
+  ])
 })
 
 describe('--explode', () => {

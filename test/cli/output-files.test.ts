@@ -165,41 +165,35 @@ describe('the output of a batch', () => {
   )
 })
 
-describe('the file of another command', () => {
-  it.each([
-    ['that is there', true],
-    ['to come', false],
-  ])('is refused under another path, also one %s', async (_, isThere) => {
-    mkdirSync(at('x'))
-    symlinkSync(at('x'), at('y'))
-    if (isThere) writeFileSync(at('x/a.csv'), '')
-    const home = { state: at('state.db') } as Parameters<typeof fileLock>[0]['home']
-    const ports = { home, clock: { now: Date.now }, onClose: onTestFinished } as unknown as Parameters<
-      typeof hold
-    >[0]
-    hold(ports, fileLock({ home }, join(realpathSync(at('x')), 'a.csv')), { of: 'file', name: 'a.csv' })
-    expect(await enrich('-o y/a.csv')).toMatch(/^15 .*y\/a\.csv is in use by another command/s)
-  })
+it.each([
+  ['that is there', true],
+  ['to come', false],
+])('the file of another command is refused under another path, also one %s', async (_, isThere) => {
+  mkdirSync(at('x'))
+  symlinkSync(at('x'), at('y'))
+  if (isThere) writeFileSync(at('x/a.csv'), '')
+  const home = { state: at('state.db') } as Parameters<typeof fileLock>[0]['home']
+  const ports = { home, clock: { now: Date.now }, onClose: onTestFinished } as unknown as Parameters<
+    typeof hold
+  >[0]
+  hold(ports, fileLock({ home }, join(realpathSync(at('x')), 'a.csv')), { of: 'file', name: 'a.csv' })
+  expect(await enrich('-o y/a.csv')).toMatch(/^15 .*y\/a\.csv is in use by another command/s)
 })
 
-describe('the files of one command', () => {
-  it('are different ones: an output replaces neither another output nor the input', async () => {
-    mkdirSync(at('x'))
-    symlinkSync(at('x'), at('y'))
-    linkSync(at('in.csv'), at('same.csv'))
-    expect(await enrich('-o x/a.csv --rejects y/a.csv')).toBe('2 -o and --rejects')
-    expect(await enrich('-o a.csv --rejects a.csv.partial')).toBe('2 -o and --rejects')
-    expect(await enrich('-o a.csv --summary-json ./a.csv')).toBe('2 -o and --summary-json')
-    expect(await enrich('-o a.csv --summary-json a.rejects.csv')).toMatch('2 --summary-json and --rejects')
-    expect(existsSync(at('a.csv.partial'))).toBe(false)
-    expect(await enrich('-o in.csv')).toBe('2 -o would overwrite the input file')
-    expect(await enrich('-o a.csv --rejects same.csv')).toBe('2 --rejects would overwrite the input file')
-    expect(await enrich('--summary-json x/../in.csv')).toBe('2 --summary-json would overwrite the input file')
-    expect(await refusal('data import companies in.csv -o in.csv')).toBe(
-      '2 -o would overwrite the input file',
-    )
-    expect(await refusal('engine backup a.db --catalogue ./a.db')).toBe('2 FILE and --catalogue')
-    expect(await here.balance()).toBe(1_000)
-    expect(readFileSync(at('in.csv'), 'utf8')).toBe('domain\nacme-robotics.example\n')
-  })
+it('the files of one command are different ones: an output replaces neither another output nor the input', async () => {
+  mkdirSync(at('x'))
+  symlinkSync(at('x'), at('y'))
+  linkSync(at('in.csv'), at('same.csv'))
+  expect(await enrich('-o x/a.csv --rejects y/a.csv')).toBe('2 -o and --rejects')
+  expect(await enrich('-o a.csv --rejects a.csv.partial')).toBe('2 -o and --rejects')
+  expect(await enrich('-o a.csv --summary-json ./a.csv')).toBe('2 -o and --summary-json')
+  expect(await enrich('-o a.csv --summary-json a.rejects.csv')).toMatch('2 --summary-json and --rejects')
+  expect(existsSync(at('a.csv.partial'))).toBe(false)
+  expect(await enrich('-o in.csv')).toBe('2 -o would overwrite the input file')
+  expect(await enrich('-o a.csv --rejects same.csv')).toBe('2 --rejects would overwrite the input file')
+  expect(await enrich('--summary-json x/../in.csv')).toBe('2 --summary-json would overwrite the input file')
+  expect(await refusal('data import companies in.csv -o in.csv')).toBe('2 -o would overwrite the input file')
+  expect(await refusal('engine backup a.db --catalogue ./a.db')).toBe('2 FILE and --catalogue')
+  expect(await here.balance()).toBe(1_000)
+  expect(readFileSync(at('in.csv'), 'utf8')).toBe('domain\nacme-robotics.example\n')
 })

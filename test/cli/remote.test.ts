@@ -126,13 +126,11 @@ describe('a server that does not answer', () => {
   })
 })
 
-describe('a SOCKS proxy', () => {
-  it('is used without a warning of the library that speaks its protocol', async () => {
-    const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: canary, https_proxy: 'socks5://127.0.0.1:1' }
-    const argv = 'credits --base-url https://api.example.com/api/v2 --timeout 1 --format csv'.split(' ')
-    const { stderr } = await launch(prospect, argv, here.home, env)
-    expect(stderr.trimEnd().split('\n')).toEqual([expect.stringContaining('api.example.com')])
-  })
+it('a SOCKS proxy is used without a warning of the library that speaks its protocol', async () => {
+  const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: canary, https_proxy: 'socks5://127.0.0.1:1' }
+  const argv = 'credits --base-url https://api.example.com/api/v2 --timeout 1 --format csv'.split(' ')
+  const { stderr } = await launch(prospect, argv, here.home, env)
+  expect(stderr.trimEnd().split('\n')).toEqual([expect.stringContaining('api.example.com')])
 })
 
 describe('older and other servers', () => {
@@ -200,18 +198,16 @@ describe('older and other servers', () => {
   })
 })
 
-describe('secrets and servers', () => {
-  it('does not print the password of a proxy', async () => {
-    const gone = await answering(() => {})
-    await gone.close()
-    const proxy = `http://user:${canary}@127.0.0.1:${gone.port}`
-    const env = {
-      PROSPECT_BASE_URL: 'https://api.example/api/v2',
-      HTTPS_PROXY: proxy,
-      PROSPECT_API_KEY: 'another-key',
-    }
-    const { code, stderr } = await run('credits --verbose', env)
-    expect([code, stderr]).toEqual([10, expect.not.stringContaining(canary)])
-    expect(stderr).toContain(`through the proxy 127.0.0.1:${gone.port}`)
-  })
+it('does not print the password of a proxy', async () => {
+  const gone = await answering(() => {})
+  await gone.close()
+  const proxy = `http://user:${canary}@127.0.0.1:${gone.port}`
+  const env = {
+    PROSPECT_BASE_URL: 'https://api.example/api/v2',
+    HTTPS_PROXY: proxy,
+    PROSPECT_API_KEY: 'another-key',
+  }
+  const { code, stderr } = await run('credits --verbose', env)
+  expect([code, stderr]).toEqual([10, expect.not.stringContaining(canary)])
+  expect(stderr).toContain(`through the proxy 127.0.0.1:${gone.port}`)
 })

@@ -73,26 +73,24 @@ describe('rows with an unknown outcome', () => {
   })
 })
 
-describe('a run whose process was killed', () => {
-  it("marks a killed run as stopped on the day it ended, so that it does not use up today's budget", async () => {
-    const { caller, asked, target } = losing()
-    target.loses = false
-    await enrich(caller)
-    const state = await openState(here.path('state.db'))
-    await state.transaction(async (tx) => {
-      await tx.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`)
-      await tx.run('UPDATE answers SET answered_at = 2')
-    })
-    await state.close()
-    const before = asked.length
-    const next = await enrich(caller, '--fresh --max-credits-per-day 100')
-    expect([next.code, asked.length > before]).toEqual([11, true])
-    expect(await here.json('runs list')).toMatchObject([{ status: 'finished' }, { status: 'stopped' }])
-    const after = await openState(here.path('state.db'))
-    const record = await after.read((tx) =>
-      tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
-    )
-    await after.close()
-    expect(record).toEqual({ status: 'stopped', reserved: 256, ended_at: 2 })
+it("marks a killed run as stopped on the day it ended, so that it does not use up today's budget", async () => {
+  const { caller, asked, target } = losing()
+  target.loses = false
+  await enrich(caller)
+  const state = await openState(here.path('state.db'))
+  await state.transaction(async (tx) => {
+    await tx.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`)
+    await tx.run('UPDATE answers SET answered_at = 2')
   })
+  await state.close()
+  const before = asked.length
+  const next = await enrich(caller, '--fresh --max-credits-per-day 100')
+  expect([next.code, asked.length > before]).toEqual([11, true])
+  expect(await here.json('runs list')).toMatchObject([{ status: 'finished' }, { status: 'stopped' }])
+  const after = await openState(here.path('state.db'))
+  const record = await after.read((tx) =>
+    tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
+  )
+  await after.close()
+  expect(record).toEqual({ status: 'stopped', reserved: 256, ended_at: 2 })
 })

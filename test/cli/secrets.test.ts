@@ -62,44 +62,42 @@ function signalling() {
 const run = (line: Line, env: Record<string, string> = {}) =>
   here.run(line, { env, signals: signalling(), sleep: async () => {} })
 
-describe('private files', () => {
-  it('creates every file and folder without access for others, whatever the umask', async () => {
-    writeFileSync(here.path('in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', {
-      mode: 0o600,
-    })
-    const umask = process.umask(0)
-    const seen = await watching(here.home)
-    const lines = [
-      'init --yes',
-      'data sample --companies 20 --people 20',
-      'config set timeout 60',
-      'profiles add team --base-url https://api.example/api/v2',
-      'accounts enrich --csv in.csv -o out.csv --summary-json summary.json',
-      'accounts enrich --domain acme-robotics.example -o one.json',
-      'leads search --company-domain acme-robotics.example --job-titles * --wait -o people.json',
-      'engine webhooks secret',
-      'engine backup backup.db',
-      'data export companies -o companies.ndjson',
-      'listen --port 0',
-      'serve --port 0',
-      'worker',
-      'runs export --help',
-      'ledger',
-    ]
-    const codes = []
-    try {
-      for (const line of lines) codes.push([line, (await run(line)).code])
-    } finally {
-      process.umask(umask)
-    }
-    const { '': own, ...entries } = await seen()
-    expect(codes.filter(([, code]) => code !== 0 && code !== 143)).toEqual([])
-    expect(own).toBe('700')
-    const wide = Object.entries(entries).filter(([, mode]) => (Number.parseInt(mode, 8) & 0o077) !== 0)
-    expect(wide).toEqual([])
-    for (const name of 'engine.db catalogue.db state.db credentials.json config.json backup.db'.split(' '))
-      expect(entries, name).toHaveProperty([name])
+it('creates every file and folder without access for others, whatever the umask', async () => {
+  writeFileSync(here.path('in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', {
+    mode: 0o600,
   })
+  const umask = process.umask(0)
+  const seen = await watching(here.home)
+  const lines = [
+    'init --yes',
+    'data sample --companies 20 --people 20',
+    'config set timeout 60',
+    'profiles add team --base-url https://api.example/api/v2',
+    'accounts enrich --csv in.csv -o out.csv --summary-json summary.json',
+    'accounts enrich --domain acme-robotics.example -o one.json',
+    'leads search --company-domain acme-robotics.example --job-titles * --wait -o people.json',
+    'engine webhooks secret',
+    'engine backup backup.db',
+    'data export companies -o companies.ndjson',
+    'listen --port 0',
+    'serve --port 0',
+    'worker',
+    'runs export --help',
+    'ledger',
+  ]
+  const codes = []
+  try {
+    for (const line of lines) codes.push([line, (await run(line)).code])
+  } finally {
+    process.umask(umask)
+  }
+  const { '': own, ...entries } = await seen()
+  expect(codes.filter(([, code]) => code !== 0 && code !== 143)).toEqual([])
+  expect(own).toBe('700')
+  const wide = Object.entries(entries).filter(([, mode]) => (Number.parseInt(mode, 8) & 0o077) !== 0)
+  expect(wide).toEqual([])
+  for (const name of 'engine.db catalogue.db state.db credentials.json config.json backup.db'.split(' '))
+    expect(entries, name).toHaveProperty([name])
 })
 
 interface Described {

@@ -175,13 +175,11 @@ describe('--log', () => {
   })
 })
 
-describe('--lock', () => {
-  it('refuses a second command of any kind while the first one holds the lock', async () => {
-    const serving = await here.start('serve --port 0 --lock nightly')
-    for (const argv of [['credits'], ['data', 'sample'], batch]) {
-      await ends(here.run([...argv, '--lock', 'nightly']), 15, 'The lock nightly is in use')
-    }
-    await serving.stop()
-    expect((await here.run([...batch, '--lock', 'nightly'])).code).toBe(0)
-  })
+it('--lock refuses a second command of any kind while the first one holds the lock', async () => {
+  const serving = await here.start('serve --port 0 --lock nightly')
+  for (const argv of [['credits'], ['data', 'sample'], batch]) {
+    await ends(here.run([...argv, '--lock', 'nightly']), 15, 'The lock nightly is in use')
+  }
+  await serving.stop()
+  expect((await here.run([...batch, '--lock', 'nightly'])).code).toBe(0)
 })

@@ -155,16 +155,14 @@ describe('at a server', () => {
   })
 })
 
-describe('leads advanced-search --csv', () => {
-  it('searches among the people of each company only', async () => {
-    // One request a second.
-    here.write('in.csv', 'Website\ntwo.example\nnobody.example\n')
-    const argv = ['leads', 'advanced-search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
-    const { code } = await here.run([...argv, '--fail-on', 'none', '-o', 'out.csv'], {
-      sleep: async () => {},
-    })
-    expect([code, found()]).toEqual([0, ['2 two-0', '2 two-1', '']])
+it('leads advanced-search --csv searches among the people of each company only', async () => {
+  // One request a second.
+  here.write('in.csv', 'Website\ntwo.example\nnobody.example\n')
+  const argv = ['leads', 'advanced-search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
+  const { code } = await here.run([...argv, '--fail-on', 'none', '-o', 'out.csv'], {
+    sleep: async () => {},
   })
+  expect([code, found()]).toEqual([0, ['2 two-0', '2 two-1', '']])
 })
 
 describe('leads advanced-search --max-per-company', () => {

@@ -54,34 +54,30 @@ describe('--where', () => {
   })
 })
 
-describe('--columns', () => {
-  it('writes these columns of input, result and status, in this order and any spelling', async () => {
-    await enrich('--columns "_status,HEADCOUNT,record id"')
-    expect(rows()).toEqual([
-      '_status,headcount,Record ID',
-      'found,120,1',
-      'found,40,2',
-      'found,,3',
-      'not_found,,4',
-    ])
-    const { stdout } = await here.run(
-      'accounts enrich --csv companies.csv --columns name,_status --format ndjson --yes',
-    )
-    expect(JSON.parse(stdout.split('\n')[0] ?? '')).toEqual({ name: 'acme', _status: 'found' })
-  })
+it('--columns writes these columns of input, result and status, in this order and any spelling', async () => {
+  await enrich('--columns "_status,HEADCOUNT,record id"')
+  expect(rows()).toEqual([
+    '_status,headcount,Record ID',
+    'found,120,1',
+    'found,40,2',
+    'found,,3',
+    'not_found,,4',
+  ])
+  const { stdout } = await here.run(
+    'accounts enrich --csv companies.csv --columns name,_status --format ndjson --yes',
+  )
+  expect(JSON.parse(stdout.split('\n')[0] ?? '')).toEqual({ name: 'acme', _status: 'found' })
 })
 
-describe('--only', () => {
-  it('writes rows with a valid email address only', async () => {
-    const people = ['Ada,Love,ada@acme.example,valid', 'Bob,Smith,bob@acme.example,risky']
-    const stdin = `first_name,last_name,email,email_status,company_domain\n${people.map((one) => `${one},acme.example`).join('\n')}\n`
-    await here.fill('people', stdin)
-    write('people.csv', ['First name,Last name,Domain', 'Ada,Love,acme.example', 'Bob,Smith,acme.example'])
-    const { stdout, stderr } = await here.run(
-      'contacts waterfall --csv people.csv --enrichment-type email --only valid --columns email --yes',
-    )
-    expect([stdout, stderr.includes('1 row written.')]).toEqual(['email\nada@acme.example\n', true])
-  })
+it('--only writes rows with a valid email address only', async () => {
+  const people = ['Ada,Love,ada@acme.example,valid', 'Bob,Smith,bob@acme.example,risky']
+  const stdin = `first_name,last_name,email,email_status,company_domain\n${people.map((one) => `${one},acme.example`).join('\n')}\n`
+  await here.fill('people', stdin)
+  write('people.csv', ['First name,Last name,Domain', 'Ada,Love,acme.example', 'Bob,Smith,acme.example'])
+  const { stdout, stderr } = await here.run(
+    'contacts waterfall --csv people.csv --enrichment-type email --only valid --columns email --yes',
+  )
+  expect([stdout, stderr.includes('1 row written.')]).toEqual(['email\nada@acme.example\n', true])
 })
 
 describe('--only new and changed', () => {

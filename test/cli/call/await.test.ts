@@ -18,33 +18,29 @@ const rows = (file: string): Record<string, string>[] => here.rows(file)
 const left = async (quota: string): Promise<number | undefined> =>
   (await here.json<{ credits: Record<string, number> }>('credits')).credits[quota]
 
-describe('--wait with the local engine', () => {
-  it('exits 130 on Ctrl-C, and the job can be finished later', async () => {
-    await sellers(450)
-    const running = here.run(`leads extract ${url} --wait -o leads.csv`)
-    while (here.signals.listenerCount('SIGINT') === 0) await new Promise((resolve) => setImmediate(resolve))
-    here.signals.emit('SIGINT')
-    const { code, stderr } = await running
-    expect([code, here.exists('leads.csv')]).toEqual([130, false])
-    expect(stderr).toContain('prospect engine jobs run')
-    const [stopped] = await here.json<{ state: string; done: number }[]>('engine jobs list')
-    expect(['queued', 'running']).toContain(stopped?.state)
-    await here.json('engine jobs run')
-    const [job] = await here.json<{ state: string; done: number; attempts: number }[]>('engine jobs list')
-    expect(job).toMatchObject({ state: 'finished', done: 450 })
-    expect(await left('daily_profile_scraping')).toBe(2_500 - 450)
-  })
+it('exits 130 on Ctrl-C, and the job can be finished later', async () => {
+  await sellers(450)
+  const running = here.run(`leads extract ${url} --wait -o leads.csv`)
+  while (here.signals.listenerCount('SIGINT') === 0) await new Promise((resolve) => setImmediate(resolve))
+  here.signals.emit('SIGINT')
+  const { code, stderr } = await running
+  expect([code, here.exists('leads.csv')]).toEqual([130, false])
+  expect(stderr).toContain('prospect engine jobs run')
+  const [stopped] = await here.json<{ state: string; done: number }[]>('engine jobs list')
+  expect(['queued', 'running']).toContain(stopped?.state)
+  await here.json('engine jobs run')
+  const [job] = await here.json<{ state: string; done: number; attempts: number }[]>('engine jobs list')
+  expect(job).toMatchObject({ state: 'finished', done: 450 })
+  expect(await left('daily_profile_scraping')).toBe(2_500 - 450)
 })
 
-describe('a job that another worker runs', () => {
-  it('waits for a job that another worker runs', async () => {
-    await sellers(450)
-    const working = here.run('worker')
-    await until(() => here.signals.listenerCount('SIGTERM') > 0)
-    const { code } = await here.run(`leads extract ${url} --wait -o leads.csv`)
-    here.signals.emit('SIGTERM')
-    expect([code, rows('leads.csv').length, (await working).code]).toEqual([0, 450, 0])
-  })
+it('waits for a job that another worker runs', async () => {
+  await sellers(450)
+  const working = here.run('worker')
+  await until(() => here.signals.listenerCount('SIGTERM') > 0)
+  const { code } = await here.run(`leads extract ${url} --wait -o leads.csv`)
+  here.signals.emit('SIGTERM')
+  expect([code, rows('leads.csv').length, (await working).code]).toEqual([0, 450, 0])
 })
 
 describe('a job that fails', () => {

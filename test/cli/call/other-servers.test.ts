@@ -222,41 +222,35 @@ describe('servers that never call a webhook', () => {
   })
 })
 
-describe('a request whose outcome is unknown', () => {
-  it.each([
-    ['the connection is lost', cut],
-    ['the server fails', new Refused(500, 'Out of order')],
-  ])('exits 10 and names the idempotency key to repeat it with where %s', async (_, answer) => {
-    const { run } = await serve(({ method }) => (method === 'POST' ? answer : {}))
-    await ends(run(`${companies} --idempotency-key k-1`, await receiving()), 10, '--idempotency-key k-1')
-  })
+it.each([
+  ['the connection is lost', cut],
+  ['the server fails', new Refused(500, 'Out of order')],
+])('exits 10 and names the idempotency key to repeat it with where %s', async (_, answer) => {
+  const { run } = await serve(({ method }) => (method === 'POST' ? answer : {}))
+  await ends(run(`${companies} --idempotency-key k-1`, await receiving()), 10, '--idempotency-key k-1')
 })
 
-describe('a port that another program has', () => {
-  it('is refused before anything is sent', async () => {
-    const { run, requests } = await serve(() => ({ message: 'ok', id: 'one' }))
-    const place = await receiving()
-    const other = createServer().listen(Number(place.at(-1)), '127.0.0.1')
-    try {
-      await ends(run(companies, place), 2, '--receive-port')
-      expect(requests.filter(({ method }) => method === 'POST')).toEqual([])
-    } finally {
-      other.close()
-    }
-  })
+it('a port that another program has is refused before anything is sent', async () => {
+  const { run, requests } = await serve(() => ({ message: 'ok', id: 'one' }))
+  const place = await receiving()
+  const other = createServer().listen(Number(place.at(-1)), '127.0.0.1')
+  try {
+    await ends(run(companies, place), 2, '--receive-port')
+    expect(requests.filter(({ method }) => method === 'POST')).toEqual([])
+  } finally {
+    other.close()
+  }
 })
 
-describe('--public-url', () => {
-  it('passes the address of a tunnel to the server and receives on --receive-port', async () => {
-    const { run, requests } = await serve(({ body, path }) => {
-      if (path === '/health') return {}
-      const { pathname } = new URL(String(body.webhook_url))
-      void post(`http://127.0.0.1:24011${pathname}`, { accounts: [{ name: 'A' }] })
-      return { message: 'ok', id: 'one' }
-    })
-    const place = '--public-url https://tunnel.example/in --receive-port 24011'
-    const { code, json } = await run(`${companies} ${place}`)
-    expect([code, json]).toEqual([0, [{ name: 'A' }]])
-    expect(requests[0]?.body.webhook_url).toMatch(/^https:\/\/tunnel\.example\/in\/hooks\/[\w-]{22}$/)
+it('--public-url passes the address of a tunnel to the server and receives on --receive-port', async () => {
+  const { run, requests } = await serve(({ body, path }) => {
+    if (path === '/health') return {}
+    const { pathname } = new URL(String(body.webhook_url))
+    void post(`http://127.0.0.1:24011${pathname}`, { accounts: [{ name: 'A' }] })
+    return { message: 'ok', id: 'one' }
   })
+  const place = '--public-url https://tunnel.example/in --receive-port 24011'
+  const { code, json } = await run(`${companies} ${place}`)
+  expect([code, json]).toEqual([0, [{ name: 'A' }]])
+  expect(requests[0]?.body.webhook_url).toMatch(/^https:\/\/tunnel\.example\/in\/hooks\/[\w-]{22}$/)
 })

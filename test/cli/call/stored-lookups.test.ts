@@ -129,25 +129,23 @@ describe('a single lookup with max_age', () => {
   })
 })
 
-describe('a governed proxy with max_age', () => {
-  it('pays once for a company that two members and a batch beside it ask for at the same time', async () => {
-    const server = await serves(0, 20)
-    const proxy = await proxyOf(server, '', async (one) => {
-      await one.run('engine members add you@localhost')
-      await one.run('config set max_age 1d')
-    })
-    const key = await proxy.machine.newKey('you@localhost')
-    const ask = async (one: string, at: number) =>
-      (await enrich({ ...proxy, key: one }, `${at % 2 ? 'www.' : ''}robots-${at}.example`)).status
-    const before = await server.machine.balance()
-    const stdin = `domain\n${Array.from({ length: 20 }, (_, at) => `robots-${19 - at}.example`).join('\n')}\n`
-    const [batch, ...statuses] = await Promise.all([
-      proxy.machine.run('accounts enrich --csv - --quiet', { env: server.env, stdin }),
-      ...Array.from({ length: 20 }, (_, at) => [ask(proxy.key, at), ask(key, at)]).flat(),
-    ])
-    expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
-    expect(before - (await server.machine.balance())).toBe(20)
+it('a governed proxy with max_age pays once for a company that two members and a batch beside it ask for at the same time', async () => {
+  const server = await serves(0, 20)
+  const proxy = await proxyOf(server, '', async (one) => {
+    await one.run('engine members add you@localhost')
+    await one.run('config set max_age 1d')
   })
+  const key = await proxy.machine.newKey('you@localhost')
+  const ask = async (one: string, at: number) =>
+    (await enrich({ ...proxy, key: one }, `${at % 2 ? 'www.' : ''}robots-${at}.example`)).status
+  const before = await server.machine.balance()
+  const stdin = `domain\n${Array.from({ length: 20 }, (_, at) => `robots-${19 - at}.example`).join('\n')}\n`
+  const [batch, ...statuses] = await Promise.all([
+    proxy.machine.run('accounts enrich --csv - --quiet', { env: server.env, stdin }),
+    ...Array.from({ length: 20 }, (_, at) => [ask(proxy.key, at), ask(key, at)]).flat(),
+  ])
+  expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
+  expect(before - (await server.machine.balance())).toBe(20)
 })
 
 describe('equal lookups with max_age', () => {

@@ -71,27 +71,25 @@ interface Listed {
   readonly id: string
 }
 
-describe('engine deliveries', () => {
-  it('lists deliveries, shows one with its body, and refuses to retry a pending one', async () => {
-    const id = await queued()
-    await here.json('engine jobs run')
-    const [delivery] = await here.json<Listed[]>(`engine deliveries list --job ${id}`)
-    expect(delivery).toMatchObject({
-      event: 'account_import.completed',
-      state: 'pending',
-      attempts: 1,
-      job_id: id,
-    })
-    expect(await here.json('engine deliveries list --state delivered')).toEqual([])
-    expect(await here.json('engine deliveries list --job other')).toEqual([])
-    expect(await here.json('engine', 'deliveries', 'show', delivery?.id ?? '')).toMatchObject({
-      body: { event: 'account_import.completed', total: 2 },
-    })
-    await ends(here.run(['engine', 'deliveries', 'retry', delivery?.id ?? '']), 9)
-    change("UPDATE deliveries SET state = 'failed'")
-    expect(await here.json('engine', 'deliveries', 'retry', delivery?.id ?? '')).toEqual({ retried: 1 })
-    expect(await here.json('engine deliveries list --state pending')).toHaveLength(1)
+it('lists deliveries, shows one with its body, and refuses to retry a pending one', async () => {
+  const id = await queued()
+  await here.json('engine jobs run')
+  const [delivery] = await here.json<Listed[]>(`engine deliveries list --job ${id}`)
+  expect(delivery).toMatchObject({
+    event: 'account_import.completed',
+    state: 'pending',
+    attempts: 1,
+    job_id: id,
   })
+  expect(await here.json('engine deliveries list --state delivered')).toEqual([])
+  expect(await here.json('engine deliveries list --job other')).toEqual([])
+  expect(await here.json('engine', 'deliveries', 'show', delivery?.id ?? '')).toMatchObject({
+    body: { event: 'account_import.completed', total: 2 },
+  })
+  await ends(here.run(['engine', 'deliveries', 'retry', delivery?.id ?? '']), 9)
+  change("UPDATE deliveries SET state = 'failed'")
+  expect(await here.json('engine', 'deliveries', 'retry', delivery?.id ?? '')).toEqual({ retried: 1 })
+  expect(await here.json('engine deliveries list --state pending')).toHaveLength(1)
 })
 
 describe('engine webhooks secret', () => {

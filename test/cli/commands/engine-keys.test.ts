@@ -79,35 +79,33 @@ describe('engine keys', () => {
   })
 })
 
-describe('engine members remove', () => {
-  it('revokes the keys of a member and keeps what they spent', async () => {
-    await loadSample(here.home)
-    await here.json('engine members add ann@example.com --weekly-limit 50')
-    const { key } = (await here.json('engine keys create --member ann@example.com')) as {
-      key: string
-    }
-    const asAnn = (argv: string) => here.run(argv, { env: { PROSPECT_API_KEY: key } })
-    expect((await asAnn('accounts enrich --domain acme-robotics.example --yes')).code).toBe(0)
-    const spent = () => here.json('engine ledger --by member')
-    const before = await spent()
-    expect(await here.json('engine members remove ann@example.com')).toMatchObject({
-      email: 'ann@example.com',
-      removed: true,
-      keys_revoked: 1,
-    })
-    expect((await asAnn('credits')).code).toBe(3)
-    expect(await spent()).toEqual(before)
-    const emails = async () =>
-      ((await here.json('engine members list')) as { email: string }[]).map(({ email }) => email)
-    expect(await emails()).toEqual(['me@localhost'])
-    expect(await here.json('engine ledger --member ann@example.com')).toHaveLength(1)
-    expect(JSON.stringify(await here.json('engine keys list'))).toContain('ann@example.com')
-    await ends(here.run('engine keys create --member ann@example.com'), 2)
-    // The old keys stay revoked, and the old limit is gone.
-    expect(await here.json('engine members add ann@example.com')).toMatchObject({
-      weekly_limit: null,
-    })
-    expect((await asAnn('credits')).code).toBe(3)
-    expect(await emails()).toEqual(['me@localhost', 'ann@example.com'])
+it('engine members remove revokes the keys of a member and keeps what they spent', async () => {
+  await loadSample(here.home)
+  await here.json('engine members add ann@example.com --weekly-limit 50')
+  const { key } = (await here.json('engine keys create --member ann@example.com')) as {
+    key: string
+  }
+  const asAnn = (argv: string) => here.run(argv, { env: { PROSPECT_API_KEY: key } })
+  expect((await asAnn('accounts enrich --domain acme-robotics.example --yes')).code).toBe(0)
+  const spent = () => here.json('engine ledger --by member')
+  const before = await spent()
+  expect(await here.json('engine members remove ann@example.com')).toMatchObject({
+    email: 'ann@example.com',
+    removed: true,
+    keys_revoked: 1,
   })
+  expect((await asAnn('credits')).code).toBe(3)
+  expect(await spent()).toEqual(before)
+  const emails = async () =>
+    ((await here.json('engine members list')) as { email: string }[]).map(({ email }) => email)
+  expect(await emails()).toEqual(['me@localhost'])
+  expect(await here.json('engine ledger --member ann@example.com')).toHaveLength(1)
+  expect(JSON.stringify(await here.json('engine keys list'))).toContain('ann@example.com')
+  await ends(here.run('engine keys create --member ann@example.com'), 2)
+  // The old keys stay revoked, and the old limit is gone.
+  expect(await here.json('engine members add ann@example.com')).toMatchObject({
+    weekly_limit: null,
+  })
+  expect((await asAnn('credits')).code).toBe(3)
+  expect(await emails()).toEqual(['me@localhost', 'ann@example.com'])
 })

@@ -43,10 +43,8 @@ describe.runIf(process.platform === 'linux')('an output that is full', () => {
   })
 })
 
-describe('a path that the system refuses', () => {
-  it('ends --api-key-file with a sentence that does not repeat all of a very long path', async () => {
-    const long = `credits --api-key-file ${'a'.repeat(5_000)}`
-    const { stderr } = await ends(here.run(long), 2, 'name is too long')
-    expect(stderr.length).toBeLessThan(500)
-  })
+it('ends --api-key-file with a sentence that does not repeat all of a very long path', async () => {
+  const long = `credits --api-key-file ${'a'.repeat(5_000)}`
+  const { stderr } = await ends(here.run(long), 2, 'name is too long')
+  expect(stderr.length).toBeLessThan(500)
 })

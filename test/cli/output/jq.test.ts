@@ -49,27 +49,25 @@ describe('--jq', () => {
   })
 })
 
-describe('--jq with many records', () => {
-  it('is applied to each record of data export, and refuses the rows of a recorded run', async () => {
-    const stdin = `name,domain\n${Array.from({ length: 1_200 }, (_, at) => `C${at},c${at}.example\n`).join('')}`
-    await here.fill('companies', stdin)
-    const exported = await here.run(`data export companies --jq 'select(.name | endswith("99")) | .domain'`)
-    expect([
-      exported.code,
-      exported.stdout.split('\n').slice(0, 2),
-      exported.stdout.split('\n').length,
-    ]).toEqual([0, ['c99.example', 'c199.example'], 13])
-    const file = await here.run('data export companies -q .missing.name -o out.json')
-    expect([file.code, errorOf(await here.run('data export companies -q .name.x')).exit_code]).toEqual([0, 2])
-    await here.run('accounts enrich --csv - --rows 1', { stdin })
-    for (const verb of ['export', 'resume']) {
-      const refused = await here.run(['runs', verb, '--last', '--jq', '.name'])
-      expect([verb, refused.code, refused.stdout, errorOf(refused).error]).toEqual([
-        verb,
-        2,
-        '',
-        expect.stringContaining('--jq cannot be used with'),
-      ])
-    }
-  })
+it('--jq with many records is applied to each record of data export, and refuses the rows of a recorded run', async () => {
+  const stdin = `name,domain\n${Array.from({ length: 1_200 }, (_, at) => `C${at},c${at}.example\n`).join('')}`
+  await here.fill('companies', stdin)
+  const exported = await here.run(`data export companies --jq 'select(.name | endswith("99")) | .domain'`)
+  expect([
+    exported.code,
+    exported.stdout.split('\n').slice(0, 2),
+    exported.stdout.split('\n').length,
+  ]).toEqual([0, ['c99.example', 'c199.example'], 13])
+  const file = await here.run('data export companies -q .missing.name -o out.json')
+  expect([file.code, errorOf(await here.run('data export companies -q .name.x')).exit_code]).toEqual([0, 2])
+  await here.run('accounts enrich --csv - --rows 1', { stdin })
+  for (const verb of ['export', 'resume']) {
+    const refused = await here.run(['runs', verb, '--last', '--jq', '.name'])
+    expect([verb, refused.code, refused.stdout, errorOf(refused).error]).toEqual([
+      verb,
+      2,
+      '',
+      expect.stringContaining('--jq cannot be used with'),
+    ])
+  }
 })

@@ -75,14 +75,12 @@ describe('a failure that no command expects', () => {
   })
 })
 
-describe('a damaged state', () => {
-  it('keeps no paid answer from being printed', async () => {
-    here.write('state.db', 'not a database', 0o600)
-    const caller = answering({ body: account, credits: 1 })
-    const ended = await asked('accounts enrich acme.example --json', {}, { caller })
-    expect([ended.code, ended.json]).toEqual([0, account])
-    expect(ended.stderr).toContain('The 1 credits of this call are missing in prospect ledger')
-  })
+it('a damaged state keeps no paid answer from being printed', async () => {
+  here.write('state.db', 'not a database', 0o600)
+  const caller = answering({ body: account, credits: 1 })
+  const ended = await asked('accounts enrich acme.example --json', {}, { caller })
+  expect([ended.code, ended.json]).toEqual([0, account])
+  expect(ended.stderr).toContain('The 1 credits of this call are missing in prospect ledger')
 })
 
 describe('output formats', () => {

@@ -63,15 +63,13 @@ describe('--max-credits', () => {
   })
 })
 
-describe('--max-credits-per-day', () => {
-  it('counts two runs together against --max-credits-per-day', async () => {
-    here.write('in.csv', csvOf(200))
-    expect((await here.enrich('--max-credits-per-day 250')).code).toBe(0)
-    here.write('in.csv', csvOf(200, 200))
-    const { code, stderr } = await here.enrich('--max-credits-per-day 250')
-    expect([code, await charged()]).toEqual([12, 250])
-    expect(stderr).toContain('Budget reached: 250 credits a day')
-    expect((await here.enrich('--max-credits-per-day 400')).code).toBe(0)
-    expect(await charged()).toBe(400)
-  })
+it('counts two runs together against --max-credits-per-day', async () => {
+  here.write('in.csv', csvOf(200))
+  expect((await here.enrich('--max-credits-per-day 250')).code).toBe(0)
+  here.write('in.csv', csvOf(200, 200))
+  const { code, stderr } = await here.enrich('--max-credits-per-day 250')
+  expect([code, await charged()]).toEqual([12, 250])
+  expect(stderr).toContain('Budget reached: 250 credits a day')
+  expect((await here.enrich('--max-credits-per-day 400')).code).toBe(0)
+  expect(await charged()).toBe(400)
 })

@@ -101,18 +101,16 @@ describe('P60: a run that another member would resume', () => {
   })
 })
 
-describe('P57: rows that several processes look up at once', () => {
-  it('are paid for once over a governed proxy, in files of any order', async () => {
-    const { server, proxy, ada } = await governedProxy('50')
-    const processes = Array.from({ length: 8 }, async (_, at) => {
-      const turned = [...robots.slice(at % 6), ...robots.slice(0, at % 6)]
-      list(`in-${at}.csv`, at < 6 ? turned : turned.reverse())
-      const argv = `accounts enrich --csv in-${at}.csv -o out-${at}.csv`.split(' ')
-      const { exitCode } = await launch(prospect, argv, here.home, ada)
-      return [exitCode, foundIn(`out-${at}.csv`)]
-    })
-    expect(await Promise.all(processes)).toEqual(processes.map(() => [0, 6]))
-    expect(await proxy.json('ledger --by member')).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
-    expect(await server.machine.json('engine members list')).toMatchObject([{ spent_this_week: 6 }])
+it('P57: rows that several processes look up at once are paid for once over a governed proxy, in files of any order', async () => {
+  const { server, proxy, ada } = await governedProxy('50')
+  const processes = Array.from({ length: 8 }, async (_, at) => {
+    const turned = [...robots.slice(at % 6), ...robots.slice(0, at % 6)]
+    list(`in-${at}.csv`, at < 6 ? turned : turned.reverse())
+    const argv = `accounts enrich --csv in-${at}.csv -o out-${at}.csv`.split(' ')
+    const { exitCode } = await launch(prospect, argv, here.home, ada)
+    return [exitCode, foundIn(`out-${at}.csv`)]
   })
+  expect(await Promise.all(processes)).toEqual(processes.map(() => [0, 6]))
+  expect(await proxy.json('ledger --by member')).toMatchObject([{ member: 'ada@example.com', credits: 6 }])
+  expect(await server.machine.json('engine members list')).toMatchObject([{ spent_this_week: 6 }])
 })

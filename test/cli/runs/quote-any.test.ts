@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
 import { machine } from '../../support/command.js'
 import { sample, tries } from '../../support/effort.js'
@@ -120,37 +120,35 @@ function paidTwice(column: string): (string | undefined)[] {
   return live.filter((cell, at) => live.indexOf(cell) < at)
 }
 
-describe('the quote of any batch', () => {
-  it.each(sample(commands, 4, 2))(
-    'the quote of %s covers what the run then costs',
-    async (command, column, cell) => {
-      let file = 0
-      const property = fc.asyncProperty(given, async ({ rows, balance, week, budget }) => {
-        const name = `rows-${column}-${file++}.csv`
-        const cells = rows.map((at) => (at < 0 ? '"",x' : `${cell(at)},${name}`))
-        here.write(name, `${column},note\n${cells.join('\n')}\n`)
-        const batch = [...command.split(' '), '--csv', name]
-        await means(balance, week)
-        const first = await agreed(
-          ...batch,
-          '--fresh',
-          ...(budget === undefined ? [] : ['--max-credits', `${budget}`]),
-        )
-        await means(5_000, undefined)
-        // A run that was cut short is resumed with enough credits.
-        const { code } = [0, 11].includes(first.code) ? first : await agreed(...batch)
-        expect([0, 11]).toContain(code)
-        expect(paidTwice(column)).toEqual([])
-        const before = await spent()
-        const { quote } = await agreed(...batch, '--fresh', '--max-age', '90d')
-        // An answer that a budget cut short is not stored.
-        if (budget !== undefined && command.includes('--limit')) return
-        // Rows that were not found cost nothing, and are asked again: they may be found this time.
-        const asked = written('out.csv').some(({ _status }) => _status === 'not_found')
-        expect([quote.credits.min, await spent()]).toEqual([0, before])
-        if (!asked) expect(quote.credits).toEqual({ min: 0, expected: 0, max: 0 })
-      })
-      await fc.assert(property, { numRuns: tries(1, 3) })
-    },
-  )
-})
+it.each(sample(commands, 4, 2))(
+  'the quote of %s covers what the run then costs',
+  async (command, column, cell) => {
+    let file = 0
+    const property = fc.asyncProperty(given, async ({ rows, balance, week, budget }) => {
+      const name = `rows-${column}-${file++}.csv`
+      const cells = rows.map((at) => (at < 0 ? '"",x' : `${cell(at)},${name}`))
+      here.write(name, `${column},note\n${cells.join('\n')}\n`)
+      const batch = [...command.split(' '), '--csv', name]
+      await means(balance, week)
+      const first = await agreed(
+        ...batch,
+        '--fresh',
+        ...(budget === undefined ? [] : ['--max-credits', `${budget}`]),
+      )
+      await means(5_000, undefined)
+      // A run that was cut short is resumed with enough credits.
+      const { code } = [0, 11].includes(first.code) ? first : await agreed(...batch)
+      expect([0, 11]).toContain(code)
+      expect(paidTwice(column)).toEqual([])
+      const before = await spent()
+      const { quote } = await agreed(...batch, '--fresh', '--max-age', '90d')
+      // An answer that a budget cut short is not stored.
+      if (budget !== undefined && command.includes('--limit')) return
+      // Rows that were not found cost nothing, and are asked again: they may be found this time.
+      const asked = written('out.csv').some(({ _status }) => _status === 'not_found')
+      expect([quote.credits.min, await spent()]).toEqual([0, before])
+      if (!asked) expect(quote.credits).toEqual({ min: 0, expected: 0, max: 0 })
+    })
+    await fc.assert(property, { numRuns: tries(1, 3) })
+  },
+)

@@ -49,18 +49,16 @@ describe('--rows', () => {
   })
 })
 
-describe('a quote', () => {
-  it('says how many lookups are paid for already when none are reused', async () => {
-    await here.enrich()
-    here.write('in.csv', csvOf(30))
-    expect(await quoted('--max-age 0')).toMatchObject({
-      in_store: 0,
-      stored: 20,
-      lookups: 30,
-      credits: { max: 30 },
-    })
-    expect(await quoted()).toMatchObject({ in_store: 20, stored: 0, lookups: 10 })
+it('a quote says how many lookups are paid for already when none are reused', async () => {
+  await here.enrich()
+  here.write('in.csv', csvOf(30))
+  expect(await quoted('--max-age 0')).toMatchObject({
+    in_store: 0,
+    stored: 20,
+    lookups: 30,
+    credits: { max: 30 },
   })
+  expect(await quoted()).toMatchObject({ in_store: 20, stored: 0, lookups: 10 })
 })
 
 describe('--sample', () => {

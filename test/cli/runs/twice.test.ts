@@ -23,21 +23,19 @@ async function stopped(after = 8): Promise<string> {
   return newest()
 }
 
-describe('the same command twice', () => {
-  it('spends nothing the second time, says so, and writes the same output', async () => {
-    here.write('in.csv', csv([...knownFrom(20), 'WWW.company-3.example', 'nobody.example']))
-    expect((await here.enrich()).code).toBe(0)
-    const first = here.read('out.csv')
-    rmSync(here.path('out.csv'))
-    const quoted = await here.enrich('--dry-run')
-    expect(quoted.stderr).toMatch(
-      /^Run \S+ is finished\. Without --dry-run, its output is written again, and nothing is spent\./m,
-    )
-    const again = await here.enrich()
-    expect([again.code, here.read('out.csv'), await charged()]).toEqual([0, first, 20])
-    expect(again.stderr).toMatch(/^Run \S+ is finished: its output is written again, and nothing is spent\./m)
-    expect(await here.runs()).toHaveLength(1)
-  })
+it('the same command twice spends nothing the second time, says so, and writes the same output', async () => {
+  here.write('in.csv', csv([...knownFrom(20), 'WWW.company-3.example', 'nobody.example']))
+  expect((await here.enrich()).code).toBe(0)
+  const first = here.read('out.csv')
+  rmSync(here.path('out.csv'))
+  const quoted = await here.enrich('--dry-run')
+  expect(quoted.stderr).toMatch(
+    /^Run \S+ is finished\. Without --dry-run, its output is written again, and nothing is spent\./m,
+  )
+  const again = await here.enrich()
+  expect([again.code, here.read('out.csv'), await charged()]).toEqual([0, first, 20])
+  expect(again.stderr).toMatch(/^Run \S+ is finished: its output is written again, and nothing is spent\./m)
+  expect(await here.runs()).toHaveLength(1)
 })
 
 describe('stored answers', () => {
@@ -273,42 +271,36 @@ describe('a changed file', () => {
   })
 })
 
-describe('runs resume', () => {
-  it('resumes the given run even when a newer run has the same content', async () => {
-    await here.run('config set max_age 0')
-    const id = await stopped()
-    await here.enrich('--fresh')
-    expect((await here.run(`runs resume ${id} --max-credits 100`)).code).toBe(0)
-    expect((await here.runs()).map(({ status, credits }) => [status, credits])).toEqual([
-      ['finished', 20],
-      ['finished', 20],
-    ])
-    expect(await charged()).toBe(40)
-  })
+it('resumes the given run even when a newer run has the same content', async () => {
+  await here.run('config set max_age 0')
+  const id = await stopped()
+  await here.enrich('--fresh')
+  expect((await here.run(`runs resume ${id} --max-credits 100`)).code).toBe(0)
+  expect((await here.runs()).map(({ status, credits }) => [status, credits])).toEqual([
+    ['finished', 20],
+    ['finished', 20],
+  ])
+  expect(await charged()).toBe(40)
 })
 
-describe('runs export', () => {
-  it('refuses a format that is not for rows, without a word about an option that nobody typed', async () => {
-    const ended = await ends(
-      here.run(`runs export ${await stopped()} --format table`),
-      2,
-      'The format table is not for the rows of a file.',
-    )
-    expect(ended.stderr).not.toContain('--csv')
-  })
-})
-
-describe('an unknown run id', () => {
-  it.each(['show', 'resume', 'export', 'forget'])(
-    'exits 9 for an unknown id in runs %s, and suggests runs list',
-    async (word) => {
-      await stopped()
-      await ends(
-        here.run(`runs ${word} ffff-no-such-run`),
-        9,
-        'There is no run ffff-no-such-run.',
-        'prospect runs list',
-      )
-    },
+it('runs export refuses a format that is not for rows, without a word about an option that nobody typed', async () => {
+  const ended = await ends(
+    here.run(`runs export ${await stopped()} --format table`),
+    2,
+    'The format table is not for the rows of a file.',
   )
+  expect(ended.stderr).not.toContain('--csv')
 })
+
+it.each(['show', 'resume', 'export', 'forget'])(
+  'exits 9 for an unknown id in runs %s, and suggests runs list',
+  async (word) => {
+    await stopped()
+    await ends(
+      here.run(`runs ${word} ffff-no-such-run`),
+      9,
+      'There is no run ffff-no-such-run.',
+      'prospect runs list',
+    )
+  },
+)

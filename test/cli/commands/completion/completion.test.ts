@@ -129,17 +129,15 @@ describe('completion', () => {
   })
 })
 
-describe('completion scripts', () => {
-  it.each([
-    ['bash', 'complete -o default -F _prospect prospect'],
-    ['zsh', '#compdef prospect'],
-    ['fish', 'complete -c prospect'],
-    ['powershell', 'Register-ArgumentCompleter'],
-  ])('prints a script for %s that asks the program', async (shell, sign) => {
-    const { stdout } = await here.run(['completion', shell])
-    expect(stdout).toContain(sign)
-    expect(stdout).toContain('prospect __complete')
-  })
+it.each([
+  ['bash', 'complete -o default -F _prospect prospect'],
+  ['zsh', '#compdef prospect'],
+  ['fish', 'complete -c prospect'],
+  ['powershell', 'Register-ArgumentCompleter'],
+])('prints a script for %s that asks the program', async (shell, sign) => {
+  const { stdout } = await here.run(['completion', shell])
+  expect(stdout).toContain(sign)
+  expect(stdout).toContain('prospect __complete')
 })
 
 describe('completion --install', () => {

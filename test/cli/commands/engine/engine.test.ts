@@ -51,28 +51,24 @@ describe('engine plan', () => {
   })
 })
 
-describe('engine credits', () => {
-  it('adds and sets credits with one movement each', async () => {
-    expect(await engine('credits add 5')).toEqual({ credits: 1_005 })
-    expect(await engine('credits set 7')).toEqual({ credits: 7 })
-    const movements = (await engine('ledger')) as { kind: string; change: number; credits: number }[]
-    expect(movements.map(({ kind, change, credits }) => [kind, change, credits])).toEqual([
-      ['top_up', 1_000, 1_000],
-      ['top_up', 5, 1_005],
-      ['adjustment', -998, 7],
-    ])
-  })
+it('adds and sets credits with one movement each', async () => {
+  expect(await engine('credits add 5')).toEqual({ credits: 1_005 })
+  expect(await engine('credits set 7')).toEqual({ credits: 7 })
+  const movements = (await engine('ledger')) as { kind: string; change: number; credits: number }[]
+  expect(movements.map(({ kind, change, credits }) => [kind, change, credits])).toEqual([
+    ['top_up', 1_000, 1_000],
+    ['top_up', 5, 1_005],
+    ['adjustment', -998, 7],
+  ])
 })
 
-describe('engine quotas', () => {
-  it('sets each quota separately, and keeps it when the plan changes', async () => {
-    await engine('quotas set --daily-profiles 3')
-    await engine('plan set scale')
-    expect(await engine('quotas set --monthly-companies 9')).toMatchObject({
-      daily_profile_scraping: { limit: 3, remaining: 3 },
-      daily_company_import: { limit: 10_000 },
-      monthly_company_import: { limit: 9 },
-    })
+it('sets each quota separately, and keeps it when the plan changes', async () => {
+  await engine('quotas set --daily-profiles 3')
+  await engine('plan set scale')
+  expect(await engine('quotas set --monthly-companies 9')).toMatchObject({
+    daily_profile_scraping: { limit: 3, remaining: 3 },
+    daily_company_import: { limit: 10_000 },
+    monthly_company_import: { limit: 9 },
   })
 })
 
@@ -97,25 +93,21 @@ describe('engine members', () => {
   })
 })
 
-describe('engine session', () => {
-  it('shows the sessions it sets in the account', async () => {
-    expect(await engine('session set --network false')).toEqual({ network: false, premium: true })
-    expect(await here.json('account')).toMatchObject({
-      integrations: { network_session_valid: false, premium_session_valid: true },
-    })
+it('shows the sessions it sets in the account', async () => {
+  expect(await engine('session set --network false')).toEqual({ network: false, premium: true })
+  expect(await here.json('account')).toMatchObject({
+    integrations: { network_session_valid: false, premium_session_valid: true },
   })
 })
 
-describe('engine clock', () => {
-  it('freezes the clock where it is set, and advances it', async () => {
-    expect(await engine('clock set 2026-03-01T08:30:00Z --frozen')).toMatchObject({
-      now: '2026-03-01T08:30:00.000Z',
-      frozen: true,
-    })
-    expect(await engine('clock advance 1d')).toMatchObject({ now: '2026-03-02T08:30:00.000Z' })
-    expect(await engine('clock show')).toMatchObject({ now: '2026-03-02T08:30:00.000Z', frozen: true })
-    expect(await engine('clock reset')).toMatchObject({ frozen: false, offset_seconds: 0 })
+it('freezes the clock where it is set, and advances it', async () => {
+  expect(await engine('clock set 2026-03-01T08:30:00Z --frozen')).toMatchObject({
+    now: '2026-03-01T08:30:00.000Z',
+    frozen: true,
   })
+  expect(await engine('clock advance 1d')).toMatchObject({ now: '2026-03-02T08:30:00.000Z' })
+  expect(await engine('clock show')).toMatchObject({ now: '2026-03-02T08:30:00.000Z', frozen: true })
+  expect(await engine('clock reset')).toMatchObject({ frozen: false, offset_seconds: 0 })
 })
 
 describe('engine faults', () => {
@@ -181,23 +173,21 @@ describe('engine faults', () => {
   })
 })
 
-describe('engine workspaces', () => {
-  it('uses one workspace at a time, and asks for a member of a new one, which then works like the first', async () => {
-    await engine('workspaces create Trial')
-    await engine('credits set 1')
-    const { stderr } = await here.run('engine workspaces use Trial')
-    expect(stderr).toContain('engine members add')
-    expect(await engine('status')).toMatchObject({
-      workspace: { name: 'Trial' },
-      credits: { enrichment: 1_000 },
-    })
-    const used = (await engine('workspaces list')) as { name: string; used: boolean }[]
-    expect(used.filter((one) => one.used).map(({ name }) => name)).toEqual(['Trial'])
-    await engine('members add ann@example.com')
-    expect(await here.json('account')).toMatchObject({
-      account: { email: 'ann@example.com' },
-      workspace: { name: 'Trial' },
-    })
+it('uses one workspace at a time, and asks for a member of a new one, which then works like the first', async () => {
+  await engine('workspaces create Trial')
+  await engine('credits set 1')
+  const { stderr } = await here.run('engine workspaces use Trial')
+  expect(stderr).toContain('engine members add')
+  expect(await engine('status')).toMatchObject({
+    workspace: { name: 'Trial' },
+    credits: { enrichment: 1_000 },
+  })
+  const used = (await engine('workspaces list')) as { name: string; used: boolean }[]
+  expect(used.filter((one) => one.used).map(({ name }) => name)).toEqual(['Trial'])
+  await engine('members add ann@example.com')
+  expect(await here.json('account')).toMatchObject({
+    account: { email: 'ann@example.com' },
+    workspace: { name: 'Trial' },
   })
 })
 
@@ -236,17 +226,15 @@ describe('engine ledger', () => {
   })
 })
 
-describe('engine ledger verify', () => {
-  it('exits 13 and names the movement that is wrong', async () => {
-    await engine('credits add 5')
-    const database = new Database(here.path('engine.db'))
-    database.exec('DROP TRIGGER movements_unchanged; UPDATE movements SET credits = 9 WHERE seq = 2')
-    database.close()
-    const { json, stderr } = await ends(here.run('engine ledger verify --json'), 13)
-    expect(json).toMatchObject({ ok: false, problems: [expect.stringContaining('movement 2: credits is 9')] })
-    expect(JSON.parse(stderr)).toMatchObject({
-      exit_code: 13,
-      error: expect.stringContaining('should be 1005'),
-    })
+it('engine ledger verify exits 13 and names the movement that is wrong', async () => {
+  await engine('credits add 5')
+  const database = new Database(here.path('engine.db'))
+  database.exec('DROP TRIGGER movements_unchanged; UPDATE movements SET credits = 9 WHERE seq = 2')
+  database.close()
+  const { json, stderr } = await ends(here.run('engine ledger verify --json'), 13)
+  expect(json).toMatchObject({ ok: false, problems: [expect.stringContaining('movement 2: credits is 9')] })
+  expect(JSON.parse(stderr)).toMatchObject({
+    exit_code: 13,
+    error: expect.stringContaining('should be 1005'),
   })
 })

@@ -60,42 +60,38 @@ describe('re-targeted webhooks', () => {
   })
 })
 
-describe('a receiver that fails once', () => {
-  it('delivers the other records in order meanwhile, and retries the failed one', async () => {
-    const server = await serves(12, 0)
-    const { baseUrl, key, machine } = await proxy(server)
-    const got: (number | 'end')[] = []
-    let failures = 1
-    const fickle = closeAfterTest(
-      await answering(async (request, response) => {
-        const { body } = await received(request)
-        const { event, ordinal } = JSON.parse(body) as { event: string; ordinal: number }
-        if (ordinal === 2 && failures-- > 0) return void response.writeHead(500).end()
-        got.push(event === 'lead_search.completed' ? 'end' : ordinal)
-        response.end()
-      }),
-    )
-    const webhook_url = `http://127.0.0.1:${fickle.port}/in`
-    expect((await extract(baseUrl, key, { streaming: true, webhook_url })).status).toBe(202)
-    await until(() => got.length === 13)
-    const records = [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
-    expect(got.filter((one) => one !== 2)).toEqual([...records, 'end'])
-    expect(got.indexOf(2)).toBeGreaterThan(0)
-    expect(await machine.json('events list')).toHaveLength(13)
-  })
+it('delivers the other records in order while a receiver fails once, and retries the failed one', async () => {
+  const server = await serves(12, 0)
+  const { baseUrl, key, machine } = await proxy(server)
+  const got: (number | 'end')[] = []
+  let failures = 1
+  const fickle = closeAfterTest(
+    await answering(async (request, response) => {
+      const { body } = await received(request)
+      const { event, ordinal } = JSON.parse(body) as { event: string; ordinal: number }
+      if (ordinal === 2 && failures-- > 0) return void response.writeHead(500).end()
+      got.push(event === 'lead_search.completed' ? 'end' : ordinal)
+      response.end()
+    }),
+  )
+  const webhook_url = `http://127.0.0.1:${fickle.port}/in`
+  expect((await extract(baseUrl, key, { streaming: true, webhook_url })).status).toBe(202)
+  await until(() => got.length === 13)
+  const records = [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+  expect(got.filter((one) => one !== 2)).toEqual([...records, 'end'])
+  expect(got.indexOf(2)).toBeGreaterThan(0)
+  expect(await machine.json('events list')).toHaveLength(13)
 })
 
-describe('the setting public_url', () => {
-  it('re-targets webhooks to the setting public_url without an option', async () => {
-    const server = await serves(1, 0)
-    const port = await freePort()
-    const { baseUrl, key, machine } = await proxyOf(server, `--port ${port}`, (here) =>
-      here.run(`config set public_url http://127.0.0.1:${port}`),
-    )
-    expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)
-    await until(() => theirs.arrivals.length === 1)
-    expect(await machine.json('events list')).toHaveLength(1)
-  })
+it('re-targets webhooks to the setting public_url without an option', async () => {
+  const server = await serves(1, 0)
+  const port = await freePort()
+  const { baseUrl, key, machine } = await proxyOf(server, `--port ${port}`, (here) =>
+    here.run(`config set public_url http://127.0.0.1:${port}`),
+  )
+  expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)
+  await until(() => theirs.arrivals.length === 1)
+  expect(await machine.json('events list')).toHaveLength(1)
 })
 
 describe('the address of a re-targeted webhook', () => {

@@ -101,21 +101,19 @@ describe('serve', () => {
   })
 })
 
-describe('serve as a process', () => {
-  it('answers, keeps its engine from being deleted, and exits 0 on SIGTERM', async () => {
-    await here.fill('companies', 'name,domain\nAcme,acme.example\n')
-    await here.json('init')
-    const key = await here.newKey()
-    const { baseUrl, pid, server, stop } = await serving(prospect, here.home)
-    try {
-      expect(pid).toBe(server.pid)
-      const { status, json } = await enrich({ baseUrl, key }, 'acme.example')
-      expect([status, json()]).toMatchObject([200, { name: 'Acme' }])
-      expect((await here.run('engine reset --yes')).code).toBe(2)
-      expect(await stop()).toMatchObject({ exitCode: 0 })
-      expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 999 } })
-    } finally {
-      server.kill('SIGKILL')
-    }
-  })
+it('serve as a process answers, keeps its engine from being deleted, and exits 0 on SIGTERM', async () => {
+  await here.fill('companies', 'name,domain\nAcme,acme.example\n')
+  await here.json('init')
+  const key = await here.newKey()
+  const { baseUrl, pid, server, stop } = await serving(prospect, here.home)
+  try {
+    expect(pid).toBe(server.pid)
+    const { status, json } = await enrich({ baseUrl, key }, 'acme.example')
+    expect([status, json()]).toMatchObject([200, { name: 'Acme' }])
+    expect((await here.run('engine reset --yes')).code).toBe(2)
+    expect(await stop()).toMatchObject({ exitCode: 0 })
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 999 } })
+  } finally {
+    server.kill('SIGKILL')
+  }
 })

@@ -59,23 +59,21 @@ describe('a governed proxy', () => {
   })
 })
 
-describe('a direct proxy', () => {
-  it("passes the client's key on, and never its own", async () => {
-    const seen: unknown[] = []
-    const upstream = closeAfterTest(
-      await answering(async (request, response) => {
-        await received(request)
-        if (request.url !== '/health') seen.push(request.headers['x-api-key'])
-        response.end('{}')
-      }),
-    )
-    const { baseUrl } = await proxyOf(
-      { baseUrl: `${upstream.origin}/api/v2`, key: 'ours-and-nobody-elses' },
-      '--direct',
-    )
-    for (const key of ['theirs-alone', '']) await enrich({ baseUrl, key }, 'x.example')
-    expect(seen).toEqual(['theirs-alone', undefined])
-  })
+it("a direct proxy passes the client's key on, and never its own", async () => {
+  const seen: unknown[] = []
+  const upstream = closeAfterTest(
+    await answering(async (request, response) => {
+      await received(request)
+      if (request.url !== '/health') seen.push(request.headers['x-api-key'])
+      response.end('{}')
+    }),
+  )
+  const { baseUrl } = await proxyOf(
+    { baseUrl: `${upstream.origin}/api/v2`, key: 'ours-and-nobody-elses' },
+    '--direct',
+  )
+  for (const key of ['theirs-alone', '']) await enrich({ baseUrl, key }, 'x.example')
+  expect(seen).toEqual(['theirs-alone', undefined])
 })
 
 describe('a governed proxy with the setting max_age', () => {

@@ -22,14 +22,12 @@ async function finished(id: string): Promise<void> {
   while ((await stateOf(id)) !== 'finished') await tick()
 }
 
-describe('worker', () => {
-  it.each(['SIGTERM', 'SIGINT'])('runs queued jobs until %s, and exits 0', async (signal) => {
-    const id = await queued()
-    const ended = here.run('worker')
-    await finished(id)
-    here.signals.emit(signal)
-    expect(await ended).toMatchObject({ code: 0, stdout: '' })
-  })
+it.each(['SIGTERM', 'SIGINT'])('worker runs queued jobs until %s, and exits 0', async (signal) => {
+  const id = await queued()
+  const ended = here.run('worker')
+  await finished(id)
+  here.signals.emit(signal)
+  expect(await ended).toMatchObject({ code: 0, stdout: '' })
 })
 
 it('reports the same trouble of accepted work once until another comes', () => {
@@ -43,24 +41,22 @@ it('reports the same trouble of accepted work once until another comes', () => {
   ])
 })
 
-describe('worker --upstream', () => {
-  it('makes the calls of a distributed run to a server, with the key of the server', async () => {
-    const schema = await emptySchema()
-    closeAfterTest({ close: schema.drop })
-    const there = await serves(0, 30)
-    const env = { PROSPECT_DATABASE_URL: schema.url, ...there.env }
-    const domains = Array.from({ length: 31 }, (_, at) => `robots-${at}.example`)
-    here.write('in.csv', `Website\n${domains.join('\n')}\n`)
-    const working = here.run(`worker --upstream ${there.baseUrl} --calls 4`, { env })
-    const enrich = 'accounts enrich --csv in.csv -o out.csv --distribute'
-    const { code, stderr } = await here.run(enrich, { env })
-    here.signals.emit('SIGTERM')
-    expect([code, stderr]).toEqual([0, expect.stringContaining('30 found')])
-    expect(await working).toMatchObject({ code: 0, stderr: 'Working. Ctrl-C ends it.\n' })
-    const rows = here.rows('out.csv') as { domain: string }[]
-    expect(rows.map(({ domain }) => domain)).toEqual([...domains.slice(0, 30), ''])
-    expect(await there.machine.json('credits')).toMatchObject({ credits: { enrichment: 970 } })
-  })
+it('worker --upstream makes the calls of a distributed run to a server, with the key of the server', async () => {
+  const schema = await emptySchema()
+  closeAfterTest({ close: schema.drop })
+  const there = await serves(0, 30)
+  const env = { PROSPECT_DATABASE_URL: schema.url, ...there.env }
+  const domains = Array.from({ length: 31 }, (_, at) => `robots-${at}.example`)
+  here.write('in.csv', `Website\n${domains.join('\n')}\n`)
+  const working = here.run(`worker --upstream ${there.baseUrl} --calls 4`, { env })
+  const enrich = 'accounts enrich --csv in.csv -o out.csv --distribute'
+  const { code, stderr } = await here.run(enrich, { env })
+  here.signals.emit('SIGTERM')
+  expect([code, stderr]).toEqual([0, expect.stringContaining('30 found')])
+  expect(await working).toMatchObject({ code: 0, stderr: 'Working. Ctrl-C ends it.\n' })
+  const rows = here.rows('out.csv') as { domain: string }[]
+  expect(rows.map(({ domain }) => domain)).toEqual([...domains.slice(0, 30), ''])
+  expect(await there.machine.json('credits')).toMatchObject({ credits: { enrichment: 970 } })
 })
 
 /** Starts a server on a free port in this process. */
