@@ -24,9 +24,12 @@ describe('prospect commands', () => {
     )
   })
 
-  it('lists each command once', async () => {
-    const names = (await map()).map(({ command: words, flag }) => `${words} ${flag ?? ''}`)
+  it('lists each command once, and each of its options', async () => {
+    const mapped = await map()
+    const names = mapped.map(({ command: words, flag }) => `${words} ${flag ?? ''}`)
     expect(new Set(names).size).toBe(names.length)
+    for (const { command: words, options } of mapped)
+      expect([words, options.length]).toEqual([words, new Set(options.map(({ name }) => name)).size])
   })
 
   it('prints a table on a terminal', async () => {
@@ -39,12 +42,5 @@ describe('commands derived from operations', () => {
   it('every area of commands has a summary', () => {
     const used = new Set(operations().map(({ command: words }) => words.split(' ')[0]))
     expect([...used].sort()).toEqual(Object.keys(areas).sort())
-  })
-
-  it('no two fields of a command share an option', async () => {
-    for (const { command: words, options } of await map()) {
-      const names = options.map(({ name }) => name)
-      expect([words, names.length]).toEqual([words, new Set(names).size])
-    }
   })
 })

@@ -1,30 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import type { Caller, Input } from '../../src/api/calls/caller.js'
+import type { Caller } from '../../src/api/calls/caller.js'
 import { openState } from '../../src/storage/state/open.js'
-import { machine } from '../support/command.js'
+import { answering, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
-
-const nothing = { headers: {}, credits: 0, body: {} }
 
 /** A target without idempotency support that loses the answers for one domain and fails for another. */
 function losing() {
   const asked: unknown[] = []
   const target = { loses: true }
-  const caller: Caller = {
-    supportsIdempotency: async () => false,
-    call: async (_, input) => {
-      const { domain } = input as Input
-      asked.push(domain)
-      if (domain === 'failing.example') return { ...nothing, status: 500, body: { error: 'Broken' } }
-      if (domain === 'lost.example' && target.loses)
-        return { ...nothing, status: 500, unknown: true, body: { error: 'Lost' } }
-      return { ...nothing, status: 200, body: { name: `Name of ${domain}` }, credits: 1 }
-    },
-    close: async () => {},
-  }
-  return { caller, asked, target }
+  const answers = answering((_, { domain }) => {
+    asked.push(domain)
+    if (domain === 'failing.example') return { status: 500, body: { error: 'Broken' } }
+    if (domain === 'lost.example' && target.loses)
+      return { status: 500, unknown: true, body: { error: 'Lost' } }
+    return { body: { name: `Name of ${domain}` }, credits: 1 }
+  })
+  return { caller: { ...answers, supportsIdempotency: async () => false }, asked, target }
 }
 
 const rows = ['a.example', 'lost.example', 'failing.example', 'lost.example', 'b.example']

@@ -1,6 +1,5 @@
 import { readdirSync, renameSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Caller } from '../../src/api/calls/caller.js'
 import { answering, ends, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
@@ -146,14 +145,11 @@ describe('prospect runs', () => {
   it('lists a run as running only while its process holds the lock', async () => {
     const target = companies()
     let seen: unknown
-    const looking: Caller = {
-      ...target.caller,
-      call: async (...request) => {
-        seen ??= (await list())[0].status
-        return target.caller.call(...request)
-      },
-    }
-    await enrich(csv(['a.example']), '', { caller: looking })
+    const caller = answering(async (...request) => {
+      seen ??= (await list())[0].status
+      return target.caller.call(...request)
+    })
+    await enrich(csv(['a.example']), '', { caller })
     expect([seen, (await list())[0].status]).toEqual(['running', 'finished'])
   })
 

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { ends, type Machine, machine } from '../../support/command.js'
+import { ends, type Given, type Machine, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
 import { servingMachine } from '../call/serving.js'
@@ -33,8 +33,9 @@ beforeEach(() => {
   here.write('in.csv', `Record ID,Website\n${rows.join('\n')}\n`)
 })
 
-const asked = ['leads', 'search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
-const search = (...more: string[]) => here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more])
+const asked = 'leads search --csv in.csv --limit 2 --job-titles CTO'
+const whole = `${asked} --fail-on none -o out.csv`
+const search = (more = '', given: Given = {}) => here.run(`${whole} ${more}`, given)
 const rowsOf = (name: string) => here.rows(name) as Record<string, string>[]
 const found = (name = 'out.csv') =>
   rowsOf(name).map(({ _line, 'lead.last_name': last }) => (last ? `${_line} ${last}` : ''))
@@ -64,10 +65,10 @@ describe('leads search --csv', () => {
   })
 
   it('quotes the profiles of the day that it can use, and sends nothing', async () => {
-    const quote = (await here.run([...asked, '--dry-run', '--max-profiles', '7'])).json
+    const quote = (await here.run(`${asked} --dry-run --max-profiles 7`)).json
     expect(quote).toMatchObject({ rows: 8, lookups: 6, profiles_max: 7, credits: { max: 0 }, shortage: null })
     await here.json('engine quotas set --daily-profiles 3')
-    const { code, stderr } = await here.run([...asked, '--dry-run'])
+    const { code, stderr } = await here.run(`${asked} --dry-run`)
     expect([code, JSON.parse(stderr.split('\n').at(-2) ?? '')]).toEqual([
       6,
       expect.objectContaining({ error: expect.stringContaining('The quota does not cover 12 profiles') }),
@@ -76,16 +77,16 @@ describe('leads search --csv', () => {
   })
 
   it('never extracts more than --max-profiles over all parts of a run, and resumes with a larger budget', async () => {
-    await ends(search('--max-profiles', '5'), 12, 'Budget reached: 5 profiles for this run')
+    await ends(search('--max-profiles 5'), 12, 'Budget reached: 5 profiles for this run')
     expect(await profilesUsed()).toBeLessThanOrEqual(5)
-    expect((await search('--max-profiles', '5')).code).toBe(12)
+    expect((await search('--max-profiles 5')).code).toBe(12)
     expect(await profilesUsed()).toBeLessThanOrEqual(5)
     expect((await here.run('runs resume --last --max-profiles 11')).stderr).toContain('of')
     expect([found(), await profilesUsed()]).toEqual([expected, profiles])
   })
 
   it('keeps what a selection wants: a condition on people, columns, the layout of a CRM', async () => {
-    await search('--where', 'lead.last_name.endsWith("-1")', '--columns', 'Record ID,lead.last_name')
+    await search(`--where 'lead.last_name.endsWith("-1")' --columns "Record ID,lead.last_name"`)
     expect(rowsOf('out.csv')).toEqual(
       ['two', 'three', 'four', 'five', 'two']
         .map((name) => ({
@@ -94,11 +95,11 @@ describe('leads search --csv', () => {
         }))
         .map((row, at) => (at === 4 ? { ...row, 'Record ID': '7' } : row)),
     )
-    await search('--layout', 'hubspot')
+    await search('--layout hubspot')
     // A company that is in the file twice gives its people once.
     const once = people.filter((person) => /-[01],/.test(person)).map((person) => person.split(',')[1])
     expect(rowsOf('out.csv').map((row) => row['Last Name'])).toEqual(once)
-    await search('--layout', 'hubspot', '--keep-input', '--only', 'found')
+    await search('--layout hubspot --keep-input --only found')
     expect(rowsOf('out.csv').map((row) => row['Last Name'])).toEqual([...once, 'two-0', 'two-1'])
     expect(await profilesUsed()).toBe(profiles)
   })
@@ -106,7 +107,7 @@ describe('leads search --csv', () => {
   it('gives the output of an undisturbed run after it was killed, and starts no search twice', async () => {
     const env = { PROSPECT_HOME: here.home }
     for (let kill = 0; kill < 3 && !here.exists('out.csv'); kill++) {
-      const running = launch(prospect, [...asked, '--fail-on', 'none', '-o', 'out.csv'], here.home, env)
+      const running = launch(prospect, whole.split(' '), here.home, env)
       while (running.nodeChildProcess.exitCode === null && !here.exists('out.csv.partial')) await pause(1)
       for (let turn = 0; turn < 5 * kill; turn++) await pause(1)
       running.kill('SIGKILL')
@@ -124,9 +125,9 @@ describe('at a server', () => {
   const atServer = () => ({ env: server.env, sleep: async () => {} })
 
   it('gives the same output, also with --direct', async () => {
-    for (const more of [[], ['--direct', '--fresh']]) {
+    for (const more of ['', '--direct --fresh']) {
       rmSync(here.path('out.csv'), { force: true })
-      const { code } = await here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more], atServer())
+      const { code } = await search(more, atServer())
       expect([code, found()]).toEqual([0, expected])
     }
     expect(await profilesUsed(server.machine)).toBe(2 * profiles)
@@ -134,8 +135,8 @@ describe('at a server', () => {
 
   it('searches with filters without a webhook, too', async () => {
     here.write('in.csv', 'Website\ntwo.example\n')
-    const argv = 'leads advanced-search --csv in.csv --limit 2 --job-titles CTO -o out.csv'.split(' ')
-    expect([(await here.run(argv, atServer())).code, found()]).toEqual([0, ['2 two-0', '2 two-1']])
+    const line = 'leads advanced-search --csv in.csv --limit 2 --job-titles CTO -o out.csv'
+    expect([(await here.run(line, atServer())).code, found()]).toEqual([0, ['2 two-0', '2 two-1']])
   })
 
   it('starts no search twice where replies are lost', async () => {
@@ -144,12 +145,8 @@ describe('at a server', () => {
     await fault('--drop after --nth 3 --count 3')
     await fault('--truncate --nth 4 --count 1')
     await fault('--status 503 --nth 5 --count 1')
-    const run = () => here.run([...asked, '--fail-on', 'none', '-o', 'out.csv'], given)
-    for (let part = 0; part < 4 && (await run()).code !== 0; part++);
-    const { stderr } = await here.run(
-      [...asked, '--retry-unknown', '--fail-on', 'none', '-o', 'out.csv'],
-      given,
-    )
+    for (let part = 0; part < 4 && (await search('', given)).code !== 0; part++);
+    const { stderr } = await search('--retry-unknown', given)
     expect([found(), stderr]).toEqual([expected, expect.any(String)])
     expect(await profilesUsed(server.machine)).toBe(profiles)
   })
@@ -158,10 +155,7 @@ describe('at a server', () => {
 it('leads advanced-search --csv searches among the people of each company only', async () => {
   // One request a second.
   here.write('in.csv', 'Website\ntwo.example\nnobody.example\n')
-  const argv = ['leads', 'advanced-search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
-  const { code } = await here.run([...argv, '--fail-on', 'none', '-o', 'out.csv'], {
-    sleep: async () => {},
-  })
+  const { code } = await here.run(whole.replace('search', 'advanced-search'), { sleep: async () => {} })
   expect([code, found()]).toEqual([0, ['2 two-0', '2 two-1', '']])
 })
 
@@ -184,8 +178,9 @@ describe('leads advanced-search --max-per-company', () => {
     )
     await here.fill('people', `first_name,last_name,title,company_domain\n${rows.join('\n')}\n`)
     const url = 'https://www.network.example/sales/search/people?query=(keywords:Engineer)'
-    const argv = ['leads', 'extract', url, '--max-per-company', '1', '--format', 'csv', '--wait']
-    const found = lastNames((await here.run(argv)).stdout)
+    const found = lastNames(
+      (await here.run(`leads extract ${url} --max-per-company 1 --format csv --wait`)).stdout,
+    )
     expect(found).toEqual(Array.from({ length: 150 }, (_, at) => String(at * 3)))
     expect(await profilesUsed()).toBe(150)
   })

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
+import { ConnectionLost } from '../../../src/api/calls/caller.js'
 import { served } from '../../client/serving.js'
 import { answering, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -154,39 +154,35 @@ describe('equal lookups with max_age', () => {
 
   /** A target that keeps its answers until they are released. */
   function held() {
-    const target = answering(found)
     const asked = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
-    const caller: Caller = {
-      ...target,
-      call: async (...call) => {
-        asked.resolve()
-        await released.promise
-        return target.call(...call)
-      },
-    }
-    return { target, caller, isAsked: asked.promise, release: released.resolve }
+    const caller = answering(async () => {
+      asked.resolve()
+      await released.promise
+      return found
+    })
+    return { caller, isAsked: asked.promise, release: released.resolve }
   }
 
   it.each([
     ['max_age', argv],
     ['nothing about stored answers', `${acme} --json`],
   ])('are sent once when another command has one of them under way: with %s', async (_, one) => {
-    const { target, caller, isAsked, release } = held()
+    const { caller, isAsked, release } = held()
     const first = here.run(one, { caller })
     await isAsked
     const other = answering(found)
     const second = await here.run(one, { caller: other, sleep: async () => release() })
     release()
     expect([(await first).json, second.json]).toEqual([found.body, found.body])
-    expect([target.asked.length, other.asked.length]).toEqual([1, 0])
+    expect([caller.asked.length, other.asked.length]).toEqual([1, 0])
   })
 
   it.each([
     ['max_age', argv],
     ['nothing about stored answers', `${acme} --json`],
   ])('are sent once when a batch has one of them under way: with %s', async (_, one) => {
-    const { target, caller, isAsked, release } = held()
+    const { caller, isAsked, release } = held()
     const csv = 'accounts enrich --csv - --json --concurrency 1'
     const batch = here.run(csv, { caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
     await isAsked
@@ -204,7 +200,7 @@ describe('equal lookups with max_age', () => {
       0,
     ])
     expect(waits.join('')).toContain('An equal lookup is under way in another command')
-    expect(target.asked).toHaveLength(1)
+    expect(caller.asked).toHaveLength(1)
   })
 
   it('are sent once when a batch begins beside a single one without max_age, while another batch is under way', async () => {
@@ -221,7 +217,7 @@ describe('equal lookups with max_age', () => {
       found.body,
     ])
     other.release()
-    expect([(await first).code, single.target.asked.length, second.asked.length]).toEqual([0, 1, 0])
+    expect([(await first).code, single.caller.asked.length, second.asked.length]).toEqual([0, 1, 0])
   })
 
   it('are sent beside a batch with --refresh and --max-age 0, and where the batch asks for others', async () => {
@@ -248,35 +244,27 @@ describe('equal lookups with max_age', () => {
   })
 
   it('have the same idempotency key until an answer is stored, and cost nothing from then on', async () => {
-    const keys: unknown[] = []
     let isKilled = true
-    const caller: Caller = {
-      ...answering(),
-      call: async (_id, _input, options) => {
-        keys.push(options?.idempotencyKey)
-        if (isKilled) throw new ConnectionLost('cut', true)
-        const headers = { 'idempotent-replayed': 'true' }
-        return { status: 200, body: found.body, headers, credits: 0, replayed: 1 }
-      },
-    }
+    const caller = answering(async () => {
+      if (isKilled) throw new ConnectionLost('cut', true)
+      return { body: found.body, headers: { 'idempotent-replayed': 'true' }, replayed: 1 }
+    })
     const run = () => here.run(argv, { caller })
     expect((await run()).code).toBe(10)
     isKilled = false
     expect([(await run()).code, (await run()).code]).toEqual([0, 0])
+    const keys = caller.asked.map(({ options }) => options.idempotencyKey)
     expect(keys).toEqual([expect.any(String), keys[0]])
   })
 
   it('are paid once by the engine of this machine when the first one is killed before its answer is stored', async () => {
     const bench = await openBench()
     let isKilled = true
-    const caller: Caller = {
-      ...bench.caller,
-      call: async (...call) => {
-        const reply = await bench.caller.call(...call)
-        if (isKilled) throw new Error('killed')
-        return reply
-      },
-    }
+    const caller = answering(async (...call) => {
+      const reply = await bench.caller.call(...call)
+      if (isKilled) throw new Error('killed')
+      return reply
+    })
     const known = 'accounts enrich --domain known.example --max-age 1d'
     const run = () => here.run(known, { env: { PROSPECT_API_KEY: bench.key }, caller })
     expect((await run()).code).toBe(1)

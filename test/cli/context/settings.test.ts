@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { GlobalOptions, Settings } from '../../../src/cli/context/context.js'
 import { homeOf, openSettings, readSettings } from '../../../src/cli/context/home.js'
-import { canAsk } from '../../../src/cli/output/prompt.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
 import { errorOf, machine, streamsOf } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -145,19 +144,5 @@ describe('the target', () => {
   ])('refuses a base URL that is no server address: %j', (baseUrl) => {
     expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2 }))
     expect(() => chosen({ baseUrl })).not.toThrow(/:p@/)
-  })
-})
-
-describe('questions', () => {
-  it('asks only when stdin and stderr are terminals', () => {
-    expect(canAsk({ globals: {}, streams: streams() })).toBe(true)
-    expect(canAsk({ globals: {}, streams: streamsOf() })).toBe(false)
-  })
-
-  it('does not ask with --no-input or in CI', () => {
-    expect([
-      canAsk({ globals: { input: false }, streams: streams() }),
-      canAsk({ globals: {}, streams: streams({ CI: '1' }) }),
-    ]).toEqual([false, false])
   })
 })
