@@ -77,23 +77,19 @@ async function startServer({ here, env, run }: Pick<World, 'here' | 'env' | 'run
   return { url, key, stop }
 }
 
+/** Asks the engine over HTTP, or a proxy of the other machine's server with these options. */
 const overHttp =
-  (options: (world: World) => string): Exit =>
-  async (world) => {
-    const { PROSPECT_API_KEY: _, ...env } = world.env
-    const given = { ...env, ...(options(world) ? { PROSPECT_API_KEY: world.server.key } : {}) }
-    const { url, key, stop } = await startServer({ ...world, env: given }, options(world))
-    const ask = async (input: object) => {
-      const headers = { 'x-api-key': options(world).includes('direct') ? world.server.key : key }
-      const body = JSON.stringify(input)
-      const reply = await fetch(`${url}/leads/advanced_search/preview`, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
-        body,
-      })
-      return reply.text()
-    }
-    const text = await ask({ included_companies: ['labs.example', 'works.example'], live: false })
+  (proxy?: string): Exit =>
+  async ({ server, ...world }) => {
+    const [options, more] =
+      proxy === undefined ? [] : [`--upstream ${server.url} ${proxy}`, { PROSPECT_API_KEY: server.key }]
+    const { url, key, stop } = await startServer({ ...world, env: { ...world.env, ...more } }, options)
+    const reply = await fetch(`${url}/leads/advanced_search/preview`, {
+      method: 'POST',
+      headers: { 'x-api-key': proxy === '--direct' ? server.key : key, 'content-type': 'application/json' },
+      body: JSON.stringify({ included_companies: ['labs.example', 'works.example'], live: false }),
+    })
+    const text = await reply.text()
     await stop()
     return text
   }
@@ -136,36 +132,25 @@ const asked: Readonly<Record<string, Exit>> = {
   ),
   'flow run': written(
     'flow run flow.yaml',
-    'flow.csv',
-    'flow.json',
-    'flow.ndjson',
-    'flow.plain.csv',
-    'programs',
+    ...'flow.csv flow.json flow.ndjson flow.plain.csv programs'.split(' '),
   ),
   'flow resume': written('flow resume --last', 'flow.csv'),
   listen: async ({ here, env, url }) => {
     const { line: first, stop } = await here.start(['listen', '--port', '0', '--json', '--forward-to', url], {
       env,
     })
-    const lead = (name: string) => ({ title: `${name}`, network_profile_url: `${network}/in/${name}` })
+    const lead = (name: string, title: string) => ({ title, network_profile_url: `${network}/in/${name}` })
+    const leads = [lead('ann', 'qzx'), lead('bob', 'plain')]
     await fetch((JSON.parse(first) as { url: string }).url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: line({
-        event: 'lead_search.record',
-        id: 's',
-        at: Date.now(),
-        leads: [
-          { ...lead('ann'), title: 'qzx' },
-          { ...lead('bob'), title: 'plain' },
-        ],
-      }),
+      body: line({ event: 'lead_search.record', id: 's', at: Date.now(), leads }),
     })
     return (await stop()).stdout
   },
-  serve: overHttp(() => ''),
-  'serve: governed proxy': overHttp(({ server }) => `--upstream ${server.url}`),
-  'serve: direct proxy': overHttp(({ server }) => `--upstream ${server.url} --direct`),
+  serve: overHttp(),
+  'serve: governed proxy': overHttp(''),
+  'serve: direct proxy': overHttp('--direct'),
   'a server': fromServer(
     'leads search --company-domain works.example --job-titles * --limit 5 --wait --json',
   ),
