@@ -55,7 +55,7 @@ async function governedProxy() {
   return { bench, key, members, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
 }
 
-/** The six ways an engine is asked. */
+/** The ways an engine is asked. */
 export const compositions: Readonly<Record<string, () => Promise<Subject>>> = {
   'the engine': async () => {
     const bench = await openBench()
@@ -86,5 +86,10 @@ export const compositions: Readonly<Record<string, () => Promise<Subject>>> = {
     const direct = await behindSocket(remote)
     const caller = fetchCaller(fetch, direct.baseUrl)
     return { caller, ...rest, close: closing(close, () => remote.close(), direct.close) }
+  },
+  'a direct remote of a served engine': async () => {
+    const { bench, server, close } = await served()
+    const caller = remoteTo(server.baseUrl)
+    return { caller, bench, close: closing(close, () => caller.close()) }
   },
 }

@@ -192,35 +192,29 @@ describe('the outbox of forwarded events', () => {
     expect(await taken(start + 10)).toEqual(['a2'])
   })
 
+  /** Notes what came of an event that was forwarded by hand. */
+  const byHand = (answer: string, to = target) =>
+    events.noteForward({ seq: 1, search: 'a' }, to, { ok: answer === '200', answer }, start)
+
   it('continues when the first event of a search was forwarded by hand, and keeps a success after a later failure', async () => {
     for (const id of ['a1', 'a2']) await keep(id, 'a')
-    await events.noteForward({ seq: 1, search: 'a' }, target, { ok: false, answer: '500' }, start)
+    await byHand('500')
     expect(await states('a1', 'a2')).toEqual(['waiting', 'waiting'])
-    await events.noteForward({ seq: 1, search: 'a' }, target, { ok: true, answer: '200' }, start)
+    await byHand('200')
     expect(await taken(start)).toEqual(['a2'])
-    await events.noteForward(
-      { seq: 1, search: 'a' },
-      target,
-      { ok: false, answer: 'connection refused' },
-      start,
-    )
+    await byHand('connection refused')
     expect(await events.find('a1')).toMatchObject({
       forwards: [{ state: 'delivered', attempts: 3, answer: 'connection refused', nextAt: null }],
     })
   })
 
   it('lists each event with the worst state of its targets', async () => {
-    await keep('a')
+    await keep('a', 'a')
     const forwarded = async () => (await events.list({}, 'oldest', 1))[0]?.forwarded
     expect(await forwarded()).toBe('waiting')
     await settle(start, true)
     expect(await forwarded()).toBe('delivered')
-    await events.noteForward(
-      { seq: 1, search: null },
-      'http://other.example/',
-      { ok: false, answer: '410' },
-      start,
-    )
+    await byHand('410', 'http://other.example/')
     expect(await forwarded()).toBe('failed')
   })
 
