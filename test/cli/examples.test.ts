@@ -1,20 +1,14 @@
 import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createCommandEnvironment } from '../../src/cli/options/command-environment.js'
 import type { MappedCommand } from '../../src/cli/program/program.js'
 import { buildProgram } from '../../src/cli/program/program.js'
 import { createContext } from '../../src/cli/target/create.js'
-import {
-  type CommandResult,
-  command,
-  folder,
-  machine,
-  removed,
-  streamsOf,
-  wordsOf,
-} from '../support/command.js'
+import { type CommandResult, command, machine, streamsOf, wordsOf } from '../support/command.js'
+import { perFile } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { loadSample } from '../support/sample.js'
 import { acmemail } from '../support/vendors.js'
 
@@ -158,10 +152,9 @@ const files: Readonly<Record<string, string>> = {
 
 const uuid = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/
 
-let template: string
+const template = perFile(newFolder)
 let mapped: readonly MappedCommand[]
 let examples: readonly Example[]
-const homes: string[] = []
 
 /** Runs a line as a shell would: with its stdin from a file, and up to where its output goes elsewhere. */
 async function run(line: string, home: string): Promise<CommandResult> {
@@ -193,13 +186,13 @@ async function receive(lines: readonly string[], home: string): Promise<void> {
 }
 
 /** Returns a folder with a home in which everything that the examples name is there. */
-async function prepare(words: string): Promise<string> {
-  const folderOf = await folder()
-  homes.push(folderOf)
-  cpSync(template, folderOf, { recursive: true })
-  chmodSync(join(folderOf, 'home'), 0o700)
-  await runAll(beforeOf[words] ?? [], folderOf)
-  return folderOf
+async function prepare(words: string) {
+  const folder = newFolder()
+  onTestFinished(folder.remove)
+  cpSync(template.path, folder.path, { recursive: true })
+  chmodSync(folder.at('home'), 0o700)
+  await runAll(beforeOf[words] ?? [], folder.path)
+  return folder.path
 }
 
 /** Returns an example with an id that is there in place of the one it shows. */
@@ -210,16 +203,13 @@ async function withRealId({ line }: Example, home: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  template = await folder()
-  homes.push(template)
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(template, name), text)
-  await loadSample(join(template, 'home'))
-  await runAll(before, template)
-  await receive(lastWork, template)
+  for (const [name, text] of Object.entries(files)) writeFileSync(template.at(name), text)
+  await loadSample(template.at('home'))
+  await runAll(before, template.path)
+  await receive(lastWork, template.path)
   mapped = JSON.parse(await shown('commands', '--json')) as MappedCommand[]
   examples = await allExamples(mapped)
 })
-afterAll(() => Promise.all(homes.map(removed)))
 
 describe('the examples of help', () => {
   it('are there for every command, with --csv where it looks up a file, and name things instead of ids', () => {
@@ -247,7 +237,6 @@ describe('the examples of help', () => {
         const problem = problemOf(example, await run(await withRealId(example, home), home), home)
         if (problem !== undefined) problems.push([example.line, problem])
       }
-      await removed(home)
     }
     expect(problems).toEqual([])
   })

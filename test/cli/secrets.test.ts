@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
 import { canary, type Line, machine } from '../support/command.js'
@@ -11,7 +11,7 @@ import { isLong, sample } from '../support/effort.js'
 const here = perTest(machine)
 
 /** Watches a folder from another process. The returned function stops it and returns the widest mode of each entry. */
-async function watching(path: string): Promise<() => Promise<Readonly<Record<string, string>>>> {
+async function watching(path: string) {
   const program = `
     const { lstatSync, readdirSync } = require('node:fs')
     const seen = {}
@@ -30,22 +30,12 @@ async function watching(path: string): Promise<() => Promise<Readonly<Record<str
     }
     process.stdout.write('watching\\n')
     look()`
-  const child: ChildProcess = spawn(process.execPath, ['-e', program, path], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  let text = ''
-  const begun = new Promise<void>((resolve) => {
-    child.stdout?.on('data', (chunk: Buffer) => {
-      text += chunk
-      resolve()
-    })
-  })
-  await begun
+  const child = execa(process.execPath, ['-e', program, path], { stdin: 'pipe' })
+  await once(child.stdout, 'data')
   return async () => {
-    const ended = new Promise((resolve) => child.once('close', resolve))
-    child.stdin?.end()
-    await ended
-    const seen = JSON.parse(text.slice(text.indexOf('\n') + 1)) as Record<string, number>
+    child.stdin.end()
+    const { stdout } = await child
+    const seen = JSON.parse(stdout.slice(stdout.indexOf('\n') + 1)) as Record<string, number>
     return Object.fromEntries(Object.entries(seen).map(([name, mode]) => [name, mode.toString(8)]))
   }
 }

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { command, folder, removed } from '../support/command.js'
+import { command } from '../support/command.js'
+import { newFolder } from '../support/new-folder.js'
 
 type Pages = Readonly<Record<string, string>>
 const { exitRows, manPages } = (await import(new URL('../../scripts/man.js', import.meta.url).href)) as {
@@ -20,14 +21,14 @@ describe('man pages', () => {
   })
 
   it.skipIf(process.platform === 'win32')('are installed from a clone that is built', async () => {
-    const prefix = await folder()
+    const prefix = newFolder()
     const root = fileURLToPath(new URL('../..', import.meta.url))
-    const argv = ['install', '--global', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, '.']
+    const argv = ['install', '--global', '--offline', '--no-audit', '--no-fund', '--prefix', prefix.path, '.']
     await execa('npm', argv, { cwd: root })
     const installed = await Promise.all(
-      manifest.man.map((page) => readFile(join(prefix, 'share', 'man', 'man1', basename(page)), 'utf8')),
+      manifest.man.map((page) => readFile(prefix.at(`share/man/man1/${basename(page)}`), 'utf8')),
     )
-    await removed(prefix)
+    prefix.remove()
     expect(installed.filter((text) => text.startsWith('.TH PROSPECT'))).toHaveLength(manifest.man.length)
   })
 

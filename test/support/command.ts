@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
@@ -220,9 +219,3 @@ export const keyed = (home: string): Record<string, string> => ({
   PROSPECT_HOME: home,
   PROSPECT_API_KEY: canary,
 })
-
-/** Creates a temporary folder. */
-export const folder = (): Promise<string> => mkdtemp(join(tmpdir(), 'prospect-cli-'))
-
-/** Removes a temporary folder. */
-export const removed = (path: string): Promise<void> => rm(path, { recursive: true, force: true })

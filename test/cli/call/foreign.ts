@@ -65,6 +65,7 @@ export async function foreign(answer: (request: Request) => unknown) {
   return {
     baseUrl,
     requests,
+    write: here.write,
     /** Runs a command against the server. Pauses take a hundredth of their time. */
     run: (line: Line, more: readonly string[] = [], stdin = '') =>
       here.run([...wordsOf(line), ...more], {

@@ -1,15 +1,11 @@
 import { rmSync } from 'node:fs'
-import { beforeEach, describe, expect, it } from 'vitest'
-import { perFile } from '../../support/each.js'
-import { csvOf, type Listed, machines, type Paying } from './paying.js'
+import { describe, expect, it } from 'vitest'
+import { perFile, perTest } from '../../support/each.js'
+import { csvOf, type Listed, machines } from './paying.js'
 
 const filled = perFile(() => machines(20, 1_000))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-  return here.remove
-})
+const here = perTest(() => filled.copy())
 
 const place = { env: { PROSPECT_DATABASE_URL: 'other.db' } }
 const enrich = 'accounts enrich --csv in.csv -o out.csv --quiet'

@@ -31,8 +31,6 @@ export async function machines(companies: number, credits: number) {
 }
 
 /** A machine whose local engine knows companies and charges for them. */
-export type Paying = ReturnType<typeof copyOf>
-
 function copyOf(filled: string) {
   const one = machine()
   cpSync(filled, one.home, { recursive: true })

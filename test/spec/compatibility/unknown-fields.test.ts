@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { operation, operations } from '../../../src/api/operations/table.js'
 import { foreign } from '../../cli/call/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
-import { folder, machine } from '../../support/command.js'
+import { machine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { openBench } from '../../support/engine.js'
@@ -153,10 +151,9 @@ describe('unknown fields sent to another server', () => {
   )
 
   it('are passed on with one warning by the rows of a file with --direct', async () => {
-    const { run, requests: sent } = closeAfterTest(await foreign(() => ({ jobs: [] })))
-    const file = join(await folder(), 'companies.csv')
-    writeFileSync(file, 'domain\na.example\nb.example\n')
-    const argv = ['accounts', 'hiring', '--csv', file, '--input', '-', '--yes', '--json']
+    const { run, write, requests: sent } = closeAfterTest(await foreign(() => ({ jobs: [] })))
+    write('companies.csv', 'domain\na.example\nb.example\n')
+    const argv = ['accounts', 'hiring', '--csv', 'companies.csv', '--input', '-', '--yes', '--json']
     const constants = JSON.stringify({ location_ids: ['1'] })
     const { code, stderr } = await run([...argv, '--direct'], [], constants)
     const rows = () => sent.filter(({ path }) => path === '/accounts/company_hiring').map(({ body }) => body)

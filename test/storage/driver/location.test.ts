@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { openEngine } from '../../../src/index.js'
 import { isPostgres, locationProblem } from '../../../src/storage/driver/connection.js'
-import { command, errorOf, folder, removed } from '../../support/command.js'
+import { errorOf, machine } from '../../support/command.js'
 
 const secret = 'very-secret'
 const refused = [
@@ -45,16 +45,14 @@ describe('the location of a database', () => {
   })
 
   it('creates no file and prints no password when a command refuses it', async () => {
-    const home = await folder()
+    const here = machine()
     for (const location of refused) {
-      const ended = await command(['credits'], {
-        env: { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: location },
-      })
+      const ended = await here.run('credits', { env: { PROSPECT_DATABASE_URL: location } })
       expect([ended.code, errorOf(ended).code]).toEqual([2, 'usage'])
       expect(ended.stderr + ended.stdout).not.toContain(secret)
     }
-    expect(await readdir(home)).toEqual([])
-    await removed(home)
+    expect(await readdir(here.home)).toEqual([])
+    here.remove()
   })
 
   it('is refused by the library as well', async () => {
