@@ -63,12 +63,12 @@ describe('routes', () => {
     expect(await response.json()).toEqual({ openapi: '3.1.0' })
   })
 
-  it('writes /openapi.json once, however often it is asked for', async () => {
+  it('writes /openapi.json once, however often it is asked for, at once or later', async () => {
     let written = 0
     const document = { toJSON: () => ({ number: ++written }) }
     const own = handler({ caller, version: '1', document: async () => document })
     const ask = async () => await (await own(new Request(`${origin}/openapi.json`))).json()
-    expect([await ask(), await ask()]).toEqual([{ number: 1 }, { number: 1 }])
+    expect([...(await Promise.all([ask(), ask()])), await ask()]).toEqual(Array(3).fill({ number: 1 }))
   })
 })
 
