@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import type { OperationId } from '../../src/api/operations/table.js'
+import { requests } from '../spec/requests.js'
 import { casesOf, rowsOf } from '../support/fixtures.js'
 import { accepted, refusalOf } from './refusal.js'
 
@@ -26,14 +27,26 @@ describe('a filter that only the network supports', () => {
     past_colleague: true,
   }
 
-  it.each(Object.entries(filters))('%s is refused with live: false', async (name, value) => {
-    const input = { webhook_url: hook, keyword: 'x', live: false, [name]: value }
-    expect(await refusalOf('leads.advanced_search', input)).toMatch(new RegExp(`^422 .*${name}$`))
+  it.each(Object.entries(filters))('%s is accepted with live results alone', async (name, value) => {
+    const input = { webhook_url: hook, [name]: value }
+    expect(await refusalOf('leads.advanced_search', input)).toBe('accepted')
+    const refused = `422 Not available with live: false: ${name}`
+    expect(await refusalOf('leads.advanced_search', { ...input, live: false })).toBe(refused)
   })
+})
 
-  it.each(Object.entries(filters))('%s is accepted with live results', async (name, value) => {
-    expect(await refusalOf('leads.advanced_search', { webhook_url: hook, [name]: value })).toBe('accepted')
-  })
+it.each([
+  ['accounts.bulk_enrich', 'accounts'],
+  ['leads.bulk_enrich', 'leads'],
+  ['contacts.bulk_enrich', 'contacts'],
+  ['contacts.check_data_availability', 'contacts'],
+] as const)('%s takes at most 100 %s', async (id, field) => {
+  const [one] = requests[id][field] as unknown[]
+  const refusals = [100, 101].map((count) =>
+    refusalOf(id, { ...requests[id], [field]: Array(count).fill(one) }),
+  )
+  const refused = expect.stringMatching(`^422 ${field} must have .*100 items$`)
+  expect(await Promise.all(refusals)).toEqual(['accepted', refused])
 })
 
 describe('default values', () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { dayOf } from '../../src/api/values/dates.js'
 import { engineTime, nextRenewal, periodEnd, periodStart } from '../../src/engine/clock.js'
 
 const at = Date.parse
@@ -31,16 +30,5 @@ describe('engine time', () => {
     ['2026-01-15T10:00:00Z', '2026-12-20T00:00:00Z', '2027-01-15T00:00:00.000Z'],
   ])('renews a workspace of %s next after %s on %s', (created, after, next) => {
     expect(iso(nextRenewal(at(created), at(after)))).toBe(next)
-  })
-
-  it.each(['2026-02-29', '2026-13-01', '2026-1-1', '26-01-01', '2026-01-01T00:00:00Z', ''])(
-    'knows no day %s',
-    (text) => {
-      expect(dayOf(text)).toBeUndefined()
-    },
-  )
-
-  it('counts renewals over a leap day', () => {
-    expect(dayOf('2028-02-29')).toBe(Date.UTC(2028, 1, 29))
   })
 })

@@ -210,7 +210,7 @@ export const oneOf = <const T extends readonly [string, ...string[]]>(values: T,
   describe(z.enum(values), description)
 
 /** Returns whether a JSON value nests no deeper than `levels`; it stops at the first level beyond. */
-export function isShallow(value: unknown, levels: number): boolean {
+function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((one) => isShallow(one, levels - 1))
 }

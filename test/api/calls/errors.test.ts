@@ -34,9 +34,4 @@ describe('the failure in a reply', () => {
     for (const status of [400, 402, 418, 502])
       expect(failureOf(status, {}).text).toBe(`The server answered ${status}`)
   })
-
-  it('distinguishes a full disk from a busy database', () => {
-    const { message } = new ApiError('storage_failed', { reason: 'the disk is full' })
-    expect(failureOf(503, { error: message }).means).toBe('storage_failed')
-  })
 })

@@ -61,30 +61,7 @@ describe('field schemas', () => {
     expect(isCountry(code)).toBe(false)
   })
 
-  it('trim and bound texts', () => {
-    expect(field.text('x', 3).parse(' abc ')).toBe('abc')
-    expect(accepts(field.text('x', 3), 'abcd')).toBe(false)
-  })
-
   it('keep text in any script', () => {
     expect(field.text('x').parse('株式会社 𝒜 Ünïcode')).toBe('株式会社 𝒜 Ünïcode')
-  })
-
-  it('bound lists', () => {
-    expect(accepts(field.of(field.text('x'), 'x', 2), ['a', 'b'])).toBe(true)
-    expect(accepts(field.of(field.text('x'), 'x', 2), ['a', 'b', 'c'])).toBe(false)
-    expect(accepts(field.some(field.text('x'), 'x'), [])).toBe(false)
-  })
-
-  it('keep their description through optional, default and checks', () => {
-    expect(field.text('Words').description).toBe('Words')
-    expect(field.flag('Loud').unwrap().description).toBe('Loud')
-    expect(field.functions().description).toContain('Functions')
-  })
-
-  it('measure the depth of JSON', () => {
-    expect(field.isShallow({ a: [{ b: 1 }] }, 3)).toBe(true)
-    expect(field.isShallow({ a: [{ b: 1 }] }, 2)).toBe(false)
-    expect(field.isShallow(1, 0)).toBe(true)
   })
 })

@@ -57,11 +57,6 @@ describe('validating a request', () => {
   it.each(['a\0b', '\ud800', '   '])('refuses the text %j', async (name) => {
     expect(await refusalOf('accounts.enrich', { name })).toMatch(/^422 name must not /)
   })
-
-  it('accepts a profile URL without a scheme', async () => {
-    const company_network_url = 'www.network.example/company/acme'
-    expect(await accepted('accounts.enrich', { company_network_url })).toMatchObject({ company_network_url })
-  })
 })
 
 describe('other spellings of a field', () => {
