@@ -9,12 +9,6 @@ import {
 } from '../../src/api/schemas/enumerations.js'
 import type { Fields } from '../../src/api/values/objects.js'
 
-/** A few companies and people who share few words and values, so that random filters find some of them. */
-export interface Population {
-  readonly companies: readonly Fields[]
-  readonly people: readonly Fields[]
-}
-
 const places = [
   { country: 'FR', city: 'Lyon' },
   { country: 'FR', city: 'Nantes' },
@@ -88,8 +82,11 @@ const person = fc.record({
   company: fc.nat(9),
 })
 
-/** Companies from `c0.example` and people from `p0`; of the latter some name a company that is not there, some none. */
-export const population: fc.Arbitrary<Population> = fc
+/**
+ * A few companies and people who share few words and values, so that random filters find some of them: companies from
+ * `c0.example` and people from `p0`. Of the latter some name a company that is not there, some none.
+ */
+export const population: fc.Arbitrary<Record<'companies' | 'people', readonly Fields[]>> = fc
   .tuple(
     fc.array(company, { minLength: 6, maxLength: 6 }),
     fc.array(person, { minLength: 30, maxLength: 30 }),

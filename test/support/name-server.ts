@@ -2,9 +2,6 @@ import { createSocket } from 'node:dgram'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** A name server on this machine. */
-export type NameServer = Awaited<ReturnType<typeof nameServer>>
-
 /** What is known of a name: addresses, after the names it is an alias of, or its mail servers; a failure; or no answer at all. */
 export type Known = readonly string[] | 'NXDOMAIN' | 'SERVFAIL' | 'silence'
 

@@ -25,10 +25,10 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** A clone on a machine whose Node is too old, with a supported Node downloaded into `.node/`. */
-export type Clone = ReturnType<typeof oldNodeClone>
-
-/** Makes a clone with `bin`, `scripts`, `package.json` and what else is asked for; packages and `dist` are linked. */
+/**
+ * Makes a clone on a machine whose Node is too old, with a supported Node downloaded into `.node/`. It has `bin`, `scripts`,
+ * `package.json` and what else is asked for; packages and `dist` are linked.
+ */
 export function oldNodeClone(...more: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-old-node-'))
   const path = (...parts: string[]) => join(folder, ...parts)

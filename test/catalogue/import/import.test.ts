@@ -52,23 +52,6 @@ describe('companies that are imported', () => {
     await take({ domain: 'acme.example', technology_details: '[{"slug":"react","name":"React"}]' })
     expect(await catalogue.technologies('react', 1)).toMatchObject([{ name: 'React' }])
   })
-
-  it('are found by the words of their new texts, not of the old ones', async () => {
-    const driver = openSqlite(':memory:')
-    const words = await openEmpty(driver)
-    const hits = (word: string) =>
-      driver.read((connection) =>
-        connection.all('SELECT rowid FROM companies_text WHERE companies_text MATCH ?', word),
-      )
-    await words.importRecords('companies', [
-      { domain: 'acme.example', name: 'Acmé', description: 'robot arms' },
-    ])
-    expect(await hits('acme AND robot')).toHaveLength(1)
-    await words.importRecords('companies', [{ domain: 'acme.example', description: 'coffee' }])
-    expect(await hits('robot')).toHaveLength(0)
-    expect(await hits('"acme" AND coffee')).toHaveLength(1)
-    await words.close()
-  })
 })
 
 describe('people that are imported', () => {

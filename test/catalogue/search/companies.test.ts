@@ -51,13 +51,19 @@ describe('a search of companies', () => {
   })
 
   it('follows changes of a company', async () => {
-    const catalogue = await openWith([{ domain: 'acme.example', industry: 'Robotics', country: 'FR' }])
-    await catalogue.importRecords('companies', [
-      { domain: 'acme.example', industry: 'Education', country: 'DE' },
-    ])
+    const company = { domain: 'acme.example', name: 'Acmé' }
+    const [before, after] = [
+      { ...company, industry: 'Robotics', country: 'FR', description: 'robot arms' },
+      { ...company, industry: 'Education', country: 'DE', description: 'coffee' },
+    ]
+    const catalogue = await openWith([before])
     const count = (filters: CompanyFilters) => catalogue.count(search(filters), now)
+    expect(await count({ keyword: 'acme AND robot' })).toBe(1)
+    await catalogue.importRecords('companies', [after])
     expect(await count({ included_industries: ['robotics'] })).toBe(0)
-    expect(await count({ included_industries: ['12'], included_locations: ['DE'] })).toBe(1)
+    expect(await count({ keyword: 'robot' })).toBe(0)
+    const filters = { included_industries: ['12'], included_locations: ['DE'], keyword: 'acme AND coffee' }
+    expect(await count(filters)).toBe(1)
     await catalogue.close()
   })
 })
