@@ -72,8 +72,7 @@ describe('engine keys', () => {
 
   it('replaces the revoked key of this machine', async () => {
     const [own] = (await here.json('engine keys list')) as { id: string }[]
-    const { stderr } = await here.run(['engine', 'keys', 'revoke', own?.id ?? ''])
-    expect(stderr).toContain('key of this machine')
+    await ends(here.run(['engine', 'keys', 'revoke', own?.id ?? '']), 0, 'key of this machine')
     expect(here.read('credentials.json')).not.toContain('pk_')
     expect((await here.run('credits')).code).toBe(0)
   })

@@ -176,8 +176,7 @@ describe('engine faults', () => {
 it('uses one workspace at a time, and asks for a member of a new one, which then works like the first', async () => {
   await engine('workspaces create Trial')
   await engine('credits set 1')
-  const { stderr } = await here.run('engine workspaces use Trial')
-  expect(stderr).toContain('engine members add')
+  await ends(here.run('engine workspaces use Trial'), 0, 'engine members add')
   expect(await engine('status')).toMatchObject({
     workspace: { name: 'Trial' },
     credits: { enrichment: 1_000 },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { machine } from '../../../support/command.js'
+import { ends, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 
 const here = perTest(machine)
@@ -87,8 +87,7 @@ describe('profiles', () => {
     })
     await here.json('profiles use slow')
     expect(await here.json('config list')).toMatchObject({ profile: 'slow', max_wait: 600 })
-    const { stderr } = await here.run('profiles remove slow')
-    expect(stderr).toContain('default')
+    await ends(here.run('profiles remove slow'), 0, 'default')
     expect(await names()).toEqual(['default', 'local'])
     expect(await here.json('config list')).toMatchObject({ profile: 'default' })
   })
