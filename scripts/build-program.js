@@ -36,10 +36,13 @@ export async function buildProgram(folder, plugins = []) {
     write: false,
   })
   // A script with kept code has lost how to import modules, so its loader does that for it.
-  const program = outputFiles[0].text.replace(
-    /\bimport\("([^"]+)"\)/g,
-    (_, name) => `__import("${vendored[name] ? `../dist/${vendored[name]}` : name}")`,
-  )
+  const program = outputFiles[0].text
+    .replace(
+      /\bimport\("([^"]+)"\)/g,
+      (_, name) => `__import("${vendored[name] ? `../dist/${vendored[name]}` : name}")`,
+    )
+    // Past the module loader, which is asked a hundred times.
+    .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
   await mkdir(folder, { recursive: true })
   await writeFile(
     join(folder, 'main.cjs'),

@@ -13,32 +13,34 @@ const quotas = (of: string) => ({
 export const shapes = {
   'account.show': () => ({
     input: z.object({}),
-    output: z.object({
-      account: value.object('The user', {
-        email: value.string('Email of the user who owns the key'),
-        name: value.maybe('Name of that user'),
-        plan: value.string('Plan of the workspace'),
+    output: () =>
+      z.object({
+        account: value.object('The user', {
+          email: value.string('Email of the user who owns the key'),
+          name: value.maybe('Name of that user'),
+          plan: value.string('Plan of the workspace'),
+        }),
+        workspace: value.object('The workspace, which owns credits and quotas', {
+          id: value.uuid('Identifier'),
+          name: value.string('Name'),
+          plan: value.string('Plan, which sets request limits and quotas'),
+        }),
+        integrations: value.object('The stored sessions', {
+          network_session_valid: value.yesNo('Whether calls that act on the network can'),
+          premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
+        }),
       }),
-      workspace: value.object('The workspace, which owns credits and quotas', {
-        id: value.uuid('Identifier'),
-        name: value.string('Name'),
-        plan: value.string('Plan, which sets request limits and quotas'),
-      }),
-      integrations: value.object('The stored sessions', {
-        network_session_valid: value.yesNo('Whether calls that act on the network can'),
-        premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
-      }),
-    }),
   }),
   'credits.show': () => ({
     input: z.object({}),
-    output: z.object({
-      credits: value.object('The balance, and what remains of the quotas', {
-        enrichment: value.count('Credits that can be spent'),
-        ...quotas('Remaining quota'),
+    output: () =>
+      z.object({
+        credits: value.object('The balance, and what remains of the quotas', {
+          enrichment: value.count('Credits that can be spent'),
+          ...quotas('Remaining quota'),
+        }),
+        limits: value.object('The quotas', quotas('Quota')),
       }),
-      limits: value.object('The quotas', quotas('Quota')),
-    }),
   }),
   'credits.consumption': () => ({
     input: z
@@ -47,11 +49,12 @@ export const shapes = {
         end_date: field.date('Last day (UTC), included, YYYY-MM-DD'),
       })
       .check(inOrder('start_date', 'end_date')),
-    output: z.object({
-      credits: value.count('Credits that can be spent now'),
-      start_date: value.string('First day', { format: 'date' }),
-      end_date: value.string('Last day', { format: 'date' }),
-      credits_consumed: value.count('Credits consumed on these days'),
-    }),
+    output: () =>
+      z.object({
+        credits: value.count('Credits that can be spent now'),
+        start_date: value.string('First day', { format: 'date' }),
+        end_date: value.string('Last day', { format: 'date' }),
+        credits_consumed: value.count('Credits consumed on these days'),
+      }),
   }),
 } as const

@@ -73,16 +73,17 @@ export const shapes = {
       custom: field.custom().optional(),
       limit: field.limit('companies').optional(),
     }),
-    output: z.object({
-      message: value.object('The import', {
-        id: value.uuid('Identifier of the import'),
-        import_name: value.string('Name of the import'),
-        import_url: value.string('The search URL', { format: 'uri' }),
-        created_at: value.moment('When it was created'),
-        limit: value.count('Maximum number of companies, when given').optional(),
-        custom: value.echo(),
+    output: () =>
+      z.object({
+        message: value.object('The import', {
+          id: value.uuid('Identifier of the import'),
+          import_name: value.string('Name of the import'),
+          import_url: value.string('The search URL', { format: 'uri' }),
+          created_at: value.moment('When it was created'),
+          limit: value.count('Maximum number of companies, when given').optional(),
+          custom: value.echo(),
+        }),
       }),
-    }),
   }),
   'accounts.search': () => ({
     input: z
@@ -96,33 +97,35 @@ export const shapes = {
         live: field.live(),
       })
       .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
-    output: z.object({
-      message: value.string('Status message'),
-      id: value.uuid('Identifier of the import'),
-      status: value.processing(),
-      total: value.count('Companies that match'),
-      preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
-    }),
+    output: () =>
+      z.object({
+        message: value.string('Status message'),
+        id: value.uuid('Identifier of the import'),
+        status: value.processing(),
+        total: value.count('Companies that match'),
+        preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
+      }),
   }),
   'accounts.search_preview': () => ({
     input: z
       .object({ ...filters(), live: field.live() })
       .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
-    output: z.object({
-      total_count: value.count('Companies that match'),
-      preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
-    }),
+    output: () =>
+      z.object({
+        total_count: value.count('Companies that match'),
+        preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
+      }),
   }),
   'accounts.enrich': () => ({
     input: z.object({ ...identity(), live: field.live() }).check(identifiable()),
-    output: record.accountRecord(),
+    output: () => record.accountRecord(),
   }),
   'accounts.bulk_enrich': () => ({
     input: z.object({
       accounts: field.bulk(z.object(identity()).check(identifiable()), '2 to 100 companies'),
       live: field.live(),
     }),
-    output: record.bulkResults(record.accountRecord()),
+    output: () => record.bulkResults(record.accountRecord()),
   }),
   'accounts.count_profiles': () => ({
     input: z
@@ -135,13 +138,14 @@ export const shapes = {
         excluded_locations: field.ids('Location ids to exclude').optional(),
       })
       .check(exactlyOne('company_network_id', 'company_network_url')),
-    output: z.object({
-      total: value.count('Profiles that match'),
-      title_to_include: value.strings('As given'),
-      title_to_exclude: value.strings('As given'),
-      included_locations: value.strings('As given'),
-      excluded_locations: value.strings('As given'),
-    }),
+    output: () =>
+      z.object({
+        total: value.count('Profiles that match'),
+        title_to_include: value.strings('As given'),
+        title_to_exclude: value.strings('As given'),
+        included_locations: value.strings('As given'),
+        excluded_locations: value.strings('As given'),
+      }),
   }),
   'accounts.headcount': () => ({
     input: z
@@ -153,18 +157,19 @@ export const shapes = {
         live: field.live(),
       })
       .check(atLeastOne('company_network_id', 'company_network_url', 'company_domain')),
-    output: field.describe(
-      z.record(
-        z.string(),
-        z.object({
-          current_headcount: value.count('Headcount now'),
-          '3_months_evolution': evolution(3).optional(),
-          '6_months_evolution': evolution(6).optional(),
-          '12_months_evolution': evolution(12).optional(),
-        }),
+    output: () =>
+      field.describe(
+        z.record(
+          z.string(),
+          z.object({
+            current_headcount: value.count('Headcount now'),
+            '3_months_evolution': evolution(3).optional(),
+            '6_months_evolution': evolution(6).optional(),
+            '12_months_evolution': evolution(12).optional(),
+          }),
+        ),
+        'By function, and All',
       ),
-      'By function, and All',
-    ),
   }),
   'accounts.hiring': () => ({
     input: z
@@ -181,34 +186,37 @@ export const shapes = {
         full_description: field.flag('Whole descriptions instead of the first 300 characters'),
       })
       .check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
-    output: z.object({
-      total_jobs: value.count('Jobs that match'),
-      truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
-      jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
-    }),
+    output: () =>
+      z.object({
+        total_jobs: value.count('Jobs that match'),
+        truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
+        jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
+      }),
   }),
   'accounts.stack': () => ({
     input: z.object(company()).check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
-    output: z.object({
-      technologies: value.strings('Names'),
-      technologies_with_confidence: value.objects('Names with slugs and confidence', {
-        name: value.string('Name'),
-        slug: value.string('Slug'),
-        confidence: field.describe(z.number(), 'From 0 to 1'),
+    output: () =>
+      z.object({
+        technologies: value.strings('Names'),
+        technologies_with_confidence: value.objects('Names with slugs and confidence', {
+          name: value.string('Name'),
+          slug: value.string('Slug'),
+          confidence: field.describe(z.number(), 'From 0 to 1'),
+        }),
       }),
-    }),
   }),
   'accounts.technologies': () => ({
     input: z.object({
       query: field.text('Part of a name or slug; all when omitted').optional(),
       limit: field.whole('Maximum number of technologies', 1, 100).default(20),
     }),
-    output: z.object({
-      technologies: value.objects('Technologies, best match first', {
-        slug: value.string('Slug, as filters take it'),
-        name: value.string('Name'),
-        category: value.maybe('Category'),
+    output: () =>
+      z.object({
+        technologies: value.objects('Technologies, best match first', {
+          slug: value.string('Slug, as filters take it'),
+          name: value.string('Name'),
+          category: value.maybe('Category'),
+        }),
       }),
-    }),
   }),
 } as const

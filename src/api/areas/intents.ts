@@ -122,28 +122,31 @@ export const shapes = {
       included_industries: field.industries('Industries, by id or name').optional(),
       ...imports('companies'),
     }),
-    output: z.object({
-      id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
-      preview_count: value.count('Companies that match'),
-      message: value.string('Status message'),
-    }),
+    output: () =>
+      z.object({
+        id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
+        preview_count: value.count('Companies that match'),
+        message: value.string('Status message'),
+      }),
   }),
   'intents.stack': () => ({
     input: z
       .object({ webhook_url: field.webhookUrl(), ...stackFilters(), ...imports('companies') })
       .check(someStackFilter()),
-    output: z.object({
-      id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
-      total_count: value.count('Companies that match'),
-      message: value.string('Status message'),
-    }),
+    output: () =>
+      z.object({
+        id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
+        total_count: value.count('Companies that match'),
+        message: value.string('Status message'),
+      }),
   }),
   'intents.stack_preview': () => ({
     input: z.object(stackFilters()).check(someStackFilter()),
-    output: z.object({
-      total_count: value.count('Companies that match, exactly'),
-      preview: field.describe(z.array(blurCompany()), 'At most 25 of them, blurred'),
-    }),
+    output: () =>
+      z.object({
+        total_count: value.count('Companies that match, exactly'),
+        preview: field.describe(z.array(blurCompany()), 'At most 25 of them, blurred'),
+      }),
   }),
   'intents.growth': () => ({
     input: z
@@ -174,7 +177,7 @@ export const shapes = {
         inOrder('min_department_headcount', 'max_department_headcount'),
         inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),
       ),
-    output: started(record.accountPreview()),
+    output: () => started(record.accountPreview()),
   }),
   'intents.lookalikes': () => ({
     input: z
@@ -188,7 +191,7 @@ export const shapes = {
         ...imports('companies'),
       })
       .check(exactlyOne('company_network_url', 'company_network_urls')),
-    output: started(record.accountPreview()),
+    output: () => started(record.accountPreview()),
   }),
   'intents.post_engagers': () => ({
     input: z.object({
@@ -199,16 +202,17 @@ export const shapes = {
         .default('all'),
       ...imports('people'),
     }),
-    output: started(record.leadPreview()),
+    output: () => started(record.leadPreview()),
   }),
   'intents.track_job_changes': () => ({
     input: z.object({
       webhook_url: field.webhookUrl('Address that receives the job changes'),
       lead_list_id: field.id('Identifier of the lead list'),
     }),
-    output: z.object({
-      message: value.string('Status message'),
-      id: value.uuid('Identifier of the tracking').optional(),
-    }),
+    output: () =>
+      z.object({
+        message: value.string('Status message'),
+        id: value.uuid('Identifier of the tracking').optional(),
+      }),
   }),
 } as const

@@ -127,11 +127,12 @@ export const shapes = {
       max_per_company: maxPerCompany(),
       ...imports(),
     }),
-    output: z.object({
-      id: value.uuid('Identifier of the search'),
-      status: value.processing(),
-      note: value.note(),
-    }),
+    output: () =>
+      z.object({
+        id: value.uuid('Identifier of the search'),
+        status: value.processing(),
+        note: value.note(),
+      }),
   }),
   'leads.advanced_search': () => ({
     input: z
@@ -143,27 +144,29 @@ export const shapes = {
         live: field.live(),
       })
       .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
-    output: z.object({
-      message: value.object('The search', {
-        id: value.uuid('Identifier of the search'),
-        search_name: value.string('Name of the search'),
-        search_url: value.address('The search on the network'),
-        expected_profiles_count: value.count('People that match, estimated'),
-        created_at: value.moment('When it was created'),
-        custom: value.echo(),
-        note: value.note(),
+    output: () =>
+      z.object({
+        message: value.object('The search', {
+          id: value.uuid('Identifier of the search'),
+          search_name: value.string('Name of the search'),
+          search_url: value.address('The search on the network'),
+          expected_profiles_count: value.count('People that match, estimated'),
+          created_at: value.moment('When it was created'),
+          custom: value.echo(),
+          note: value.note(),
+        }),
       }),
-    }),
   }),
   'leads.advanced_search_preview': () => ({
     input: z
       .object({ ...filters(), live: field.live() })
       .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
-    output: z.object({
-      total_count: value.count('People that match, estimated'),
-      preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
-      note: value.note(),
-    }),
+    output: () =>
+      z.object({
+        total_count: value.count('People that match, estimated'),
+        preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
+        note: value.note(),
+      }),
   }),
   'leads.search': () => ({
     input: z
@@ -188,24 +191,25 @@ export const shapes = {
         atLeastOne(...searchFilters),
         notTogether('persona_id', 'job_titles', 'excluded_job_titles'),
       ),
-    output: z.object({
-      id: value.uuid('Identifier of the search'),
-      status: value.processing(),
-      search_name: value.string('Name of the search'),
-      search_url: value.address('The search on the network'),
-      created_at: value.moment('When it was created'),
-      custom: value.echo(),
-    }),
+    output: () =>
+      z.object({
+        id: value.uuid('Identifier of the search'),
+        status: value.processing(),
+        search_name: value.string('Name of the search'),
+        search_url: value.address('The search on the network'),
+        created_at: value.moment('When it was created'),
+        custom: value.echo(),
+      }),
   }),
   'leads.enrich': () => ({
     input: z.object({ ...identity(), live: field.live() }).check(identifiable()),
-    output: record.personRecord(),
+    output: () => record.personRecord(),
   }),
   'leads.bulk_enrich': () => ({
     input: z.object({
       leads: field.bulk(z.object(identity()).check(identifiable()), '2 to 100 people'),
       live: field.live(),
     }),
-    output: record.bulkResults(record.personRecord()),
+    output: () => record.bulkResults(record.personRecord()),
   }),
 } as const

@@ -43,27 +43,30 @@ export const shapes = {
         custom: field.custom().optional(),
       })
       .check(companiesOrKind()),
-    output: z.object({
-      id: value.uuid('Identifier'),
-      network_list_id: value.count('Identifier of the list on the network'),
-    }),
+    output: () =>
+      z.object({
+        id: value.uuid('Identifier'),
+        network_list_id: value.count('Identifier of the list on the network'),
+      }),
   }),
   'lists.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
-    output: z.object({
-      lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
-      pagination: record.pagination(),
-    }),
+    output: () =>
+      z.object({
+        lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
+        pagination: record.pagination(),
+      }),
   }),
   'lists.get': () => ({
     input: z.object({ id: field.pathId('Identifier of the list'), ...field.pages() }).check(cursorOrPage()),
-    output: record.listRecord().extend({
-      companies: field.describe(z.array(listedCompany()), 'Its companies, in the order given'),
-      pagination: record.pagination(),
-    }),
+    output: () =>
+      record.listRecord().extend({
+        companies: field.describe(z.array(listedCompany()), 'Its companies, in the order given'),
+        pagination: record.pagination(),
+      }),
   }),
   'lists.rename': () => ({
     input: z.object({ id: field.pathId('Identifier of the list'), name: field.text('New name of the list') }),
-    output: record.listRecord(),
+    output: () => record.listRecord(),
   }),
 } as const

@@ -21,14 +21,15 @@ const persona = () =>
 export const shapes = {
   'personas.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
-    output: z.object({
-      personas: field.describe(z.array(persona()), 'Personas, newest first'),
-      pagination: record.pagination(),
-    }),
+    output: () =>
+      z.object({
+        personas: field.describe(z.array(persona()), 'Personas, newest first'),
+        pagination: record.pagination(),
+      }),
   }),
   'personas.get': () => ({
     input: z.object({ uuid: field.pathId('Identifier of the persona') }),
-    output: persona(),
+    output: () => persona(),
   }),
   'personas.create': () => ({
     input: z.object({
@@ -38,10 +39,10 @@ export const shapes = {
       functions: field.functions().optional(),
       seniority_levels: field.seniorities().optional(),
     }),
-    output: persona(),
+    output: () => persona(),
   }),
   'personas.delete': () => ({
     input: z.object({ uuid: field.pathId('Identifier of the persona') }),
-    output: z.object({ message: value.string('Persona deleted') }),
+    output: () => z.object({ message: value.string('Persona deleted') }),
   }),
 } as const

@@ -33,15 +33,16 @@ export const shapes = {
         ...field.pages(),
       })
       .check(cursorOrPage()),
-    output: z.object({
-      searches: value.objects('Saved searches, newest first', {
-        id: value.uuid('Identifier'),
-        name: value.string('Name'),
-        leads_count: value.count('Number of leads'),
-        created_at: value.moment('When it was created'),
+    output: () =>
+      z.object({
+        searches: value.objects('Saved searches, newest first', {
+          id: value.uuid('Identifier'),
+          name: value.string('Name'),
+          leads_count: value.count('Number of leads'),
+          created_at: value.moment('When it was created'),
+        }),
+        pagination: record.pagination(),
       }),
-      pagination: record.pagination(),
-    }),
   }),
   'searches.get': () => ({
     input: z
@@ -51,31 +52,32 @@ export const shapes = {
         ...field.pages(),
       })
       .check(cursorOrPage()),
-    output: z.object({
-      search: value.object('The search', {
-        id: value.uuid('Identifier'),
-        name: value.string('Name'),
-        created_at: value.moment('When it was created'),
-        status: field.describe(z.enum(states), 'Status of the search'),
-        leads_count: value.count('Number of leads; absent in a company search').optional(),
-        accounts_count: value.count('Number of companies; only in a company search').optional(),
-        truncated: value.yesNo('Whether a quota or the credits ended it'),
-        error: value.string('Why it failed; absent where it did not').optional(),
+    output: () =>
+      z.object({
+        search: value.object('The search', {
+          id: value.uuid('Identifier'),
+          name: value.string('Name'),
+          created_at: value.moment('When it was created'),
+          status: field.describe(z.enum(states), 'Status of the search'),
+          leads_count: value.count('Number of leads; absent in a company search').optional(),
+          accounts_count: value.count('Number of companies; only in a company search').optional(),
+          truncated: value.yesNo('Whether a quota or the credits ended it'),
+          error: value.string('Why it failed; absent where it did not').optional(),
+        }),
+        leads: field
+          .describe(
+            z.array(record.leadAndCompany()),
+            'Its leads in the order found; absent in a company search',
+          )
+          .optional(),
+        accounts: field
+          .describe(z.array(foundCompany()), 'Its companies in the order found; only in a company search')
+          .optional(),
+        pagination: record.pagination(),
       }),
-      leads: field
-        .describe(
-          z.array(record.leadAndCompany()),
-          'Its leads in the order found; absent in a company search',
-        )
-        .optional(),
-      accounts: field
-        .describe(z.array(foundCompany()), 'Its companies in the order found; only in a company search')
-        .optional(),
-      pagination: record.pagination(),
-    }),
   }),
   'searches.delete': () => ({
     input: z.object({ id: field.pathId('Identifier of the search') }),
-    output: z.object({ message: value.string('Confirmation') }),
+    output: () => z.object({ message: value.string('Confirmation') }),
   }),
 } as const

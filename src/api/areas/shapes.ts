@@ -24,8 +24,13 @@ const areas = {
 }
 
 type Builders = Awaited<ReturnType<(typeof areas)[keyof typeof areas]>>['shapes']
+/** How an operation is declared in its area: few commands need what describes its answers. */
+interface Declared {
+  readonly input: z.ZodObject
+  readonly output: () => z.ZodType
+}
 type BuiltBy<Area, Id extends OperationId> =
-  Area extends Readonly<Record<Id, () => infer Built extends Shape>> ? Built : never
+  Area extends Readonly<Record<Id, () => infer Built extends Declared>> ? Built : never
 
 type Shapes = { readonly [Id in OperationId]: BuiltBy<Builders, Id> }
 
@@ -34,7 +39,7 @@ export type InputTo<Id extends OperationId> = z.input<Shapes[Id]['input']>
 /** The same as the engine reads them, with what they are by default. */
 export type InputOf<Id extends OperationId> = z.output<Shapes[Id]['input']>
 /** The body of an operation's success. */
-export type OutputOf<Id extends OperationId> = z.output<Shapes[Id]['output']>
+export type OutputOf<Id extends OperationId> = z.output<ReturnType<Shapes[Id]['output']>>
 
 const built = new Map<OperationId, Shape>()
 
@@ -44,10 +49,23 @@ export async function shapeOf(id: OperationId): Promise<Shape> {
   if (known) return known
   const { shapes } = await areas[areaOf(id) as keyof typeof areas]()
   // Read after the area is loaded, so that two concurrent calls get the same schemas.
-  const shape = built.get(id) ?? (shapes as Partial<Record<OperationId, () => Shape>>)[id]?.()
+  const shape = built.get(id) ?? build((shapes as Partial<Record<OperationId, () => Declared>>)[id]?.())
   if (!shape) throw new Error(`no schemas for ${id}`)
   built.set(id, shape)
   return shape
+}
+
+function build(declared: Declared | undefined): Shape | undefined {
+  let output: z.ZodType | undefined
+  return (
+    declared && {
+      input: declared.input,
+      get output() {
+        output ??= declared.output()
+        return output
+      },
+    }
+  )
 }
 
 /** Returns the record that an operation answers with, where nothing of it is known. */

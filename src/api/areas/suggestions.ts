@@ -6,12 +6,13 @@ import * as value from '../schemas/output-fields.js'
 export const shapes = {
   'titles.suggest': () => ({
     input: z.object({ job_titles: field.some(field.text('Job title'), 'Job titles to vary', 100) }),
-    output: z.object({
-      suggestions: value.objects('Suggestions; empty when there are none', {
-        jobTitle: value.string('A title to include, or a keyword to exclude'),
-        selectionType: field.describe(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
+    output: () =>
+      z.object({
+        suggestions: value.objects('Suggestions; empty when there are none', {
+          jobTitle: value.string('A title to include, or a keyword to exclude'),
+          selectionType: field.describe(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
+        }),
       }),
-    }),
   }),
   'locations.find': () => ({
     input: z.object({
@@ -23,13 +24,14 @@ export const shapes = {
         )
         .default('live'),
     }),
-    output: value.objects('Places, best match first, 20 at most', {
-      id: value.string('Id, as filters take it'),
-      name: value.string('Name'),
-      kind: field.describe(z.enum(['country', 'region', 'city']), 'Kind of place (database)').optional(),
-      context: value.string('The place in words (database)').optional(),
-      display_name: value.string('Full name (hiring)').optional(),
-      country_code: value.string('ISO 3166-1 alpha-2 code of the country (hiring)').optional(),
-    }),
+    output: () =>
+      value.objects('Places, best match first, 20 at most', {
+        id: value.string('Id, as filters take it'),
+        name: value.string('Name'),
+        kind: field.describe(z.enum(['country', 'region', 'city']), 'Kind of place (database)').optional(),
+        context: value.string('The place in words (database)').optional(),
+        display_name: value.string('Full name (hiring)').optional(),
+        country_code: value.string('ISO 3166-1 alpha-2 code of the country (hiring)').optional(),
+      }),
   }),
 } as const
