@@ -12,19 +12,6 @@ export interface Range {
   readonly max: number
 }
 
-/** What a step of a flow is expected to take and to cost. */
-export interface StepQuote {
-  readonly step: string
-  readonly rows: Range
-  /** Rows that it leaves in the flow. */
-  readonly out: Range
-  readonly credits: Range
-  /** Least time by the rate limits, for the rows to expect; null where they are not known. */
-  readonly seconds: number | null
-  /** Whether earlier runs of the flow say so. */
-  readonly from_history: boolean
-}
-
 /** Shares of rows that go on, where no run of the flow says more: the least, the one to expect, and the most. */
 const usualShares = {
   keep: [0.05, 0.5, 1],
@@ -71,8 +58,8 @@ export async function quoteFlow(
   rows: Range,
   before: readonly (StepCount | undefined)[],
   factsOf: (step: Step & { readonly kind: 'lookup' }) => Promise<StepFacts>,
-): Promise<readonly StepQuote[]> {
-  const quotes: StepQuote[] = []
+) {
+  const quotes = []
   let coming = rows
   for (const [at, step] of steps.entries()) {
     const { shares, fromHistory } = sharesOf(step, before[at])
@@ -83,13 +70,16 @@ export async function quoteFlow(
     quotes.push({
       step: step.name,
       rows: coming,
+      /** Rows that it leaves in the flow. */
       out,
+      /** Whether earlier runs of the flow say so. */
       from_history: fromHistory,
       credits: {
         min: 0,
         expected: expected?.credits.expected ?? 0,
         max: max?.credits.max ?? 0,
       },
+      /** Least time by the rate limits, for the rows to expect; null where they are not known. */
       seconds: expected ? expected.seconds : 0,
     })
     coming = out

@@ -60,7 +60,6 @@ export interface FlowRequest {
 export interface FlowPorts extends RunPorts {
   /** Returns what the run of a step needs. */
   forStep(step: RunStep, request: BatchRequest): RunPorts
-  /** Yields the rows of the input. */
   rows(): AsyncIterable<readonly FlowRow[]>
   /** What outputs that are no files are written with. */
   readonly send: SendPorts
@@ -78,7 +77,6 @@ export interface FlowPorts extends RunPorts {
 export interface FlowRecord {
   readonly flow: string
   readonly steps: readonly StepCount[]
-  /** Rows that were written. */
   readonly written: number
   readonly stopped?: FlowStop | undefined
   readonly globals: FlowRequest['targetOptions']
@@ -244,7 +242,6 @@ async function findRecorded(
   return known && (isOutdated(known, notBefore) || isForeign(known, identity)) ? undefined : known
 }
 
-/** Records a flow that begins, or goes on. */
 async function beginRecord(
   ports: FlowPorts,
   { flow, path, targetOptions }: FlowRequest,
@@ -281,7 +278,6 @@ async function openPastLookups(
   return (identity) => identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined
 }
 
-/** Returns the request of the run of a step. */
 async function requestFor(
   ports: FlowPorts,
   asked: FlowRequest,

@@ -111,7 +111,6 @@ function outputSchemaOf({ starts }: Operation, { output }: Shape): JsonSchema {
   return { type: 'object', properties: { items: schema }, required: ['items'] }
 }
 
-/** Returns the words and flags of an operation's command. */
 export const commandWords = ({ command, flag }: Operation): readonly string[] => [
   ...command.split(' '),
   ...(flag === undefined ? [] : [`--${flag}`]),
@@ -140,7 +139,6 @@ function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) 
   return { input: limit === undefined ? input : { ...input, limit }, held: session.hold(credits) }
 }
 
-/** Calls an operation and returns the body of its reply. */
 async function callAndRead(
   session: Session,
   row: Operation,

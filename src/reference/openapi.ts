@@ -217,7 +217,6 @@ export function priceWords({ price }: Operation): string {
   return parts.length === 0 ? 'free' : parts.join(', ')
 }
 
-/** What a plan quota counts, in words. */
 export const quotaWords = { profiles: 'profiles per day', companies: 'companies per day and month' } as const
 
 /** Returns the limits of an operation in words; both when `live: false` changes them. */
@@ -231,7 +230,6 @@ function formatRate({ plan, own }: Rate): string {
   return parts.length === 0 ? 'none' : parts.join(' and ')
 }
 
-/** Returns the limits of a request body in words. */
 export function bodyWords({ body = usualBody }: Pick<Operation, 'body'>): string {
   return `${body.bytes / 1_048_576} MiB and ${body.values.toLocaleString('en')} values`
 }

@@ -1,4 +1,4 @@
-import { type Limit, rateOf } from './facts.js'
+import { type Limit, type Quota, rateOf } from './facts.js'
 import { type Operation, type OperationId, operations } from './table.js'
 
 /** What a plan allows. Requests per minute are from the specification; quotas and grants are settings. */
@@ -49,6 +49,23 @@ export const planOf = (name: string): Plan =>
   isListedPlan(name) ? (plans[name.toLowerCase()] ?? free) : free
 
 export const newWorkspace = { plan: 'growth', credits: 1_000 } as const
+
+/** The quotas of a workspace, named as in `GET /credits`. */
+export const quotas = {
+  daily_profile_scraping: { quota: 'profiles', period: 'day', ceiling: 'dailyProfiles' },
+  daily_company_import: { quota: 'companies', period: 'day', ceiling: 'dailyCompanies' },
+  monthly_company_import: { quota: 'companies', period: 'month', ceiling: 'monthlyCompanies' },
+} as const satisfies Record<string, { quota: Quota; period: string; ceiling: keyof Plan }>
+
+export type QuotaName = keyof typeof quotas
+
+export const quotaNames = Object.keys(quotas) as readonly QuotaName[]
+
+/** Returns what people call a quota, such as `Profiles per day`. */
+export function quotaLabel(name: QuotaName): string {
+  const { quota, period } = quotas[name]
+  return `${quota === 'profiles' ? 'Profiles' : 'Companies'} per ${period}`
+}
 
 /** A fixed window of requests of one user, opened by its first request. */
 export interface Window {

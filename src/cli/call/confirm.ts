@@ -2,12 +2,12 @@ import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
-import { windowsOf, windowsOn } from '../../api/operations/plans.js'
+import { type QuotaName, quotaNames, quotas, windowsOf, windowsOn } from '../../api/operations/plans.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import { maxCreditsOf } from '../../engine/credits/cost.js'
-import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
+import type { QuotaState } from '../../engine/credits/quotas.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
@@ -18,7 +18,7 @@ import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { numberAt, type Row, stringAt, toPrinted, valueAt } from '../output/records.js'
+import { numberAt, type Row, stringAt, toPrinted } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
   countRows,
@@ -228,17 +228,13 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
 
 const notSaid = 'not known: the target does not say'
 
-const quotaNames: Readonly<Record<string, string>> = {
-  daily_profile_scraping: 'profiles/day',
-  daily_company_import: 'companies/day',
-  monthly_company_import: 'companies/month',
-}
-
-function quotasText(quotas: BatchQuote['quotas']): string {
-  const left = Object.entries(quotas).map(
-    ([name, state]) => `${formatNumber(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
-  )
-  return left.join(', ')
+function quotasText(left: BatchQuote['quotas']): string {
+  const texts = quotaNames.flatMap((name) => {
+    const remaining = numberAt(left, `${name}.remaining`)
+    const { quota, period } = quotas[name]
+    return remaining === undefined ? [] : [`${formatNumber(remaining)} ${quota}/${period}`]
+  })
+  return texts.join(', ')
 }
 
 /** Returns the number of lookups and of the rows that need none, without zeros. */
@@ -348,15 +344,9 @@ async function windowsKnown(context: Context, plan: string | undefined): Promise
   return windowsOfServer(context, target, await context.apiKey(), target.plan ?? plan)
 }
 
-const names: readonly QuotaName[] = [
-  'daily_profile_scraping',
-  'daily_company_import',
-  'monthly_company_import',
-]
-
 function quotasOf({ body }: Reply): Limits['quotas'] {
   const known: Partial<Record<QuotaName, KnownQuota>> = {}
-  for (const name of names) {
+  for (const name of quotaNames) {
     const [limit, remaining] = [numberAt(body, `limits.${name}`), numberAt(body, `credits.${name}`)]
     if (limit === undefined || remaining === undefined) continue
     known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resetsAt: null }
@@ -420,18 +410,19 @@ export async function readRemaining(
   return { spendable, windows: openWindows(operation, plan, live, known, context.clock.now()) }
 }
 
-function readSpendableCredits({ quota }: Operation, { credits, weekly, quotas }: Limits, isLocal: boolean) {
-  const ofQuota = {
-    profiles: [quotas.daily_profile_scraping],
-    companies: [quotas.daily_company_import, quotas.monthly_company_import],
-  }
-  const left = quota && ofQuota[quota].flatMap((one) => (one ? [one.remaining] : []))
+function readSpendableCredits(
+  operation: Operation,
+  { credits, weekly, quotas: known }: Limits,
+  isLocal: boolean,
+) {
+  const ofIt = quotaNames.filter((name) => quotas[name].quota === operation.quota)
+  const left = ofIt.flatMap((name) => known[name]?.remaining ?? [])
   return {
     balance: credits.enrichment,
     // Only the local engine has weekly limits.
     allowance: weekly ? weekly.left : isLocal ? undefined : null,
-    quotas: toPrinted(quotas) as Row,
-    quotaLeft: left && (left.length > 0 ? Math.min(...left) : null),
+    quotas: toPrinted(known) as Row,
+    quotaLeft: operation.quota && (left.length > 0 ? Math.min(...left) : null),
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
+import { quotaLabel, quotaNames, quotas } from '../../api/operations/plans.js'
 import { dayMs } from '../../api/values/dates.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
@@ -85,20 +86,14 @@ function formatDays(body: unknown, look: Look): string {
   return `${chart}\n${look.dim(`${formatCredits(total)} in ${days.length} ${days.length === 1 ? 'day' : 'days'}`)}\n`
 }
 
-const quotas = [
-  ['Profiles per day', 'daily_profile_scraping', 'every day, 00:00 UTC'],
-  ['Companies per day', 'daily_company_import', 'every day, 00:00 UTC'],
-  ['Companies per month', 'monthly_company_import', 'on the 1st, 00:00 UTC'],
-] as const
-
 /** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
 export function creditsView(body: unknown, look: Look): string {
   const number = (path: string) => valueAt(body as Row, path) ?? '–'
-  const rows = quotas.map(([Quota, name, Resets]) => ({
-    Quota,
+  const rows = quotaNames.map((name) => ({
+    Quota: quotaLabel(name),
     Left: number(`credits.${name}`),
     Of: number(`limits.${name}`),
-    Resets,
+    Resets: `${quotas[name].period === 'day' ? 'every day' : 'on the 1st'}, 00:00 UTC`,
   }))
   const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
   return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`

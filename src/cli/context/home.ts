@@ -203,7 +203,6 @@ function refuse(text: string, hint: string): never {
   throw new Stop(text, exitCodes.usage, hint, 'unsafe_file')
 }
 
-/** Returns the text of a private file; `undefined` when there is none. */
 function readPrivate(file: string): string | undefined {
   checkFile(file)
   try {

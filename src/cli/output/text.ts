@@ -255,7 +255,6 @@ const units: Readonly<Record<Unit, string>> = {
   number: 'reachable number',
 }
 
-/** Returns what an operation costs, as a sentence. */
 export function priceText(facts: Facts): string {
   if (!isPriced(facts)) return facts.quota ? `Free; uses ${quotas[facts.quota]}.` : 'Free.'
   const parts = Object.entries(facts.price).map(
@@ -273,7 +272,6 @@ const quotas = {
   companies: '1 daily and 1 monthly company per company',
 } as const
 
-/** Returns the rate limits of an operation, as a sentence. */
 export function limitsText({ rate }: Facts): string {
   const text =
     'live' in rate

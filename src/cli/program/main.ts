@@ -44,7 +44,6 @@ async function runLogged(context: Context, argv: readonly string[], start: Start
   return runCommand(context, argv, start)
 }
 
-/** Runs the command that the arguments name. Returns its exit code. */
 async function runCommand(context: Context, argv: readonly string[], start: StartCommand): Promise<number> {
   if (['--version', '-V', 'version'].includes(argv[0] ?? '')) {
     await writeTo(context.streams.stdout, `${await version()}\n`)

@@ -1,8 +1,8 @@
+import { type QuotaName, quotaLabel } from '../../api/operations/plans.js'
 import { commandOf } from '../../api/operations/table.js'
 import { dayMs } from '../../api/values/dates.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
-import { type QuotaName, quotaLabels } from '../../engine/credits/quotas.js'
 import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import { Bar, count, Empty, Facts, formatNumber, pathOf, Section, Table, Time } from '../page/elements.js'
@@ -125,8 +125,6 @@ const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | und
   </>
 )
 
-const labelOf = (name: string): string => quotaLabels[name as QuotaName] ?? name
-
 const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
   <Table
     label="Quotas"
@@ -141,7 +139,7 @@ const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
       'limit',
       'resetsAt',
     ]}
-    rows={Object.entries(quotas).map(([name, state]) => ({ quota: labelOf(name), ...state }))}
+    rows={Object.entries(quotas).map(([name, state]) => ({ quota: quotaLabel(name as QuotaName), ...state }))}
   />
 )
 
@@ -195,7 +193,7 @@ async function attention(
       .filter(([, { remaining, limit }]) => remaining <= limit * little)
       .map(([name, { remaining, limit }]) => (
         <>
-          {labelOf(name)}: {formatNumber(remaining)} of {formatNumber(limit)} left.
+          {quotaLabel(name as QuotaName)}: {formatNumber(remaining)} of {formatNumber(limit)} left.
         </>
       )),
     ...stopped.map(({ id, file, done, rows }) => (

@@ -1,5 +1,5 @@
 import { Refusal } from '../../api/calls/errors.js'
-import { isListedPlan } from '../../api/operations/plans.js'
+import { isListedPlan, type QuotaName } from '../../api/operations/plans.js'
 import type { DecodedSearch, Search } from '../../api/ports/ports.js'
 import { readVersion } from '../../storage/database/migrate.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -14,7 +14,7 @@ import {
   readConsumption,
   verifyLedger,
 } from '../credits/ledger.js'
-import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
+import { type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
 import { searchOf } from '../handlers/imports.js'
 import { countDeliveries } from '../tables/deliveries.js'
 import { countFaults } from '../tables/faults.js'

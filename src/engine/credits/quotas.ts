@@ -1,39 +1,18 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Quota } from '../../api/operations/facts.js'
-import { type Plan, planOf } from '../../api/operations/plans.js'
+import { planOf, type QuotaName, quotaNames, quotas } from '../../api/operations/plans.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { countedAt, type Period } from '../clock.js'
+import { countedAt } from '../clock.js'
 import { type Counter, readCounter, setCounter } from '../tables/counters.js'
-import type { QuotaCeilings, Workspace } from '../tables/members.js'
+import type { Workspace } from '../tables/members.js'
 
-/** The quotas of a workspace, named as in `GET /credits`. */
-export type QuotaName = 'daily_profile_scraping' | 'daily_company_import' | 'monthly_company_import'
-
-/** What people call them. */
-export const quotaLabels: Readonly<Record<QuotaName, string>> = {
-  daily_profile_scraping: 'Profiles per day',
-  daily_company_import: 'Companies per day',
-  monthly_company_import: 'Companies per month',
-}
-
-interface Rule {
-  readonly quota: Quota
-  readonly period: Period
-  readonly ceiling: keyof Plan & keyof QuotaCeilings
-}
-
-const rules: Readonly<Record<QuotaName, Rule>> = {
-  daily_profile_scraping: { quota: 'profiles', period: 'day', ceiling: 'dailyProfiles' },
-  daily_company_import: { quota: 'companies', period: 'day', ceiling: 'dailyCompanies' },
-  monthly_company_import: { quota: 'companies', period: 'month', ceiling: 'monthlyCompanies' },
-}
+type Rule = (typeof quotas)[QuotaName]
 
 /** How a quota stands, and when it resets (engine time). */
 export type QuotaState = ReturnType<typeof toQuotaState>
 
 export type QuotaReport = Readonly<Record<QuotaName, QuotaState>>
 
-const names = Object.keys(rules) as QuotaName[]
 const ownerOf = (workspace: Workspace) => `workspace:${workspace.id}`
 
 /** Returns the ceiling set by hand, or the plan's. */
@@ -48,9 +27,9 @@ function toQuotaState(workspace: Workspace, rule: Rule, counter: Counter | undef
 
 export async function readQuotas(tx: Connection, workspace: Workspace, now: number): Promise<QuotaReport> {
   const report: Partial<Record<QuotaName, QuotaState>> = {}
-  for (const name of names) {
+  for (const name of quotaNames) {
     const counter = await readCounter(tx, ownerOf(workspace), name)
-    report[name] = toQuotaState(workspace, rules[name], counter, now)
+    report[name] = toQuotaState(workspace, quotas[name], counter, now)
   }
   return report as QuotaReport
 }
@@ -58,7 +37,7 @@ export async function readQuotas(tx: Connection, workspace: Workspace, now: numb
 /** Throws 422 when a quota is used up in one of its periods. */
 export async function checkQuota(tx: Connection, workspace: Workspace, quota: Quota, now: number) {
   const report = await readQuotas(tx, workspace, now)
-  if (names.some((name) => rules[name].quota === quota && report[name].remaining === 0))
+  if (quotaNames.some((name) => quotas[name].quota === quota && report[name].remaining === 0))
     throw new ApiError('plan_limit_reached')
 }
 
@@ -72,9 +51,9 @@ export async function takeQuota(
 ): Promise<number> {
   const owner = ownerOf(workspace)
   const counters: { name: QuotaName; startedAt: number; count: number; remaining: number }[] = []
-  for (const name of names.filter((name) => rules[name].quota === quota)) {
-    const { started_at: startedAt, count } = countedAt(await readCounter(tx, owner, name), rules[name], now)
-    counters.push({ name, startedAt, count, remaining: limitOf(workspace, rules[name]) - count })
+  for (const name of quotaNames.filter((name) => quotas[name].quota === quota)) {
+    const { started_at: startedAt, count } = countedAt(await readCounter(tx, owner, name), quotas[name], now)
+    counters.push({ name, startedAt, count, remaining: limitOf(workspace, quotas[name]) - count })
   }
   const taken = Math.min(units, ...counters.map(({ remaining }) => remaining))
   if (taken <= 0) return 0

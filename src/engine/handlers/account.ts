@@ -1,7 +1,8 @@
+import { type QuotaName, quotaNames } from '../../api/operations/plans.js'
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
 import { readBalances, readConsumed } from '../credits/ledger.js'
-import { type QuotaName, type QuotaReport, readQuotas } from '../credits/quotas.js'
+import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import type { HandlersOf } from './handler.js'
 
 export const account: HandlersOf<'account'> = {
@@ -47,8 +48,5 @@ export const credits: HandlersOf<'credits'> = {
   },
 }
 
-const pick = (report: QuotaReport, field: 'remaining' | 'limit'): Record<QuotaName, number> => ({
-  daily_profile_scraping: report.daily_profile_scraping[field],
-  daily_company_import: report.daily_company_import[field],
-  monthly_company_import: report.monthly_company_import[field],
-})
+const pick = (report: QuotaReport, field: 'remaining' | 'limit') =>
+  Object.fromEntries(quotaNames.map((name) => [name, report[name][field]])) as Record<QuotaName, number>

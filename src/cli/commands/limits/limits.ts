@@ -1,7 +1,6 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { isListedPlan, planOf } from '../../../api/operations/plans.js'
+import { isListedPlan, planOf, type QuotaName, quotaLabel } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
-import { type QuotaName, quotaLabels } from '../../../engine/credits/quotas.js'
 import { isRefused, type Limits, limitsOf } from '../../call/confirm.js'
 import { reportRefusal } from '../../call/print.js'
 import type { Context } from '../../context/context.js'
@@ -113,7 +112,7 @@ function formatCommand({ operation: own, group, live }: Limits['windows'][number
 
 export function formatQuotas(quotas: object, look: Look): string {
   const rows = Object.entries(quotas as Row).map(([name, state]) => ({
-    Quota: quotaLabels[name as QuotaName] ?? name,
+    Quota: quotaLabel(name as QuotaName),
     Used: valueAt(state, 'used'),
     Left: valueAt(state, 'remaining'),
     Of: valueAt(state, 'limit'),
