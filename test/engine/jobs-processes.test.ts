@@ -7,10 +7,9 @@ import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds, TestSource } from '../support/engine.js'
-import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { freshSchema } from '../support/postgres.js'
-import { start } from '../support/processes.js'
+import { start, startCrew } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 
 let worker: string
@@ -23,6 +22,18 @@ beforeAll(async () => {
 })
 
 const leaseMs = '600'
+
+/** Kills workers so many times, evenly over the progress of their work, until all of that is done. Returns how often. */
+async function killOverProgress(crew: ReturnType<typeof startCrew>, kills: number, work: AcceptedWork) {
+  let killed = 0
+  for (let done = await progressOf(work); done < 1; done = await progressOf(work)) {
+    if (done > (killed + 0.5) / (kills + 1) && killed < kills) {
+      await crew.kill()
+      killed++
+    } else await pause(20)
+  }
+  return killed
+}
 
 /** Accepted work in PostgreSQL. */
 async function onServer(): Promise<AcceptedWork> {
@@ -46,7 +57,7 @@ describe.each([
     const size = tries(2, 4)
     await acceptMixed(work, jobs)
     const crew = startCrew(size, worker, work.file, leaseMs, '40', '1000000')
-    const kills = await killOverProgress(crew, killings, () => progressOf(work))
+    const kills = await killOverProgress(crew, killings, work)
     expect(await crew.end()).toEqual(Array(size).fill(0))
     expect(kills).toBe(killings)
     expect(await expectNothingLost(work)).toMatchObject({ jobs })
@@ -114,7 +125,7 @@ describe('P14: workers that are killed around a sending', () => {
     for (let kill = 0; kill < tries(1, 4, 100); kill++)
       expect(await start(worker, work.file, leaseMs, '0', '0', end).ended).toBeNull()
     const crew = startCrew(1, worker, work.file, leaseMs, '0', '0')
-    await killOverProgress(crew, 0, () => progressOf(work))
+    await killOverProgress(crew, 0, work)
     await crew.end()
     const { deliveries, twice } = await expectNothingLost(work)
     expect(deliveries).toBe(jobs * contacts)

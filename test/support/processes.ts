@@ -80,6 +80,26 @@ export function start(program: string, ...args: string[]) {
   }
 }
 
+/** Starts so many processes of a bundled program. */
+export function startCrew(size: number, program: string, ...args: string[]) {
+  const started = Array.from({ length: size }, () => start(program, ...args))
+  const crew = [...started]
+  return {
+    /** Kills the one that has run for longest, which is replaced by a new one. */
+    kill: async () => {
+      const oldest = crew.shift()
+      oldest?.child.kill('SIGKILL')
+      await oldest?.ended
+      const next = start(program, ...args)
+      crew.push(next)
+      started.push(next)
+    },
+    end: () => Promise.all(crew.map(({ stop }) => stop())),
+    /** The lines of all of them, killed ones too. */
+    lines: () => started.flatMap(({ lines }) => lines),
+  }
+}
+
 /** Gathers the lines of a stream in a list. */
 export function linesOf(stream: Readable, lines: string[] = []): string[] {
   let rest = ''
