@@ -142,7 +142,7 @@ const isTranslated = (address: Address): boolean =>
   !isIPv4(address) && address.range() === 'rfc6052' && address.parts[2] === 0
 
 /** Returns the IPv4 addresses that an IPv6 address is translated or tunnelled to. */
-export function embeddedIn(address: Address): readonly IPv4[] {
+function embeddedIn(address: Address): readonly IPv4[] {
   if (isIPv4(address)) return []
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = address.parts
   const range = address.range()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addressOf, covers, embeddedIn, isNetwork, kindOf } from '../../src/client/ssrf-guard.js'
+import { addressOf, covers, isNetwork, kindOf } from '../../src/client/ssrf-guard.js'
 import { casesOf } from '../support/fixtures.js'
 
 const kind = (text: string) => {
@@ -22,21 +22,6 @@ describe('addresses', () => {
 
   it.each(casesOf<string>('client/networks/no-addresses'))('does not parse %j as an address', (text) => {
     expect(addressOf(text)).toBeUndefined()
-  })
-})
-
-describe('IPv4 addresses embedded in IPv6', () => {
-  it.each(casesOf<[string, string]>('client/networks/finds-the-embedded-ipv'))(
-    'finds the embedded IPv4 address in %s: %s',
-    (text, inside) => {
-      const address = addressOf(text)
-      expect(address && embeddedIn(address).map(String)).toContain(inside)
-    },
-  )
-
-  it.each(['::', '::1', '2606:4700::1111', '8.8.8.8'])('finds no embedded address in %s', (text) => {
-    const address = addressOf(text)
-    expect(address && embeddedIn(address)).toEqual([])
   })
 })
 
