@@ -41,6 +41,8 @@ const rowOf = (row: Operation): string[] => [
   ownOf(row),
   row.errors,
   row.idempotent ? 'yes' : '',
+  row.filters ? 'refused' : '',
+  row.observed ? 'yes' : '',
 ]
 
 const at = (endpoint: string): Operation => {

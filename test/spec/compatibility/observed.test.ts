@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import type { Input } from '../../../src/api/calls/caller.js'
-import { type OperationId, operations } from '../../../src/api/operations/table.js'
+import type { OperationId } from '../../../src/api/operations/table.js'
 import { listMovements, readBalances } from '../../../src/engine/credits/ledger.js'
 import { countRecords } from '../../../src/engine/tables/jobs.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
@@ -12,17 +12,6 @@ import { requests, unknownId } from '../requests.js'
 import * as at from './targets.js'
 
 // Rows of the table of observed behaviour, each a test named after it. Which values of fields are refused is told in test/api.
-
-it('marks the operations that were observed and are not specified', () => {
-  expect(operations().flatMap(({ id, observed }) => (observed ? [id] : []))).toEqual([
-    'accounts.bulk_enrich',
-    'leads.bulk_enrich',
-    'contacts.check_data_availability',
-    'intents.track_job_changes',
-    'searches.delete',
-    'lists.rename',
-  ])
-})
 
 describe.each(sample(at.targets, 3))('%s', (_, open) => {
   const subject = perTest(open)

@@ -18,25 +18,6 @@ const textOf = (body: unknown): string => {
   return message ?? String(error)
 }
 
-it('are refused by the operations that choose records by their fields', () => {
-  expect(filtering.map(({ id }) => id)).toEqual([
-    'accounts.search',
-    'accounts.search_preview',
-    'accounts.count_profiles',
-    'accounts.hiring',
-    'leads.advanced_search',
-    'leads.advanced_search_preview',
-    'leads.search',
-    'intents.hiring',
-    'intents.stack',
-    'intents.stack_preview',
-    'intents.growth',
-    'intents.lookalikes',
-    'intents.post_engagers',
-    'intents.track_job_changes',
-  ])
-})
-
 const ways = targets.map(([name, open], at) => ({ name, open, at }))
 
 describe.each(ways)('unknown fields by way of $name', ({ open, at }) => {
