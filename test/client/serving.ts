@@ -1,3 +1,4 @@
+import type { WireNames } from '../../src/api/calls/wire-names.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import type { Ids } from '../../src/api/ports/ports.js'
 import type { ProxiedWorkLedger } from '../../src/client/proxied-work.js'
@@ -51,10 +52,10 @@ export function notingLedger(operation?: OperationId) {
 /** An engine in memory behind a socket of its own. */
 export type Served = Awaited<ReturnType<typeof served>>
 
-/** Serves a new engine as `serve` does. */
-export async function served() {
+/** Serves a new engine as `serve` does, in the field names of a server if given. */
+export async function served(names?: WireNames) {
   const bench = await openBench()
-  const serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
+  const serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}), names })
   const server = await listen({ handler: serve, host: '127.0.0.1', port: 0 })
   const close = async () => {
     await server.close()

@@ -1,4 +1,5 @@
 import { type Caller, compose } from '../../src/api/calls/caller.js'
+import type { WireNames } from '../../src/api/calls/wire-names.js'
 import type { Clock } from '../../src/api/ports/ports.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
@@ -25,25 +26,29 @@ const closing =
     for (const close of [...all].reverse()) await close()
   }
 
-const behindSocket = (caller: Caller): Promise<Listening> =>
-  listen({ handler: handler({ caller, version: 'test', document }), host: '127.0.0.1', port: 0 })
+const behindSocket = (caller: Caller, names?: WireNames): Promise<Listening> =>
+  listen({ handler: handler({ caller, version: 'test', document, names }), host: '127.0.0.1', port: 0 })
 
 /** A remote with what this machine adds to it, whose memory is its own; by the engine's clock, so that windows end together. */
-async function governedRemote(server: Pick<Listening, 'baseUrl' | 'origin'>, clock: Clock) {
+async function governedRemote(
+  server: Pick<Listening, 'baseUrl' | 'origin'>,
+  clock: Clock,
+  names?: WireNames,
+) {
   const state = await openState(':memory:')
   const memory = serverMemory(state, server.origin)
   const caller = compose(
-    governed({ memory, origin: server.origin, ids: randomIds, clock }),
-    remoteTo(server.baseUrl),
+    governed({ memory, origin: server.origin, ids: randomIds, clock, names }),
+    remoteTo(server.baseUrl, { names }),
   )
   return { caller, close: closing(() => state.close(), caller.close) }
 }
 
-/** A served engine, and a governed proxy before it that has keys of its own. */
-async function governedProxy() {
-  const { bench, server, close } = await served()
+/** A served engine, and a governed proxy before it that has keys of its own; both in the field names of a server if given. */
+export async function governedProxy(names?: WireNames) {
+  const { bench, server, close } = await served(names)
   const { clock } = bench
-  const remote = await governedRemote(server, clock)
+  const remote = await governedRemote(server, clock, names)
   const store = await openEngineDatabase(':memory:')
   const members = createAdmin({ store, clock, ids: randomIds })
   const { key = '' } = await members.init()
@@ -51,6 +56,7 @@ async function governedProxy() {
   const limit = createServerLimit({ store, clock, server: server.baseUrl })
   const proxy = await behindSocket(
     compose([guardCaller({ store, clock, sleep, apiKey: bench.key }), limit.layer], remote.caller),
+    names,
   )
   return { bench, key, members, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
 }
