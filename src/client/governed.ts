@@ -6,13 +6,13 @@ import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { ownWebhook } from '../api/validation/own-webhook.js'
 import { checkNames, withoutBlanks } from '../api/validation/validate.js'
-import { idempotent, type KeptKeys, type KeptKeysOptions } from './kept-keys.js'
-import { type PacedOptions, paced, type Windows } from './paced.js'
+import { idempotent, type KeptKeysOptions } from './kept-keys.js'
+import { type PacedOptions, paced } from './paced.js'
 
 /** What the layers of a governed server need. */
 interface GovernedOptions extends FieldCheck, Omit<KeptKeysOptions, 'keys'>, Omit<PacedOptions, 'windows'> {
   /** The state of the server on this machine. */
-  readonly memory: KeptKeys & Windows
+  readonly memory: KeptKeysOptions['keys'] & PacedOptions['windows']
   /** Stores what a server sent for a call that may be paid, when it cannot be used. */
   readonly keepUnusable?: (id: OperationId, text: string) => Promise<void>
 }

@@ -3,29 +3,12 @@ import { ConnectionLost, type Layer, type Reply } from '../api/calls/caller.js'
 import { creditsCharged, type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
+import type { ServerMemory } from '../storage/state/remote-servers.js'
 import { isConclusive } from './retry.js'
-
-/** Idempotency keys of calls without a known outcome. They outlive this process. */
-export interface KeptKeys {
-  /** Returns the stored key of an earlier attempt, or stores the fresh key and returns it. */
-  take(call: KeptCall): Promise<{ readonly key: string; readonly again: boolean }>
-  /** Deletes the key of a call that was answered. */
-  drop(fingerprint: string): Promise<void>
-}
-
-/** A call as it is stored. The request cannot be read from it. */
-interface KeptCall {
-  /** Digest of server, key and request. */
-  readonly fingerprint: string
-  readonly operation: OperationId
-  readonly fresh: string
-  /** Real time. */
-  readonly now: number
-}
 
 /** What storing keys needs. */
 export interface KeptKeysOptions {
-  readonly keys: KeptKeys
+  readonly keys: Pick<ServerMemory, 'take' | 'drop'>
   readonly origin: string
   readonly ids: Ids
   readonly clock: Clock

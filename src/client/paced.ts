@@ -6,22 +6,10 @@ import { countingOf } from '../api/operations/facts.js'
 import { type Window, windowsOf } from '../api/operations/plans.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import type { Clock } from '../api/ports/ports.js'
-
-/** The rate windows of a server, shared by all processes of this machine. */
-export interface Windows {
-  /** Changes windows of an owner in one transaction. */
-  change<T>(
-    owner: string,
-    names: readonly string[],
-    decide: (known: readonly (PacedWindow | undefined)[]) => {
-      readonly keep: readonly (PacedWindow | undefined)[]
-      readonly answer: T
-    },
-  ): Promise<T>
-}
+import type { ServerMemory, ServerWindow } from '../storage/state/remote-servers.js'
 
 export interface PacedOptions {
-  readonly windows: Windows
+  readonly windows: Pick<ServerMemory, 'change'>
   readonly origin: string
   /** Real time. */
   readonly clock: Clock
@@ -120,30 +108,16 @@ async function learn(
   await learnt.catch(() => {})
 }
 
-/** A rate window of a server, as this machine knows it. */
-export interface PacedWindow {
-  /**
-   * End in real time. It is not before the end of the server's own window, which begins when a request arrives.
-   */
-  readonly endsAt: number
-  /** Requests admitted in it. */
-  readonly count: number
-  /** The limit the server reported; null when it has reported none and the plan's limit holds. */
-  readonly most: number | null
-  /** Whether the server has answered in it, so that its own window has begun. */
-  readonly confirmed: boolean
-}
-
 /** A window to keep to. Without a plan its limit is unknown until the server reports it. */
 type WindowKept = Omit<Window, 'limit'> & { readonly limit: number | undefined }
 
-type KnownWindow = PacedWindow | undefined
+type KnownWindow = ServerWindow | undefined
 
 /** How long the first reply of a window may take. A busy machine gets it late, a killed process never. */
 const firstReplyMs = 10_000
 
 /** Returns the window for a request at `now`. A limit that the server reported outlives the window. */
-function current({ windowMs }: WindowKept, known: KnownWindow, now: number): PacedWindow {
+function current({ windowMs }: WindowKept, known: KnownWindow, now: number): ServerWindow {
   if (known !== undefined && known.endsAt > now) return known
   return { endsAt: latestEnd(windowMs, now), count: 0, most: known?.most ?? null, confirmed: false }
 }
@@ -161,7 +135,7 @@ const settleWindows = (windows: readonly WindowKept[], known: readonly KnownWind
   })
 
 /** Returns how long to wait for a full window. One that may end with any reply is checked again soon. */
-function waitFor({ endsAt, confirmed }: PacedWindow, now: number): number {
+function waitFor({ endsAt, confirmed }: ServerWindow, now: number): number {
   const left = endsAt - now
   if (confirmed) return left
   return left > firstReplyMs ? left - firstReplyMs : Math.min(left, askingMs)
@@ -173,7 +147,7 @@ const roundingMs = 1_000
 /** Maximum difference between the clocks of a server's nodes, rounding included. */
 const clocksMs = 5
 
-const limitOf = ({ limit }: WindowKept, { most }: PacedWindow): number =>
+const limitOf = ({ limit }: WindowKept, { most }: ServerWindow): number =>
   most ?? limit ?? Number.POSITIVE_INFINITY
 
 /** Replaces the limit when a server answered without reporting one. */
@@ -195,8 +169,11 @@ interface WindowWait {
 /**
  * Whether the server's window may end before a request arrives. That request would begin the next window unnoticed.
  */
-const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWindow, now: number): boolean =>
-  confirmed && most !== null && endsAt - now < Math.min(windowMs / 10, roundingMs)
+const isEnding = (
+  { windowMs }: WindowKept,
+  { endsAt, confirmed, most }: ServerWindow,
+  now: number,
+): boolean => confirmed && most !== null && endsAt - now < Math.min(windowMs / 10, roundingMs)
 
 /**
  * Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it.
@@ -286,17 +263,17 @@ const unanswered = (windows: readonly WindowKept[], known: readonly KnownWindow[
 /** Returns a window in which a request ended. If it was counted, the server's window has begun by now. */
 const begunBy = (
   { windowMs }: WindowKept,
-  known: PacedWindow,
+  known: ServerWindow,
   now: number,
   isCounted: boolean,
-): PacedWindow =>
+): ServerWindow =>
   known.confirmed ? known : { ...known, endsAt: Math.min(known.endsAt, now + windowMs), confirmed: isCounted }
 
 function correct(
   { windowMs }: WindowKept,
-  found: PacedWindow,
+  found: ServerWindow,
   { limit, remaining, endsAt, isExact }: Said,
-): PacedWindow {
+): ServerWindow {
   const used = Math.max(0, limit - remaining)
   // The server has begun a new window, so the known one had ended.
   const isNew = found.confirmed && endsAt > found.endsAt + (isExact ? windowMs / 2 : roundingMs)

@@ -12,6 +12,7 @@ import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody, largeBytes } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
+import type { ServerMemory } from '../storage/state/remote-servers.js'
 import {
   type Connection,
   createConnection,
@@ -50,7 +51,8 @@ export interface RemoteOptions {
    * whether it supports them.
    */
   readonly idempotency?: string | undefined
-  readonly remembered?: Remembered | undefined
+  /** Whether the server supports idempotency keys, stored beyond this process. */
+  readonly remembered?: Pick<ServerMemory, 'honours' | 'remember'> | undefined
   /** Provides `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
   readonly env?: Environment | undefined
   /** Version of the program, for `user-agent`. */
@@ -286,12 +288,6 @@ function ending(attempted: AttemptResult, unknown: boolean): Reply {
   return unknown ? { ...attempted, unknown } : attempted
 }
 
-/** Whether a server supports idempotency keys, stored beyond this process. */
-interface Remembered {
-  honours(): Promise<boolean | undefined>
-  remember(honours: boolean): Promise<void>
-}
-
 type IdempotencySupport = ReturnType<typeof createIdempotencySupport>
 
 /** How long a server is not asked again after it could not be reached. */
@@ -302,7 +298,7 @@ const restMs = 10_000
  * (`probe`). A missing report holds for this process only, because servers are upgraded.
  */
 function createIdempotencySupport(
-  remembered: Remembered | undefined,
+  remembered: RemoteOptions['remembered'],
   probe: () => Promise<boolean | undefined>,
   clock: Clock,
 ) {

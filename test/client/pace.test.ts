@@ -4,7 +4,7 @@ import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/cal
 import { ApiError } from '../../src/api/calls/errors.js'
 import { windowsOf } from '../../src/api/operations/plans.js'
 import { type OperationId, operation } from '../../src/api/operations/table.js'
-import { corrected, paced, type Windows } from '../../src/client/paced.js'
+import { corrected, type PacedOptions, paced } from '../../src/client/paced.js'
 import { tries } from '../support/effort.js'
 import { sharedWindows } from './windows.js'
 
@@ -199,7 +199,7 @@ describe('a paced caller', () => {
   })
 
   it('never paces an operation without a limit', async () => {
-    const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
+    const untouched: PacedOptions['windows'] = { change: () => Promise.reject(new Error('asked')) }
     const slow = pacing(async () => accepted, { windows: untouched, plan: 'free' })
     expect((await slow.call('credits.show', {})).status).toBe(200)
   })
@@ -211,7 +211,7 @@ describe('a paced caller', () => {
       replies.map((reply) => {
         const windows = sharedWindows()
         let changes = 0
-        const full: Windows = {
+        const full: PacedOptions['windows'] = {
           change: (...asked) =>
             changes++ === 0 ? windows.change(...asked) : Promise.reject(new ApiError('busy')),
         }

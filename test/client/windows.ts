@@ -1,8 +1,9 @@
-import type { PacedWindow, Windows } from '../../src/client/paced.js'
+import type { PacedOptions } from '../../src/client/paced.js'
+import type { ServerWindow } from '../../src/storage/state/remote-servers.js'
 
 /** Rate windows in memory, which several paced callers can share. */
-export function sharedWindows(): Windows {
-  const kept = new Map<string, PacedWindow | undefined>()
+export function sharedWindows(): PacedOptions['windows'] {
+  const kept = new Map<string, ServerWindow | undefined>()
   return {
     change: async (owner, names, decide) => {
       const keys = names.map((name) => `${owner} ${name}`)

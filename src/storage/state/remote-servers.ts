@@ -1,20 +1,29 @@
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Connection, Driver } from '../driver/connection.js'
 
-/** A rate window of a server; times are real, in milliseconds. */
-interface ServerWindow {
+/** A rate window of a server, as this machine knows it. */
+export interface ServerWindow {
+  /**
+   * End in real time. It is not before the end of the server's own window, which begins when a request arrives.
+   */
   readonly endsAt: number
+  /** Requests admitted in it. */
   readonly count: number
+  /** The limit the server reported; null when it has reported none and the plan's limit holds. */
   readonly most: number | null
+  /** Whether the server has answered in it, so that its own window has begun. */
   readonly confirmed: boolean
 }
 
 type KnownWindows = readonly (ServerWindow | undefined)[]
 
+/** A call as it is stored. The request cannot be read from it. */
 interface OpenCall {
+  /** Digest of server, key and request. */
   readonly fingerprint: string
   readonly operation: string
   readonly fresh: string
+  /** Real time. */
   readonly now: number
 }
 
