@@ -24,7 +24,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/erasure/traversal',
   ],
   lists: ['api', 'csv/identity-filter', 'catalogue/normalize'],
-  client: ['api', 'catalogue/normalize'],
+  client: ['api', 'catalogue/normalize', 'storage/state/remote-servers'],
   providers: [
     'api',
     'client',
@@ -33,7 +33,7 @@ const ours: Record<string, readonly string[]> = {
     'catalogue/normalize',
     'storage/driver/connection',
   ],
-  http: ['api', 'client/reply', 'client/reading', 'client/proxied-work'],
+  http: ['api', 'client/reply', 'client/reading', 'client/proxied-work', 'engine/jobs/pool'],
   runs: ['api', 'csv', 'engine/credits/cost', 'catalogue/normalize', 'storage', 'lists'],
   flows: ['api', 'csv', 'engine/credits/cost', 'lists', 'runs'],
   reference: ['api'],

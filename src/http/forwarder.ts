@@ -1,4 +1,5 @@
 import type { Forward, Outbox, Passed, ReceivedDelivery } from '../api/webhooks/events.js'
+import { AutoResetEvent } from '../engine/jobs/pool.js'
 
 /** Pauses between the attempts in milliseconds. There is one attempt more than pauses. */
 export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
@@ -14,8 +15,6 @@ interface ForwarderOptions {
   readonly outbox: Outbox
   readonly pass: (delivery: Forward['delivery'], signal: AbortSignal) => Promise<Passed>
   readonly clock: { now(): number }
-  /** Resolves after the time; rejects when the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly pausesMs?: readonly number[]
   /** Called after each attempt, with whether it was the last. */
   readonly passed?: (forward: Forward, passed: Passed, isLast: boolean) => void
@@ -23,29 +22,31 @@ interface ForwarderOptions {
   readonly report?: (error: unknown) => void
 }
 
-/** Forwards the deliveries in an outbox. */
-export type Forwarder = ReturnType<typeof forwarder>
+export type Forwarder = ReturnType<typeof startForwarder>
 
-export function forwarder(options: ForwarderOptions) {
-  const wakeUp = createWakeUp(options.sleep)
+/** Forwards the deliveries in an outbox until the signal aborts; unfinished ones are released. */
+export function startForwarder(options: ForwarderOptions, signal: AbortSignal) {
+  const event = new AutoResetEvent()
+  const wake = () => event.set()
+  signal.addEventListener('abort', wake, { once: true })
+  const run = async (): Promise<void> => {
+    const underWay = new Set<Promise<void>>()
+    while (!signal.aborted) {
+      for (const forward of await due(options, width - underWay.size)) {
+        const work = attempt(options, forward, signal).finally(() => {
+          underWay.delete(work)
+          wake()
+        })
+        underWay.add(work)
+      }
+      await event.wait(restMs)
+    }
+    await Promise.all(underWay)
+  }
   return {
     /** Makes the forwarder check the outbox now. */
-    wake: wakeUp.set,
-    /** Works until the signal aborts; unfinished deliveries are released. */
-    run: async (signal: AbortSignal): Promise<void> => {
-      const underWay = new Set<Promise<void>>()
-      while (!signal.aborted) {
-        for (const forward of await due(options, width - underWay.size)) {
-          const work = attempt(options, forward, signal).finally(() => {
-            underWay.delete(work)
-            wakeUp.set()
-          })
-          underWay.add(work)
-        }
-        await wakeUp.wait(restMs, signal)
-      }
-      await Promise.all(underWay)
-    },
+    wake,
+    ended: run(),
   }
 }
 
@@ -71,28 +72,6 @@ async function attempt(options: ForwarderOptions, forward: Forward, signal: Abor
   } catch (error) {
     // The lease expires, and the delivery is tried again.
     options.report?.(error)
-  }
-}
-
-/** An auto-reset event: `wait` returns when it is set, or at once when it was set before. */
-function createWakeUp(sleep: ForwarderOptions['sleep']) {
-  let isSet = false
-  let answer: (() => void) | undefined
-  return {
-    set: () => {
-      isSet = true
-      answer?.()
-    },
-    wait: async (ms: number, signal: AbortSignal): Promise<void> => {
-      const stop = new AbortController()
-      answer = () => stop.abort()
-      if (isSet || signal.aborted) stop.abort()
-      signal.addEventListener('abort', answer)
-      await sleep(ms, stop.signal).catch(() => {})
-      signal.removeEventListener('abort', answer)
-      answer = undefined
-      isSet = false
-    },
   }
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Outbox, Passed, ReceivedDelivery } from '../../src/api/webhooks/events.js'
-import { forwarder, forwardPausesMs, passOn } from '../../src/http/forwarder.js'
+import { forwardPausesMs, passOn, startForwarder } from '../../src/http/forwarder.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../src/storage/state/webhook-inbox.js'
 import { answering, type Listener, received } from '../client/listeners.js'
@@ -61,23 +61,23 @@ const delivery = (id: string, search: string | null = null): ReceivedDelivery =>
 
 /** Starts a forwarder with very short pauses. Returns the results it reports. */
 function start(
-  pausesMs: readonly number[] = [1, 1, 1, 1],
+  pausesMs: readonly number[] = [0, 0, 0, 0],
   outbox: Outbox = events.outbox(target),
   report: (error: unknown) => void = () => {},
 ) {
   const told: [string, boolean, boolean][] = []
-  const work = forwarder({
+  const options: Parameters<typeof startForwarder>[0] = {
     outbox,
     pass: (each, signal) => passOn(target, each, signal),
     clock: { now: () => Date.now() },
-    sleep: (ms, signal) => sleep(Math.min(ms, 5), undefined, { signal }),
     pausesMs,
     report,
     passed: ({ delivery: { headers } }, { ok }, isLast) =>
       told.push([headers['webhook-id'] ?? '', ok, isLast]),
-  })
-  running = work.run(over.signal)
-  return { told, wake: work.wake }
+  }
+  const { ended, wake } = startForwarder(options, over.signal)
+  running = ended
+  return { told, wake }
 }
 
 const stateOf = async (id: string) => (await events.find(id))?.forwards[0]

@@ -56,8 +56,6 @@ export const suppressionsOf = (driver: Driver, owner: string) => ({
     }),
 })
 
-export type SuppressionStore = ReturnType<typeof suppressionsOf>
-
 const none: ReadonlySet<string> = new Set()
 const forgetSql = 'UPDATE suppressions SET value = NULL, reason = NULL WHERE owner = ?'
 

@@ -69,11 +69,7 @@ export function createSuppressor(
     /** Of a delivery that was received, what says that there was one is left. */
     received: async (body: string) => (await deliveryWithout(records, body)) ?? envelopeOf(body),
     /** Returns which of some records are about somebody suppressed. */
-    areAbout: async (records: readonly unknown[]): Promise<readonly boolean[]> => {
-      const keys = records.map((record) => (isObject(record) ? [...keysOf(record).keys] : []))
-      const suppressed = await find(keys.flat())
-      return keys.map((own) => own.some((key) => suppressed.has(key)))
-    },
+    areAbout: (records: readonly unknown[]) => areSuppressed(find, records),
     /** Of one record `undefined` where it is about somebody suppressed. */
     records,
   }
@@ -107,9 +103,8 @@ export function suppressing(source: Source, find: FindSuppressed): Source {
     let after: string | undefined
     do {
       const found: ResultPage<RecordOf<'people'>> = await source.find(search, { limit: scanned, after, now })
-      const left = new Set<unknown>(await withoutSuppressed(found.records, find))
-      for (const [at, record] of found.records.entries())
-        if (!left.has(record)) keys.push(...(found.keys?.slice(at, at + 1) ?? []))
+      const suppressed = await areSuppressed(find, found.records)
+      keys.push(...(found.keys ?? []).filter((_, at) => suppressed[at]))
       after = found.next
     } while (after !== undefined)
     return keys
@@ -122,10 +117,8 @@ export function suppressing(source: Source, find: FindSuppressed): Source {
     personByEmail: async (email) =>
       (await isSuppressed({ email })) ? undefined : unless(await source.personByEmail(email)),
     reachable: async (numbers) => {
-      const suppressed = await find(numbers.flatMap((phone) => [...keysOf({ phone }).keys]))
-      return source.reachable(
-        numbers.filter((phone) => ![...keysOf({ phone }).keys].some((key) => suppressed.has(key))),
-      )
+      const phones = numbers.map((phone) => ({ phone }))
+      return source.reachable((await withoutSuppressed(phones, find)).map(({ phone }) => phone))
     },
     stack: async (query) => ((await isCompany(query)) ? source.stack(query) : undefined),
     headcount: async (query, departments) =>
@@ -210,11 +203,15 @@ async function withoutSuppressed<T extends object>(
   records: readonly T[],
   find: FindSuppressed,
 ): Promise<readonly T[]> {
-  const keys = records.map((record) => keysOf({ ...record } as Fields).keys)
-  const suppressed = await find(keys.flatMap((own) => [...own]))
-  return suppressed.size === 0
-    ? records
-    : records.filter((_, at) => ![...(keys[at] ?? [])].some((key) => suppressed.has(key)))
+  const suppressed = await areSuppressed(find, records)
+  return records.filter((_, at) => !suppressed[at])
+}
+
+/** Returns which of some records are about somebody suppressed. */
+async function areSuppressed(find: FindSuppressed, records: readonly unknown[]): Promise<readonly boolean[]> {
+  const keys = records.map((record) => (isObject(record) ? [...keysOf(record).keys] : []))
+  const suppressed = await find(keys.flat())
+  return keys.map((own) => own.some((key) => suppressed.has(key)))
 }
 
 async function previewWithout(find: FindSuppressed, preview: readonly Fields[], source: Source) {
@@ -227,8 +224,8 @@ async function previewWithout(find: FindSuppressed, preview: readonly Fields[], 
       }
     }),
   )
-  const left = new Set<unknown>(await withoutSuppressed(known, find))
-  return preview.filter((_, at) => left.has(known[at]))
+  const suppressed = await areSuppressed(find, known)
+  return preview.filter((_, at) => !suppressed[at])
 }
 
 const toFields = (query: CompanyQuery & Contact) => ({

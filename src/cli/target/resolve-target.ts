@@ -210,10 +210,8 @@ async function engineOf(context: Context, options?: { readonly create: boolean }
 async function engineAt(path: string): Promise<string | undefined> {
   if (!existsSync(path)) return undefined
   try {
-    const look = (await import('../../storage/database/database-file.js')).openReadOnly(path)
-    const first = await look.driver
-      .read((reads) => reads.get<{ id: string; at: number }>(firstSql))
-      .finally(() => look.driver.close())
+    const file = (await import('../../storage/database/database-file.js')).openReadOnly(path)
+    const first = await file.get<{ id: string; at: number }>(firstSql).finally(() => file.close())
     return first && engineName(first.id, first.at)
   } catch {
     // A damaged file is reported where it is used.

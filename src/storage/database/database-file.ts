@@ -2,8 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { Refusal } from '../../api/calls/errors.js'
 import { type Driver, isPostgres } from '../driver/connection.js'
-import { sqliteDialect } from '../driver/sqlite/dialect.js'
-import { checkVersion, createSession, isBusyError, lazily, translateErrors } from '../driver/sqlite/driver.js'
+import { checkVersion, createDriver, isBusyError, lazily, translateErrors } from '../driver/sqlite/driver.js'
 
 /** Returns the path of a database that is a file. Throws for a location on a server or in memory. */
 export function databaseFile(location: string): string {
@@ -74,48 +73,24 @@ export function vacuum(path: string, timeoutMs = 2_000): boolean {
   }
 }
 
-/** A database file opened for reading: nothing in it changes, and its schema is not migrated. */
-export type ReadOnlyDatabase = ReturnType<typeof openReadOnly>
-
 /** Maximum number of faults returned. */
 const maxFaults = 5
 /** How long another process may keep the file to itself. */
 const timeoutMs = 2_000
 
-/** Opens an existing SQLite file read-only. Throws an `ApiError` when it cannot be read. */
-export function openReadOnly(path: string) {
-  const database = openFile(path)
-  const { connection } = createSession(
-    lazily(() => database),
-    'BEGIN',
+/** Opens an existing SQLite file read-only: nothing in it changes. Throws an `ApiError` when it cannot be read. */
+export function openReadOnly(path: string): Driver {
+  const database = lazily(() => openFile(path))
+  database()
+  return createDriver(database)
+}
+
+/** Reads a whole database and returns what is damaged, in SQLite's words; empty when it is sound. */
+export async function findFaults(driver: Driver): Promise<readonly string[]> {
+  const found = await driver.read((connection) =>
+    connection.all<{ quick_check: string }>(`PRAGMA quick_check(${maxFaults})`),
   )
-  const driver: Driver = {
-    dialect: sqliteDialect,
-    read: async (work) => work(connection),
-    get: async (sql, ...values) => connection.get(sql, ...values),
-    readShared: async (_, work) => work(connection),
-    transaction: async () => {
-      throw new Error('a database that was opened read-only is not changed')
-    },
-    set: async () => {},
-    flush: async () => {},
-    requireWritable: async () => {},
-    onWork: () => () => {},
-    close: async () => void database.close(),
-  }
-  return {
-    /** For reads, one after the other; transactions are refused. */
-    driver,
-    /** Returns the schema number of the file; 0 for an empty one. */
-    schema: () => sqliteDialect.readSchemaNumber(connection),
-    /** Reads the whole file and returns what is damaged, in SQLite's words; empty when it is sound. */
-    faults: (): readonly string[] => {
-      const found = translateErrors(() => database.pragma(`quick_check(${maxFaults})`))
-      return (found as { quick_check: string }[])
-        .map((row) => row.quick_check)
-        .filter((fault) => fault !== 'ok')
-    },
-  }
+  return found.map((row) => row.quick_check).filter((fault) => fault !== 'ok')
 }
 
 export function sqliteVersion(): string {

@@ -1,7 +1,6 @@
 import { statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
-import type { ReadOnlyDatabase } from '../../../storage/database/database-file.js'
 import {
   readStoredNumber,
   type Schema,
@@ -104,7 +103,6 @@ type Database =
 
 export interface Readable {
   readonly is: 'readable'
-  readonly look: ReadOnlyDatabase
   readonly driver: Driver
   readonly schema: SchemaState
   /** Size in bytes. */
@@ -148,10 +146,9 @@ async function openDatabase(name: Name, location: string): Promise<Database> {
     if (!stats) return { is: 'missing' }
     if (!stats.isFile()) return { is: 'unusable', error: new Error('it is not a file') }
     const { openReadOnly } = await import('../../../storage/database/database-file.js')
-    const look = openReadOnly(location)
-    driver = look.driver
-    const schema = toSchemaState(await look.schema(), await schemaOf[name]())
-    return { is: 'readable', look, driver, schema, size: stats.size }
+    driver = openReadOnly(location)
+    const schema = toSchemaState(await driver.read(readStoredNumber), await schemaOf[name]())
+    return { is: 'readable', driver, schema, size: stats.size }
   } catch (error) {
     await driver?.close()
     return { is: 'unusable', error }

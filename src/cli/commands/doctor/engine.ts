@@ -64,7 +64,7 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
       return orElse(troubles, `${about} has schema version ${found.schema.version}.`)
     }
     default:
-      return [schemaTrouble(path, found.schema), soundness(path, doctor, name, found)]
+      return [schemaTrouble(path, found.schema), await soundness(path, doctor, name, found)]
   }
 }
 
@@ -84,12 +84,18 @@ function schemaTrouble(about: string, state: SchemaState): Found {
 const keepCopy =
   'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
 
-function soundness(path: string, { thorough }: Doctor, name: Name, { look, size, schema }: Readable): Found {
+async function soundness(
+  path: string,
+  { thorough }: Doctor,
+  name: Name,
+  { driver, size, schema }: Readable,
+): Promise<Found> {
   const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
   if (size > large && !thorough)
     return ok(`${about}; not checked in full.`, 'To check it: prospect doctor --thorough')
   try {
-    const [first, ...more] = look.faults()
+    const { findFaults } = await import('../../../storage/database/database-file.js')
+    const [first, ...more] = await findFaults(driver)
     if (first === undefined) return schema.is === 'current' && ok(`${about}, sound.`)
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     return problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])

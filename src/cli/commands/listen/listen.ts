@@ -1,7 +1,7 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { escapeControls } from '../../../api/values/json.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
-import { type Forwarder, forwarder, passOn } from '../../../http/forwarder.js'
+import { type Forwarder, passOn, startForwarder } from '../../../http/forwarder.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
@@ -50,13 +50,14 @@ async function listen(context: Context, { options }: Invocation<ListenChoices>):
     const lines = openLines(context, end)
     const setup = await prepare(context, options)
     const sending =
-      setup.forwardTo === undefined ? undefined : createForwarding(context, setup.events, setup.forwardTo)
-    const sent = sending?.run(over.signal)
+      setup.forwardTo === undefined
+        ? undefined
+        : startForwarding(context, setup.events, setup.forwardTo, over.signal)
     try {
       if (!signal.aborted) await serve(context, setup, lines, sending, over.signal)
     } finally {
       end()
-      await sent
+      await sending?.ended
     }
     await lines.written()
   })
@@ -119,19 +120,20 @@ async function serve(
   }
 }
 
-/** Creates what forwards received events, and reports failures on stderr. */
-function createForwarding({ clock, sleep, notify }: Context, events: Events, target: string): Forwarder {
-  return forwarder({
-    outbox: events.outbox(target),
-    pass: (delivery, signal) => passOn(target, delivery, signal),
-    clock,
-    sleep,
-    passed: (forward, passed, isLast) => {
-      if (!passed.ok) notify(formatFailure(forward, passed, isLast))
+/** Forwards received events until the signal, and reports failures on stderr. */
+const startForwarding = ({ clock, notify }: Context, events: Events, target: string, over: AbortSignal) =>
+  startForwarder(
+    {
+      outbox: events.outbox(target),
+      pass: (delivery, signal) => passOn(target, delivery, signal),
+      clock,
+      passed: (forward, passed, isLast) => {
+        if (!passed.ok) notify(formatFailure(forward, passed, isLast))
+      },
+      report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`),
     },
-    report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`),
-  })
-}
+    over,
+  )
 
 function formatFailure({ delivery, attempts }: Forward, { answer }: Passed, isLast: boolean): string {
   const id = delivery.headers['webhook-id'] ?? 'An event'

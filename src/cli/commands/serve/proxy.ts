@@ -11,7 +11,7 @@ import { createSender } from '../../../client/sender.js'
 import { createServerLimit, settleAccepted } from '../../../engine/credits/server-limit.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
-import { type Forwarder, forwarder } from '../../../http/forwarder.js'
+import { type Forwarder, startForwarder } from '../../../http/forwarder.js'
 import { newToken, type ReceiverOptions, retargetDeliveries } from '../../../http/receiver.js'
 import type { BodyThread } from '../../../http/request-body.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -220,44 +220,42 @@ const toPassed = ({ status, error }: Awaited<ReturnType<Sender['send']>>): Passe
 const mark = 'signed '
 
 function createForwarding(
-  { clock, sleep, notify }: Context,
+  { clock, notify }: Context,
   events: Events,
   send: (url: string, delivery: Forward['delivery']) => Promise<Passed>,
 ) {
   const forwarders = new Map<string, Forwarder>()
-  const running: Promise<void>[] = []
   let over: AbortSignal | undefined
-  const start = (target: string): Forwarder => {
-    const one = forwarder({
+  const start = (target: string, signal: AbortSignal): Forwarder => {
+    const options = {
       outbox: events.outbox(target),
-      pass: (delivery) => send(target.slice(mark.length), delivery),
+      pass: (delivery: Forward['delivery']) => send(target.slice(mark.length), delivery),
       clock,
-      sleep,
       pausesMs: schedule.slice(1),
-      passed: ({ delivery }, { ok, answer }, isLast) => {
+      passed: ({ delivery }: Forward, { ok, answer }: Passed, isLast: boolean) => {
         const id = delivery.headers['webhook-id'] ?? 'A delivery'
         if (!ok && isLast)
           notify(`${id} was not forwarded (${answer}) and is given up. See: prospect events list`)
       },
-      report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`),
-    })
+      report: (error: unknown) => notify(`Forwarding is paused: ${(error as Error).message}.`),
+    }
+    const one = startForwarder(options, signal)
     forwarders.set(target, one)
-    if (over) running.push(one.run(over))
     return one
   }
   return {
     /** Keeps a delivery, and forwards it. Returns whether it was new. */
     keep: async (delivery: ReceivedDelivery, url: string) => {
       const isNew = await events.keep(await events.clean(delivery), mark + url)
-      if (isNew && over && !over.aborted) (forwarders.get(mark + url) ?? start(mark + url)).wake()
+      if (isNew && over && !over.aborted) (forwarders.get(mark + url) ?? start(mark + url, over)).wake()
       return isNew
     },
     /** Forwards until the signal, beginning with what was kept earlier. */
     run: async (signal: AbortSignal): Promise<void> => {
       over = signal
-      for (const target of await events.waitingTargets(mark)) start(target)
+      for (const target of await events.waitingTargets(mark)) start(target, signal)
       await aborted(signal)
-      await Promise.all(running)
+      await Promise.all([...forwarders.values()].map(({ ended }) => ended))
     },
   }
 }

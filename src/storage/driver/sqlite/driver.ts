@@ -27,7 +27,16 @@ const turnsPerCommit = 4
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   if (!isTemporary(path)) createPrivately(path)
-  const database = lazily(() => connect(path, options))
+  return createDriver(
+    lazily(() => connect(path, options)),
+    async () => {
+      if (options.durable === false && !isTemporary(path)) await flushFile(`${path}-wal`)
+    },
+  )
+}
+
+/** Returns the driver of a database; `flush` makes everything that is committed durable. */
+export function createDriver(database: LazyDatabase, flush = async () => {}): Driver {
   const mutex = new Mutex()
   const writes = new CommitQueue(createSession(database, 'BEGIN IMMEDIATE'), mutex, turnsPerCommit)
   const reads = new CommitQueue(createSession(database, 'BEGIN'), mutex)
@@ -38,9 +47,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
     set: (setting) => mutex.runAlone(() => translateErrors(() => database().pragma(setting))),
-    flush: async () => {
-      if (options.durable === false && !isTemporary(path)) await flushFile(`${path}-wal`)
-    },
+    flush,
     requireWritable: async () => {},
     onWork: () => () => {},
     close: async () => {
@@ -136,7 +143,7 @@ export function lazily(open: () => Database.Database): LazyDatabase {
 const timeoutMs = 30_000
 
 /** Returns a session whose transactions start with the statement `begin`. */
-export function createSession(database: LazyDatabase, begin: string): Session {
+function createSession(database: LazyDatabase, begin: string): Session {
   let dirty = false
   const { prepare, statements } = createStatementCache(database)
   const added = new BatchInserts(prepare)
