@@ -187,7 +187,10 @@ export async function workspace(context: Context, doctor: Doctor): Promise<Findi
   ]
 }
 
-export const localKey = ofEngine(async (_, { store, workspace, now }, context) => {
+export async function localKey(context: Context, doctor: Doctor): Promise<Findings> {
+  const state = await engineState(context, doctor)
+  if (!state) return undefined
+  const { store, workspace, now } = state
   const given =
     chosenTarget(context)?.kind === 'local' ? await givenKey(context.streams, context.globals) : undefined
   const key = given ?? storedKey(context.home, localOrigin(workspace.id))
@@ -207,7 +210,7 @@ export const localKey = ofEngine(async (_, { store, workspace, now }, context) =
   const sentence = `${which} is accepted, as ${principal.member.email}${until}`
   if (scopes === null) return ok(`${sentence}.`)
   return warning(`${sentence}, for ${scopes.join(', ')} only.`, 'Other areas answer 403 (exit 3).')
-})
+}
 
 export const sessions = ofEngine(async (_, { workspace }) =>
   orElse(
