@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import type { Admin } from '../../src/engine/admin/admin.js'
+import { perTest } from '../support/each.js'
 import type { Bench } from '../support/engine.js'
 
 /** A caller under test, and the engine behind it. */
@@ -18,19 +19,12 @@ export interface Subject {
 /** What every caller does with the weekly limit of a member, whether it is the engine itself or something in front of it. */
 export function describeWeeklyLimit(name: string, open: () => Promise<Subject>): void {
   describe(`P59: the weekly limit of a member, by way of ${name}`, () => {
-    let subject: Subject
-    beforeEach(async () => {
-      subject = await open()
-    })
-    afterEach(() => subject.close())
-
+    const subject = perTest(open)
+    const members = () => subject.members ?? subject.bench.admin
     const call = (id: OperationId, input: Input, options: CallOptions = {}): Promise<Reply> =>
       subject.caller.call(id, input, { apiKey: subject.key ?? subject.bench.key, ...options })
     const enrich = (domain: string, options?: CallOptions) => call('accounts.enrich', { domain }, options)
-    const limit = async (weeklyLimit: number | null) => {
-      const { members, bench } = subject
-      await (members ?? bench.admin).changeMember('me@localhost', { weeklyLimit })
-    }
+    const limit = (weeklyLimit: number | null) => members().changeMember('me@localhost', { weeklyLimit })
 
     it('lets exactly as much be spent, however many calls come at once, found or not', async () => {
       await limit(10)
@@ -41,10 +35,9 @@ export function describeWeeklyLimit(name: string, open: () => Promise<Subject>):
       expect([withStatus(200).length, withStatus(403).length]).toEqual([10, 15])
       expect(withStatus(403)[0]?.body).toMatchObject({ code: 'workspace_limit_exceeded' })
       expect(await subject.bench.balance()).toBe(990)
-      const { members, bench } = subject
       const other = { email: 'other@localhost', weeklyLimit: 1 }
-      await (members ?? bench.admin).addMember(other)
-      const { key: apiKey } = await (members ?? bench.admin).createKey({ member: other.email })
+      await members().addMember(other)
+      const { key: apiKey } = await members().createKey({ member: other.email })
       const others = await Promise.all([1, 2].map(() => enrich('known.example', { apiKey })))
       expect(others.map(({ status }) => status).sort()).toEqual([200, 403])
       await limit(null)

@@ -77,12 +77,6 @@ describe('a catalogue with the sample', () => {
       expect(reports[kind]).toMatchObject({ updated: 0, rejectedTotal: 0, companies: 0 })
   })
 
-  it('has the same size after the sample is loaded again', async () => {
-    const before = await catalogue.stats()
-    await loadSample(catalogue, { companies: 60, people: 300, now })
-    expect(await catalogue.stats()).toEqual(before)
-  })
-
   it('imports the example file of companies with the columns that it has', async () => {
     const empty = await openEmpty()
     const report = await empty.importFile('companies', createReadStream(new URL('companies.csv', examples)))
