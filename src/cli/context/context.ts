@@ -8,7 +8,7 @@ import type { PassOn } from '../../client/reply.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import { type FormatName, formats } from '../../runs/output/columns.js'
+import type { FormatName } from '../../runs/output/columns.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
 export interface Streams {
@@ -76,36 +76,25 @@ export interface Home {
   readonly state: string
 }
 
-/** The settings of a profile as JSON Schema, which `config.json` is checked by when it is written. */
-export const profileProperties = {
-  target: { enum: ['local', 'remote'] },
-  base_url: { type: 'string', format: 'uri' },
-  sync_base_url: { type: 'string', format: 'uri' },
-  timeout: { type: 'number', exclusiveMinimum: 0 },
-  max_wait: { type: 'number', minimum: 0 },
-  plan: { type: 'string', minLength: 1 },
-  idempotency: { type: 'string', pattern: '^[A-Za-z0-9-]+$' },
-  network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
-  premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
-  public_url: { type: 'string', format: 'uri' },
-  max_age: { type: 'string', minLength: 1 },
-  max_credits: { type: 'integer', minimum: 0 },
-  max_credits_per_day: { type: 'integer', minimum: 0 },
-  format: { enum: formats },
-  concurrency: { type: 'integer', minimum: 1 },
-  pager: { type: 'string', minLength: 1 },
-  confirm_above: { type: 'string', pattern: '^\\d+(\\.\\d+)?%$' },
-} as const
-
-type ValueOf<Property> = Property extends { readonly enum: readonly (infer Value)[] }
-  ? Value
-  : Property extends { readonly type: 'string' }
-    ? string
-    : number
-
 /** A named target and its defaults. What each setting means is in `profileKeys` of `commands/setup/profiles.ts`. */
-export type Profile = {
-  readonly [Name in keyof typeof profileProperties]?: ValueOf<(typeof profileProperties)[Name]>
+export interface Profile {
+  readonly target?: 'local' | 'remote'
+  readonly base_url?: string
+  readonly sync_base_url?: string
+  readonly timeout?: number
+  readonly max_wait?: number
+  readonly plan?: string
+  readonly idempotency?: string
+  readonly network_name?: string
+  readonly premium_name?: string
+  readonly public_url?: string
+  readonly max_age?: string
+  readonly max_credits?: number
+  readonly max_credits_per_day?: number
+  readonly format?: FormatName
+  readonly concurrency?: number
+  readonly pager?: string
+  readonly confirm_above?: string
 }
 
 export interface Settings {

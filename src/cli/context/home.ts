@@ -21,15 +21,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { systemCode } from '../../csv/encoding.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
-import {
-  type Context,
-  type FileUse,
-  type Home,
-  type Profile,
-  profileProperties,
-  type Settings,
-  type Streams,
-} from './context.js'
+import type { Context, FileUse, Home, Profile, Settings, Streams } from './context.js'
 import { Stop, shortenPath, systemReason, UsageError } from './errors.js'
 
 /** Returns where this machine's files are: in `PROSPECT_HOME`, or the platform's folders. Creates nothing. */
@@ -331,19 +323,6 @@ function realPath(path: string, links = maxLinks): string {
   return target ? realPath(resolve(above, target), links - 1) : join(realPath(above), basename(path))
 }
 
-/** Schema of `config.json`, for writing; reading checks only what it needs. */
-const settingsSchema = {
-  profile: { type: 'string', minLength: 1 },
-  profiles: {
-    type: 'object',
-    additionalProperties: {
-      type: 'object',
-      additionalProperties: false,
-      properties: profileProperties,
-    },
-  },
-} as const
-
 /** Reads the settings. Every command does, so what writes them is not loaded. */
 export function readSettings(home: Home): Settings {
   const value = readPrivateJson(home.config)
@@ -352,7 +331,7 @@ export function readSettings(home: Home): Settings {
   throw new UsageError(`${home.config} is not a JSON object.`, 'Correct it, or delete it to start again.')
 }
 
-/** Opens the settings for writing; every change is checked against the schema and written at once, 0600. */
+/** Opens the settings for writing; every change is written at once, 0600. */
 export async function openSettings(home: Home) {
   const { default: Conf } = await import('conf')
   readSettings(home)
@@ -360,7 +339,6 @@ export async function openSettings(home: Home) {
     cwd: home.folder,
     configName: 'config',
     configFileMode: 0o600,
-    schema: settingsSchema,
     accessPropertiesByDotNotation: true,
   })
 }

@@ -76,15 +76,11 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
 function toProfileRows({ settings }: Machine) {
   const { profiles = {}, profile: used = 'default' } = settings()
   const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
-  return names.map((name) => ({
-    name,
-    target: profiles[name]?.target ?? (profiles[name]?.base_url === undefined ? 'local' : 'remote'),
-    base_url: profiles[name]?.base_url ?? null,
-    plan: profiles[name]?.plan ?? null,
-    timeout: profiles[name]?.timeout ?? null,
-    max_wait: profiles[name]?.max_wait ?? null,
-    used: name === used,
-  }))
+  return names.map((name) => {
+    const { base_url = null, plan = null, timeout = null, max_wait = null, ...rest } = profiles[name] ?? {}
+    const target = rest.target ?? (base_url === null ? 'local' : 'remote')
+    return { name, target, base_url, plan, timeout, max_wait, used: name === used }
+  })
 }
 
 function checkNewName({ globals, settings, streams }: Context, name: string): void {
