@@ -314,7 +314,7 @@ export function asGroup<T extends Command>(command: T): T {
     .action(() => {
       const [word] = command.args
       if (word !== undefined) checkWord(command, word)
-      command.help()
+      command.outputHelp()
     })
 }
 
