@@ -5,7 +5,7 @@ import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { sample } from '../support/effort.js'
 import { benchDatabase } from '../support/engine.js'
-import { emptyEngine, freshSchema, type TestDatabase } from '../support/postgres.js'
+import { emptyEngine, freshSchema } from '../support/postgres.js'
 
 // An engine behaves alike in both databases, so the tests of SQLite run again here: a third of the files, those that
 // write most, or all with --long.
@@ -25,33 +25,27 @@ const suites = [
   'faults',
 ]
 
-interface Place {
-  readonly schema: TestDatabase
-  readonly driver: Driver
-}
+type Place = Awaited<ReturnType<typeof make>>
 
 /** Databases that no bench is in any more: the next finds its tables made and its connections open. */
-const emptied: Place[] = []
-const used = new Map<Driver, Place>()
+const free: Place[] = []
+const used = new Set<Place>()
 
-async function open(): Promise<Driver> {
-  const place = emptied.pop() ?? (await make())
-  const driver = { ...place.driver, close: () => give(driver) }
-  used.set(driver, place)
-  return driver
-}
-
-async function make(): Promise<Place> {
+async function make() {
   const schema = await freshSchema()
   return { schema, driver: await openEngineDatabase(schema.url) }
 }
 
-async function give(driver: Driver): Promise<void> {
-  const place = used.get(driver)
-  if (!place) return
-  used.delete(driver)
+async function open(): Promise<Driver> {
+  const place = free.pop() ?? (await make())
+  used.add(place)
+  return { ...place.driver, close: () => give(place) }
+}
+
+async function give(place: Place): Promise<void> {
+  if (!used.delete(place)) return
   await emptyEngine(place.schema)
-  emptied.push(place)
+  free.push(place)
 }
 
 describe('an engine in PostgreSQL', async () => {
@@ -59,10 +53,10 @@ describe('an engine in PostgreSQL', async () => {
   beforeAll(() => {
     benchDatabase.open = open
   })
-  afterEach(() => Promise.all([...used.keys()].map(give)))
+  afterEach(() => Promise.all([...used].map(give)))
   afterAll(async () => {
     benchDatabase.open = inMemory
-    for (const { schema, driver } of emptied) {
+    for (const { schema, driver } of free) {
       await driver.close()
       await schema.drop()
     }

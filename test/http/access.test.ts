@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import {
   areaOf,
@@ -9,13 +9,14 @@ import {
 } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { type Fields, requests, unknownId } from '../spec/requests.js'
-import { type Bench, openBench } from '../support/engine.js'
+import { perFile } from '../support/each.js'
+import { openBench } from '../support/engine.js'
 import { fetchCaller } from '../support/fetch-caller.js'
 
 const rows = operations().map((row) => [row.id, row] as const)
 const areas = [...new Set(operations().map(({ id }) => areaOf(id)))]
 
-let bench: Bench
+const bench = perFile(openBench)
 let wire: Caller
 /** API keys by their defect, or by the area of their scope. */
 const keys = new Map<string, string | undefined>([
@@ -36,7 +37,6 @@ async function ask(id: OperationId, key: string, more: Fields = {}) {
 }
 
 beforeAll(async () => {
-  bench = await openBench()
   const { admin } = bench
   const serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
   wire = fetchCaller(serve, 'http://127.0.0.1:4010/api/v2')
@@ -55,7 +55,6 @@ beforeAll(async () => {
   await admin.addMember({ email: 'them@other.example' })
   keys.set('theirs', (await admin.createKey({ member: 'them@other.example' })).key)
 })
-afterAll(() => bench.caller.close())
 // All rate windows end before the next request.
 beforeEach(() => bench.clock.advance(120_000))
 

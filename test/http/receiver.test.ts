@@ -157,7 +157,6 @@ describe('deliveries that are refused', () => {
   it.each([
     ['nothing', '', 'application/json', 400],
     ['half an object', '{"a":', 'application/json', 400],
-    ['a text', '"a"', 'application/json', 400],
     ['null', 'null', 'application/json', 400],
     ['a number', '1', 'text/plain', 400],
     ['100,000 arrays', '['.repeat(100_000), 'application/json', 400],
