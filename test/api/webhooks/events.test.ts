@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import * as z from 'zod'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
-import { accountRecord } from '../../../src/api/schemas/records.js'
 import { type EventName, eventBody, eventNames, eventOf, events } from '../../../src/api/webhooks/events.js'
 import { casesOf } from '../../support/fixtures.js'
 
@@ -41,24 +39,5 @@ describe('webhook events', () => {
   it('of people come from every operation with the profiles quota', () => {
     const profiles = operations().filter(({ quota }) => quota === 'profiles')
     expect(profiles.map(({ id }) => id)).toEqual([...events.lead_search.from])
-  })
-
-  it.each([
-    ['account_import', ['ordinal']],
-    ['hiring_import', ['job_count', 'ordinal', 'jobs']],
-    ['stack_import', ['ordinal', 'technologies_found']],
-    ['growth_import', ['headcount_growth_percentage', 'ordinal']],
-    ['lookalike_import', ['similarity_score', 'ordinal', 'similarity']],
-  ] as const)('%s.completed has companies with %j among their fields', (kind, found) => {
-    const schema = z.toJSONSchema(eventBody(`${kind}.completed`)) as unknown as {
-      properties: { accounts: { items: { properties: object } } }
-    }
-    const fields = Object.keys(schema.properties.accounts.items.properties)
-    expect(fields).toEqual([...Object.keys(accountRecord().shape), ...found])
-  })
-
-  it('lead_search.completed has leads with their ordinal', () => {
-    const text = JSON.stringify(z.toJSONSchema(eventBody('lead_search.completed')))
-    expect(text).toContain('"required":["lead","company","ordinal"]')
   })
 })

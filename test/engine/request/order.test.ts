@@ -27,6 +27,10 @@ const tooLarge = (): ReadRequest => {
 }
 
 describe('before a body is read', () => {
+  it('refuses a stranger', async () => {
+    expect(await ask('accounts.enrich', 'nonsense', empty)).toMatchObject({ isRead: false, status: 401 })
+  })
+
   it('refuses a key without the scope, and counts the request in no window', async () => {
     await bench.admin.setPlan('Free')
     const narrow = await bench.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
