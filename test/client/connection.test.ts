@@ -58,26 +58,6 @@ describe.each(Object.keys(ways))('%s that', (way) => {
   })
 })
 
-describe('a SOCKS proxy', () => {
-  it('is spoken to in its own protocol, without TLS', async () => {
-    const greetings: Buffer[] = []
-    const listener = await accepts(
-      (socket) =>
-        void socket.once('data', (bytes) => {
-          greetings.push(bytes)
-          socket.destroy()
-        }),
-    )
-    for (const scheme of ['socks5', 'socks5h', 'socks']) {
-      const env = { https_proxy: `${scheme}://127.0.0.1:${listener.port}` }
-      const remote = closeAfterTest(remoteTo('https://api.example/api/v2', { env, connectMs: 100 }))
-      await remote.call('credits.show', {}).catch(() => {})
-    }
-    expect(greetings.length).toBeGreaterThan(0)
-    expect(new Set(greetings.map(([version]) => version))).toEqual(new Set([5]))
-  })
-})
-
 describe('a connection whose bytes come before the request', () => {
   const greeted: buildConnector.connector = ({ hostname, port }, callback) => {
     const socket = dial(Number(port), hostname)

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { certify } from './certificate.js'
-import { answering, answers, closeAfterTest, listening, socksProxy } from './listeners.js'
+import { answers, closeAfterTest, listening, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 
 /** A proxy that answers CONNECT with a status, and tunnels to a port of this machine where that is 200. */
@@ -66,15 +66,17 @@ describe('an HTTPS proxy', () => {
 })
 
 describe('a SOCKS proxy', () => {
-  it('tunnels to a server over TLS, whose certificate is checked', async () => {
-    const tls = certify('api.example')
-    const server = await answering((_, response) => response.end('{"credits":{"enrichment":7}}'), { tls })
-    const { port } = closeAfterTest(await socksProxy(closeAfterTest(server).port))
-    const env = { https_proxy: `socks5://127.0.0.1:${port}` }
-    const [trusting, other] = [tls.cert, certify('api.example').cert].map((ca) =>
-      closeAfterTest(remoteTo('https://api.example/api/v2', { env, ca })),
-    )
-    expect(await trusting?.call('credits.show', {})).toMatchObject({ status: 200 })
-    await expect(other?.call('credits.show', {})).rejects.toThrow('certificate')
-  })
+  it.each(['socks5', 'socks5h', 'socks'])(
+    'tunnels to a server over TLS that it checks: %s',
+    async (scheme) => {
+      const tls = certify('api.example')
+      const server = await answers((_, response) => response.end('{"credits":{"enrichment":7}}'), { tls })
+      const { port } = closeAfterTest(await socksProxy(server.port))
+      const env = { https_proxy: `${scheme}://127.0.0.1:${port}` }
+      const remote = (ca: string) => closeAfterTest(remoteTo('https://api.example/api/v2', { env, ca }))
+      expect(await remote(tls.cert).call('credits.show', {})).toMatchObject({ status: 200 })
+      const { cert } = certify('api.example')
+      await expect(remote(cert).call('credits.show', {})).rejects.toThrow('certificate')
+    },
+  )
 })
