@@ -25,6 +25,7 @@ import type { KnownRecords } from '../call/result.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
+import { targetNames } from '../options/global-options.js'
 import { refuseCountry } from '../options/schema-options.js'
 import { waitOf } from '../options/webhooks.js'
 import { fieldsOf, fileOf } from '../output/output.js'
@@ -35,18 +36,8 @@ import { listPorts } from './run-home.js'
 
 export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'>
 
-/** The global options that choose the target. None of them holds a secret. */
-const targetOptions: readonly string[] = [
-  'profile',
-  'local',
-  'baseUrl',
-  'direct',
-  'insecureHttp',
-  'networkName',
-  'premiumName',
-  'maxCost',
-  'accept',
-]
+/** Options that are recorded with a run, and hold for what resumes it. */
+const targetOptions: readonly string[] = [...targetNames, 'maxCost', 'accept']
 
 export const targetOptionsOf = (globals: GlobalOptions) =>
   Object.fromEntries(Object.entries(globals).filter(([name]) => targetOptions.includes(name)))

@@ -64,6 +64,9 @@ const rows: Readonly<Record<string, OptionRows>> = {
   },
 }
 
+/** The options that choose the target, by which commands read them. None of them holds a secret. */
+export const targetNames = Object.keys(rows[groups.target] ?? {}).filter((name) => !name.startsWith('apiKey'))
+
 export const globals = (): [string, Option[]][] =>
   Object.entries(rows).map(([group, some]) => [group, toOptions(some).map(withOwnName)])
 

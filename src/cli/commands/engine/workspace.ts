@@ -202,47 +202,41 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
     command('backup', 'Write a consistent copy of the engine, even while it is in use')
       .argument('<file>', 'where to; an existing file is never replaced')
       .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
-      .printResult(
-        async (context, { args: [file = ''], options }) => {
-          const { backup } = await import('../../../storage/database/backup.js')
-          const copies = await filesOf(context, file, options.catalogue, 'write')
-          for (const { database, at, copy } of copies) {
-            if (!existsSync(at))
-              throw new UsageError(`There is no ${database} to back up yet.`, 'Create it with: prospect init')
-            if (existsSync(copy))
-              throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
-          }
-          return copies.map(({ database, at, copy }) => ({ database, file: copy, bytes: backup(at, copy) }))
-        },
-        { columns: ['database', 'file', 'bytes'] },
-      ),
+      .printResult(async (context, { args: [file = ''], options }) => {
+        const { backup } = await import('../../../storage/database/backup.js')
+        const copies = await filesOf(context, file, options.catalogue, 'write')
+        for (const { database, at, copy } of copies) {
+          if (!existsSync(at))
+            throw new UsageError(`There is no ${database} to back up yet.`, 'Create it with: prospect init')
+          if (existsSync(copy))
+            throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
+        }
+        return copies.map(({ database, at, copy }) => ({ database, file: copy, bytes: backup(at, copy) }))
+      }),
     command('restore', 'Replace the engine by a backup')
       .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
       .option('--catalogue <file>', 'replace the catalogue by this backup, too')
-      .printResult(
-        async (context, { args: [file = ''], options }) => {
-          context.prepareHome()
-          const { restore } = await import('../../../storage/database/backup.js')
-          const { engineSchema } = await import('../../../engine/tables/schema.js')
-          const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
-          const expected = {
-            engine: { table: 'movements', schema: engineSchema },
-            catalogue: { table: 'companies', schema: catalogueSchema },
-          }
-          const copies = await filesOf(context, file, options.catalogue, 'read')
-          const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
-          if (existing.length > 0)
-            await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
-          const done = copies.map(({ database, at, copy }) => ({
-            database,
-            file: at,
-            schema_version: restore(copy, at, expected[database]),
-          }))
-          await forgetDeadKey(context, await context.admin({ create: false }))
-          return done
-        },
-        { columns: ['database', 'file', 'schema_version'] },
-      ),
+      .printResult(async (context, { args: [file = ''], options }) => {
+        context.prepareHome()
+        const { restore } = await import('../../../storage/database/backup.js')
+        const { engineSchema } = await import('../../../engine/tables/schema.js')
+        const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
+        const expected = {
+          engine: { table: 'movements', schema: engineSchema },
+          catalogue: { table: 'companies', schema: catalogueSchema },
+        }
+        const copies = await filesOf(context, file, options.catalogue, 'read')
+        const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
+        if (existing.length > 0)
+          await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
+        const done = copies.map(({ database, at, copy }) => ({
+          database,
+          file: at,
+          schema_version: restore(copy, at, expected[database]),
+        }))
+        await forgetDeadKey(context, await context.admin({ create: false }))
+        return done
+      }),
     command('export', 'Write the whole engine to a file that engine import reads')
       .argument('<file>', 'where to; an existing file is never replaced')
       .run((context, invocation) =>

@@ -7,12 +7,13 @@ import { areaOf, operations } from '../../../api/operations/table.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort } from '../../../mcp/session.js'
 import { checkProviders } from '../../batch/options.js'
-import { type Context, type Streams, version } from '../../context/context.js'
+import { type Context, type GlobalOptions, type Streams, version } from '../../context/context.js'
 import { toFlag, UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type { CommandEnvironment, CommandFactory, Invocation } from '../../options/command-environment.js'
+import { targetNames } from '../../options/global-options.js'
 import { costs, listOf, type OptionsOf, optionRows, port, whole } from '../../options/values.js'
 import { notifyBug } from '../../output/print.js'
 import { startListening } from '../serve/http-server.js'
@@ -142,10 +143,7 @@ function documentsFolder(): string {
 }
 
 /** The options of this command that its tools' commands get as well. */
-const passedOn = [
-  ...(['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'] as const),
-  ...(['apiKeyFile', 'timeout', 'maxWait'] as const),
-]
+const passedOn = [...targetNames, 'apiKeyFile', 'timeout', 'maxWait'] as readonly (keyof GlobalOptions)[]
 
 /** Returns what runs the commands behind the tools: in this process, with streams of their own. */
 function createPort(

@@ -23,9 +23,7 @@ import { baseUrlOf, profileName, syncBaseUrlOf, targetOf } from '../../target/re
 
 export const profilesCommand: CommandFactory = ({ command, group }) =>
   group('profiles', 'Named sets of settings', [
-    command('list', 'List the profiles').printResult(async (context) => toProfileRows(context), {
-      columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
-    }),
+    command('list', 'List the profiles').printResult(async (context) => toProfileRows(context)),
     command('use', 'Use a profile from now on')
       .argument('<name>', 'its name')
       .printResult(async (context, { args: [name = ''] }) => {
