@@ -28,6 +28,7 @@ const ours: Record<string, readonly string[]> = {
   providers: [
     'api',
     'client',
+    'engine/admin/workspaces',
     'engine/tables',
     'lists/expressions',
     'catalogue/normalize',

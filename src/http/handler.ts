@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   type Caller,
   type CallOptions,
@@ -180,8 +181,7 @@ interface ReadyState {
 }
 
 async function readyState(ready: () => Promise<unknown> = async () => {}): Promise<ReadyState> {
-  const late = Promise.withResolvers<ReadyState>()
-  const timer = setTimeout(() => late.resolve({ status: 'not_ready' }), readyMs)
+  const late = pause(readyMs, { status: 'not_ready' } as const, { ref: false })
   const asked = ready().then(
     (): ReadyState => ({ status: 'ready' }),
     (error: unknown): ReadyState => ({
@@ -189,7 +189,7 @@ async function readyState(ready: () => Promise<unknown> = async () => {}): Promi
       ...(error instanceof ApiError ? { reason: error.message } : {}),
     }),
   )
-  return await Promise.race([asked, late.promise]).finally(() => clearTimeout(timer))
+  return await Promise.race([asked, late])
 }
 
 function pathOf(url: string): string {

@@ -356,18 +356,13 @@ const writePath = (at: Path): string =>
 
 /** Returns the node at a place: of a name that is not expected, its key; of one that is missing, what it is missing in. */
 function nodeAt(root: Node | null, at: Path): Node | null {
-  let node: Node | null = root
+  let node = root
   for (const [depth, step] of at.entries()) {
-    const items = node && 'items' in node ? (node.items as readonly (Pair | Node)[]) : []
-    const pair = items.find((one) => 'key' in one && String(one.key) === String(step))
-    const found =
-      pair && 'key' in pair
-        ? depth === at.length - 1
-          ? (pair.key as Node)
-          : (pair.value as Node | null)
-        : items[Number(step)]
-    if (!found || (typeof step === 'string' && !pair)) return node
-    node = found as Node
+    const items = node && 'items' in node ? (node.items as readonly (Pair<Node, Node | null> | Node)[]) : []
+    const found = items.find((one, index) => String('key' in one ? one.key : index) === String(step))
+    if (!found) return node
+    const isName = 'key' in found && depth === at.length - 1
+    node = isName ? found.key : (('key' in found ? found.value : found) ?? node)
   }
   return node
 }

@@ -4,7 +4,7 @@ import { nearest } from '../api/values/nearest.js'
 import { parseUrl } from '../api/values/url.js'
 import { createResolver } from '../client/resolver.js'
 import { destinationOf } from '../client/ssrf-guard.js'
-import { findWorkspace, type Workspace } from '../engine/tables/members.js'
+import { inCurrent } from '../engine/admin/workspaces.js'
 import {
   dropProvider,
   listOrders,
@@ -39,10 +39,7 @@ export interface ProviderQuote {
 export type Registry = ReturnType<typeof createRegistry>
 
 export function createRegistry({ store, clock }: RegistryPorts) {
-  const reading = <T>(work: (tx: Connection, workspace: Workspace) => Promise<T>) =>
-    store.read(async (tx) => work(tx, await workspaceIn(tx)))
-  const writing = <T>(work: (tx: Connection, workspace: Workspace) => Promise<T>) =>
-    store.transaction(async (tx) => work(tx, await workspaceIn(tx)))
+  const { reading, writing } = inCurrent({ store, clock })
   const change = (name: string, to: Parameters<typeof updateProvider>[3]) =>
     writing(async (tx, { id }) => {
       if (!(await updateProvider(tx, id, name, to))) await refuseName(tx, id, name)
@@ -92,7 +89,7 @@ export function createRegistry({ store, clock }: RegistryPorts) {
         if (!stored) return refuseName(tx, id, name)
         return { stored, compiled: await compileStored(stored) }
       }),
-    workspaceId: () => reading(async (_, { id }) => id),
+    workspaceId: () => reading((_, { id }) => id),
     list: (): Promise<StoredProvider[]> => reading((tx, { id }) => listProviders(tx, id)),
     orders: (): Promise<ProviderOrder[]> => reading((tx, { id }) => listOrders(tx, id)),
     /** Adds a provider, in place of one with its name. */
@@ -160,12 +157,6 @@ const enoughAnswers = 10
 
 export const kindsOf = ({ definition }: StoredProvider): ProviderKind[] =>
   Object.keys((definition as { readonly kinds: object }).kinds) as ProviderKind[]
-
-async function workspaceIn(tx: Connection): Promise<Workspace> {
-  const workspace = await findWorkspace(tx)
-  if (!workspace) throw new Error('there is no workspace')
-  return workspace
-}
 
 async function refuseName(tx: Connection, workspaceId: string, name: string): Promise<never> {
   const known = (await listProviders(tx, workspaceId)).map((one) => one.name)

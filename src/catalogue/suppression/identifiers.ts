@@ -1,4 +1,5 @@
 import { type Fields, isObject } from '../../api/values/objects.js'
+import type { SubjectIdentifiers } from '../erasure/tables.js'
 import { foldText } from '../normalize/name.js'
 import { toE164 } from '../normalize/phone.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
@@ -73,15 +74,6 @@ const profileKey = ({ kind, id, slug }: NetworkProfile): string =>
 
 const personKey = (foldedName: string, domain: string): string => `name ${foldedName} at ${domain}`
 
-interface ForgottenPerson {
-  readonly emails: readonly string[]
-  readonly phones: readonly string[]
-  readonly slugs: readonly string[]
-  readonly ids: readonly string[]
-  /** Folded names, and the domains and folded names of companies. */
-  readonly people: readonly { readonly name: string; readonly companies: Iterable<string> }[]
-}
-
 /** Returns the keys by which a person stays suppressed who is forgotten. */
 export const keysOfForgotten = ({
   emails,
@@ -89,7 +81,7 @@ export const keysOfForgotten = ({
   slugs,
   ids,
   people,
-}: ForgottenPerson): readonly string[] => [
+}: SubjectIdentifiers): readonly string[] => [
   ...emails.map((email) => `email ${email}`),
   ...phones.map((phone) => `phone ${phone}`),
   ...slugs.map((slug) => profileKey({ kind: 'person', slug })),

@@ -4,20 +4,15 @@ import { restartCounters } from '../tables/counters.js'
 import { readClock, type StoredClock, writeClock } from '../tables/members.js'
 import type { AdminPorts } from './workspaces.js'
 
-/** Engine time as it is now. */
-export interface ClockState {
-  readonly now: number
-  readonly frozen: boolean
-  /** Engine time minus real time. */
-  readonly offsetMs: number
-}
+/** Engine time as it is now; `offsetMs` is engine time minus real time. */
+export type ClockState = Awaited<ReturnType<ReturnType<typeof clockAdmin>['clock']>>
 
 const earliest = Date.UTC(2000, 0, 1)
 const latest = Date.UTC(2200, 0, 1)
 
 /** Reads and moves the engine's clock, which all processes share. */
 export function clockAdmin({ store, clock }: AdminPorts) {
-  const stateOf = (stored: StoredClock): ClockState => {
+  const stateOf = (stored: StoredClock) => {
     const real = clock.now()
     const now = engineTime(stored, real)
     return { now, frozen: stored.frozenAt !== null, offsetMs: now - real }

@@ -71,15 +71,6 @@ export interface Ceilings {
   readonly monthlyCompanies?: number
 }
 
-/** What `init` found or created. `key` is the plain key, present only when it was created. */
-export interface Initialised {
-  readonly workspace: Workspace
-  readonly member: Member
-  readonly credits: number
-  readonly created: boolean
-  readonly key?: string
-}
-
 /** Workspaces, their plan, quotas and sessions. */
 export function workspaceAdmin(ports: AdminPorts) {
   const { store, clock } = ports
@@ -91,7 +82,7 @@ export function workspaceAdmin(ports: AdminPorts) {
     })
   return {
     /** Creates a workspace, member and key if there are none; otherwise changes nothing. */
-    init: (input: { workspace?: string; email?: string } = {}): Promise<Initialised> =>
+    init: (input: { workspace?: string; email?: string } = {}) =>
       store.transaction((tx) => initialise(tx, ports, input)),
     setPlan: async (plan: string) => {
       if (!/^[\w .+-]{1,60}$/.test(plan)) throw new Refusal('engine.plan_name')
@@ -136,11 +127,12 @@ export function workspaceAdmin(ports: AdminPorts) {
   }
 }
 
+/** Returns what was found or created; `key` is the plain key, present only when it was created. */
 async function initialise(
   tx: Connection,
   ports: AdminPorts,
   { workspace: name = 'Local', email = 'me@localhost' }: { workspace?: string; email?: string },
-): Promise<Initialised> {
+) {
   const found = await findWorkspace(tx)
   if (found) {
     const [member] = await listMembers(tx, found.id)
