@@ -5,15 +5,13 @@ import type { Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { listDeliveries } from '../../src/engine/tables/deliveries.js'
-import { type AsyncJob, listJobs } from '../../src/engine/tables/jobs.js'
+import { listJobs } from '../../src/engine/tables/jobs.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
 import { engineOver, randomIds, TestSource } from './engine.js'
 import { receiveWebhooks } from './webhook-receiver.js'
 
 const noon = Date.parse('2026-03-10T12:00:00Z')
-const pageSize = 500
 
 /** Accepted work in a store that other processes do, and the receiver of what they deliver. */
 export type AcceptedWork = Awaited<ReturnType<typeof openAcceptedWork>>
@@ -72,22 +70,12 @@ export async function openAcceptedWork(location?: string) {
       const ports = { store, source, clock, ids: randomIds, targets: () => ({ allow: [], loopback: true }) }
       await createWorker(ports).drain()
     },
-    jobs: () => jobsOf(store, workspace.id),
+    jobs: () => store.read((tx) => listJobs(tx, workspace.id, {}, { skip: 0, limit: 1_000_000 })),
     deliveries: (jobId: string) => store.read((tx) => listDeliveries(tx, workspace.id, { jobId }, 1_000_000)),
     close: async () => {
       await receiver.close()
       await store.close()
       rmSync(folder, { recursive: true })
     },
-  }
-}
-
-async function jobsOf(store: Driver, workspaceId: string): Promise<AsyncJob[]> {
-  const jobs: AsyncJob[] = []
-  for (;;) {
-    const slice = { skip: jobs.length, limit: pageSize }
-    const page = await store.read((tx) => listJobs(tx, workspaceId, {}, slice))
-    jobs.push(...page)
-    if (page.length < pageSize) return jobs
   }
 }
