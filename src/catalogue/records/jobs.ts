@@ -5,11 +5,11 @@ import { domain, invalid, isInvalid, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
 import {
   type Candidate,
-  type Change,
   decideEach,
   type ImportContext,
   type Outcome,
   readIdentities,
+  type TextChange,
   writeRows,
 } from '../write/import-context.js'
 import { jobEmployerFields, jobFields, type ParsedFields, readFields, readOr } from './fields.js'
@@ -55,12 +55,6 @@ type JobRow = Candidate &
 
 type KnownJob = Pick<JobRow, 'key' | 'identity' | 'record'>
 
-interface JobChange extends Change {
-  readonly row: JobRow
-  readonly before: KnownJob | undefined
-  readonly hasNewTexts: boolean
-}
-
 /** Adds jobs, or merges them into the stored ones with the url, else with company, title, location and date. */
 export async function importJobs(context: ImportContext, jobs: readonly PreparedJob[]): Promise<Outcome[]> {
   const employers = await importEmployers(
@@ -72,7 +66,7 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
     return typeof company === 'number' ? toJobIdentity(job, company) : undefined
   })
   const known = await readIdentities<KnownJob>(context, jobTable, identities)
-  const changes: JobChange[] = []
+  const changes: TextChange<JobRow, KnownJob>[] = []
   const outcomes = decideEach(jobs, ({ job, employer }, index) => {
     const company = employers[index]
     if (isInvalid(company)) throw company

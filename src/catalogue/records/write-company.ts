@@ -6,11 +6,11 @@ import { invalid, isInvalid } from '../normalize/readers.js'
 import {
   type Candidate,
   Candidates,
-  type Change,
   decideEach,
   type ImportContext,
   lookUp,
   type Outcome,
+  type TextChange,
   writeRows,
 } from '../write/import-context.js'
 import {
@@ -38,10 +38,7 @@ const companyKeyTable = { name: 'companies', columns: ['key', ...keyColumns] } a
 /** The same of one with a domain, which needs no more to be found. */
 const companyDomainTable = { name: 'companies', columns: ['key', 'domain'] } as const
 
-interface CompanyChange extends Change {
-  readonly row: CompanyRow & Candidate
-  readonly before: KnownCompany | undefined
-  readonly hasNewTexts: boolean
+interface CompanyChange extends TextChange<CompanyRow & Candidate, KnownCompany> {
   /** Whether the row differs from the stored one. */
   readonly isNewRow: boolean
   readonly earlierUses: readonly string[]

@@ -7,12 +7,12 @@ import { invalid, isInvalid } from '../normalize/readers.js'
 import {
   type Candidate,
   Candidates,
-  type Change,
   decideEach,
   hasSameValues,
   type ImportContext,
   lookUp,
   type Outcome,
+  type TextChange,
   writeRows,
 } from '../write/import-context.js'
 import {
@@ -33,10 +33,7 @@ type KnownPerson = Pick<PersonAtCompany, 'key' | 'record' | (typeof keyColumns)[
 const keyColumns = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
 const personTable = { name: 'people', columns: ['key', ...keyColumns, 'record'] } as const
 
-interface PersonChange extends Change {
-  readonly row: PersonAtCompany
-  readonly before: KnownPerson | undefined
-  readonly hasNewTexts: boolean
+interface PersonChange extends TextChange<PersonAtCompany, KnownPerson> {
   readonly earlierPhones: readonly string[]
   readonly phones: readonly string[]
   readonly messenger: boolean | undefined

@@ -83,7 +83,7 @@ async function readFilter(connection: Connection, field: Field, given: readonly 
   const found = new Map<string, Employer>()
   for (const [by, some] of Map.groupBy(identified, ({ by }) => by)) {
     const values = JSON.stringify(some.map(({ value }) => value))
-    for (const row of await connection.all<Employer & { value: string }>(selectBy[by], values))
+    for (const row of await connection.all<Employer & { value: string }>(selectBy(by), values))
       found.set(`${by} ${row.value}`, row)
   }
   const employers = identified.flatMap(({ by, value }) => found.get(`${by} ${value}`) ?? [])
@@ -95,16 +95,10 @@ async function readFilter(connection: Connection, field: Field, given: readonly 
 }
 
 /** Several companies with one profile are ambiguous, as they are to a lookup. */
-const selectBy: Readonly<Record<Identifier, string>> = {
-  network_id: selectOnly('network_id'),
-  slug: selectOnly('slug'),
-  domain: selectOnly('domain'),
-}
-
-function selectOnly(column: Identifier): string {
-  return `SELECT ${column} AS value, min(key) AS key, min(name) AS name, min(network_id) AS network_id
+const selectBy = (
+  column: Identifier,
+) => `SELECT ${column} AS value, min(key) AS key, min(name) AS name, min(network_id) AS network_id
     FROM companies WHERE ${column} IN (SELECT value FROM json_each(?)) GROUP BY ${column} HAVING count(*) = 1`
-}
 
 /**
  * Returns what identifies a company in a text; `undefined` for a name or a network id. `isHost` is true for a text that is

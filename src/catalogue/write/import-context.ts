@@ -12,9 +12,16 @@ import type { BulkLoad } from './bulk-load.js'
 export type Outcome = 'added' | 'updated' | 'unchanged' | Refusal
 
 /** A row as it is decided; `before` is the row that it replaces. */
-export interface Change {
-  readonly row: Candidate
-  readonly before: Candidate | undefined
+export interface Change<Row extends Candidate = Candidate, Before = Candidate> {
+  /** Its columns by their names, and the texts that keyword searches find it by. */
+  readonly row: Row
+  readonly before: Before | undefined
+}
+
+/** The same of a row that is found by texts. */
+export interface TextChange<Row extends Candidate, Before> extends Change<Row, Before> {
+  /** Whether the texts differ from those of the replaced row. */
+  readonly hasNewTexts: boolean
 }
 
 /** The catalogue that records are imported into, or for a dry run what it would have become. */
@@ -238,15 +245,6 @@ function addKey(keys: Map<unknown, number | number[]>, value: unknown, key: numb
   } else if (!there.includes(key)) there.push(key)
 }
 
-/** A decided row, and the one that it replaces. */
-interface RowChange<Row, Before> {
-  /** Its columns by their names, and the texts that keyword searches find it by. */
-  readonly row: Row
-  readonly before: Before | undefined
-  /** Whether the texts differ from those of the replaced row. */
-  readonly hasNewTexts: boolean
-}
-
 /** Returns whether two rows have the same values in some columns. */
 export const hasSameValues = <One, Other>(
   one: One,
@@ -262,7 +260,7 @@ export const hasSameValues = <One, Other>(
 export function writeRows<Row extends Candidate & { readonly texts: readonly string[] }, Before>(
   connection: Connection,
   table: TextTable,
-  changes: readonly RowChange<Row, Before>[],
+  changes: readonly TextChange<Row, Before>[],
   keyColumns: readonly (keyof Row & keyof Before)[] = [],
   fixedColumns: readonly (keyof Row)[] = [],
 ): void {

@@ -242,58 +242,40 @@ const rowsPerUrl = 4
  * no more than it leaves free, so that slow receivers of one do not delay the deliveries of another.
  */
 class InProgress {
-  readonly #urls = new NamedCounts()
-  readonly #workspaces = new NamedCounts()
+  readonly #running = new Set<Delivery>()
   readonly #slowUrls = new Set<string>()
 
   /** Returns what takes nothing more for now. */
   busy(): Required<Pick<DueDeliveries, 'busy' | 'busyWorkspaces'>> {
-    const isFull = (workspace: string) =>
-      this.#workspaces.of(workspace) >= deliveriesAtOnce - this.#workspaces.total
+    const urls = Map.groupBy(this.#running, ({ url }) => url)
+    const workspaces = Map.groupBy(this.#running, ({ workspaceId }) => workspaceId)
+    const isSlowUrl = (url: string) => this.#slowUrls.has(url)
+    const free = deliveriesAtOnce - this.#running.size
     return {
-      busy: this.#urls
-        .names()
-        .filter((url) => this.#urls.of(url) >= (this.#slowUrls.has(url) ? 1 : rowsPerUrl)),
-      busyWorkspaces: this.#workspaces.names().filter(isFull),
+      busy: namesWith(urls, (url) => (isSlowUrl(url) ? 1 : rowsPerUrl)),
+      busyWorkspaces: namesWith(workspaces, () => free),
     }
   }
 
   /** Runs a series of attempts, and measures it. */
-  async during({ url, workspaceId }: Delivery, send: () => Promise<void>): Promise<void> {
+  async during(first: Delivery, send: () => Promise<void>): Promise<void> {
+    const { url } = first
     const began = performance.now()
-    this.#urls.change(url, 1)
-    this.#workspaces.change(workspaceId, 1)
+    this.#running.add(first)
     const slow = setTimeout(() => this.#slowUrls.add(url), slowUrlMs)
     try {
       await send()
     } finally {
       clearTimeout(slow)
       if (performance.now() - began < slowUrlMs) this.#slowUrls.delete(url)
-      this.#urls.change(url, -1)
-      this.#workspaces.change(workspaceId, -1)
+      this.#running.delete(first)
     }
   }
 }
 
-class NamedCounts {
-  readonly #counts = new Map<string, number>()
-  total = 0
-
-  names(): string[] {
-    return [...this.#counts.keys()]
-  }
-
-  of(name: string): number {
-    return this.#counts.get(name) ?? 0
-  }
-
-  change(name: string, change: 1 | -1): void {
-    this.total += change
-    const count = this.of(name) + change
-    if (count > 0) this.#counts.set(name, count)
-    else this.#counts.delete(name)
-  }
-}
+/** Returns the names of groups that have as many members as they may. */
+const namesWith = (groups: ReadonlyMap<string, readonly unknown[]>, most: (name: string) => number) =>
+  [...groups].filter(([name, { length }]) => length >= most(name)).map(([name]) => name)
 
 /**
  * A job that this many processes died with before it made progress is not taken again, although it may not be to
