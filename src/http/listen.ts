@@ -240,24 +240,18 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
  * could take all connections by opening them.
  */
 function limitSilent(server: Server, most: number, isProxy = (_: string) => false): void {
-  const byAddress = new Map<string, Set<Socket>>()
-  const forget = (socket: Socket, address: string) => {
-    const silent = byAddress.get(address)
-    silent?.delete(socket)
-    if (silent?.size === 0) byAddress.delete(address)
-  }
-  const addresses = new WeakMap<Socket, string>()
+  /** The addresses of connections without a request, the oldest first. */
+  const silent = new Map<Socket, string>()
   // Before the server counts it: a closed one makes room.
   server.prependListener('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? ''
     if (isProxy(address)) return
-    const silent = byAddress.get(address) ?? new Set()
-    addresses.set(socket, address)
-    byAddress.set(address, silent.add(socket))
-    socket.once('close', () => forget(socket, address))
-    if (silent.size > most) for (const oldest of [...silent].slice(0, silent.size - most)) oldest.destroy()
+    silent.set(socket, address)
+    socket.once('close', () => silent.delete(socket))
+    const own = [...silent.keys()].filter((one) => silent.get(one) === address)
+    for (const oldest of own.slice(0, Math.max(0, own.length - most))) oldest.destroy()
   })
-  server.prependListener('request', ({ socket }) => forget(socket, addresses.get(socket) ?? ''))
+  server.prependListener('request', ({ socket }) => silent.delete(socket))
 }
 
 const lingerMs = 500
