@@ -184,13 +184,15 @@ export const targetTime = async (context: Context): Promise<number> =>
 
 /** Returns the email of the member whose key a command has at this machine's engine; `undefined` at another server. */
 export async function memberEmail(context: Context): Promise<string | undefined> {
-  return context.isLocal() ? (await context.admin()).emailOf((await context.apiKey()) ?? '') : undefined
+  if (!context.isLocal()) return undefined
+  const key = (await context.apiKey()) ?? ''
+  return (await (await context.admin()).principalOf(key))?.member.email
 }
 
 /** Returns the workspace that pays for calls: its id at an engine here, else what is known of it by its key. */
 export async function workspaceName(context: Context): Promise<string> {
   const key = (await context.apiKey()) ?? ''
-  if (context.isLocal()) return (await (await context.admin()).workspaceOf(key)) ?? ''
+  if (context.isLocal()) return (await (await context.admin()).principalOf(key))?.workspace.id ?? ''
   const target = targetIn(context)
   const stored = target.kind === 'remote' ? findStoredKey(context.home, target, key)?.workspace : undefined
   return stored ?? toWorkspaceName(key)

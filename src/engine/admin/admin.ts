@@ -285,12 +285,8 @@ function memberAdmin(ports: AdminPorts) {
         await updateMember(tx, member.id, { removedAt: now })
         return { keysRevoked: await revokeKeysOf(tx, member.id, now) }
       }),
-    /** Returns the email of the member with a key; `undefined` where no member has it. */
-    emailOf: (apiKey: string): Promise<string | undefined> =>
-      findPrincipal(store, hashKey(apiKey)).then((found) => found?.member.email),
-    /** Returns the id of the workspace that a key spends from; `undefined` where no member has it. */
-    workspaceOf: (apiKey: string): Promise<string | undefined> =>
-      findPrincipal(store, hashKey(apiKey)).then((found) => found?.workspace.id),
+    /** Returns the member with a key and their workspace; `undefined` where no member has it. */
+    principalOf: (apiKey: string) => findPrincipal(store, hashKey(apiKey)),
     /** Returns the members, with the credits that each has spent this week, here and at servers. */
     members: () =>
       reading(async (tx, workspace, now) => {
