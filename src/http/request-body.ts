@@ -83,12 +83,13 @@ function findProgram(): string | undefined {
 function startThread(program: string, ended: () => void): (task: BodyTask) => Promise<unknown> {
   const worker = new Worker(program)
   const waiting: PromiseWithResolvers<unknown>[] = []
-  worker.unref()
   worker.on('message', (result) => waiting.shift()?.resolve(result))
   worker.on('error', (error) => {
     ended()
     for (const { reject } of waiting.splice(0)) reject(error)
   })
+  // Behind the listeners: to listen to its messages would keep the process running again.
+  worker.unref()
   return (task) => {
     const result = Promise.withResolvers<unknown>()
     waiting.push(result)

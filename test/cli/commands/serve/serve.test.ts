@@ -111,6 +111,10 @@ it('serve as a process answers, keeps its engine from being deleted, and exits 0
     const { status, json } = await enrich({ baseUrl, key }, 'acme.example')
     expect([status, json()]).toMatchObject([200, { name: 'Acme' }])
     expect((await here.run('engine reset --yes')).code).toBe(2)
+    // A body that is parsed in a thread, which may not keep the process from its end.
+    const body = JSON.stringify({ domain: 'nobody.example', x: 'x'.repeat(900_000) })
+    const headers = { 'content-type': 'application/json', 'x-api-key': key }
+    await fetch(`${baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
     expect(await stop()).toMatchObject({ exitCode: 0 })
     expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 999 } })
   } finally {
