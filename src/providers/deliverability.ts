@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { once } from '../api/values/objects.js'
 
 /** Returns why an address is at best risky; `undefined` where nothing speaks against it, or its domain cannot be asked now. */
 export type CheckMail = (email: string) => Promise<'role' | 'disposable' | 'no_mx' | undefined>
@@ -9,13 +10,10 @@ const maxKept = 50_000
 /** Creates what checks addresses without writing to them. `servers` are name servers; by default those of the system. */
 export function createMailCheck(servers?: readonly string[], now = () => Date.now()): CheckMail {
   const known = new Map<string, { readonly hasMail: Promise<boolean | undefined>; readonly until: number }>()
-  let lists:
-    | Promise<{ readonly roles: ReadonlySet<string>; readonly disposable: ReadonlySet<string> }>
-    | undefined
+  const lists = once(loadLists)
   return async (email) => {
     const [local = '', domain = ''] = email.toLowerCase().split('@')
-    lists ??= loadLists()
-    const { roles, disposable } = await lists
+    const { roles, disposable } = await lists()
     if (roles.has(local)) return 'role'
     if (disposable.has(domain)) return 'disposable'
     let entry = known.get(domain)

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { isCountry } from '../../api/values/dates.js'
+import { once } from '../../api/values/objects.js'
 import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
 
@@ -23,16 +24,13 @@ function findCountryByName(upper: string, folded: string): string | undefined {
     const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
     return countries.alpha3ToAlpha2(upper)
   }
-  names ??= readNames()
-  return names.get(folded)
+  return readNames().get(folded)
 }
 
 const languages = ['en', 'fr', 'de', 'es', 'it', 'nl', 'pt', 'sv', 'da', 'nb', 'fi', 'pl']
 
-/** Code by folded name. Of two countries with one name, the first in the order of languages. */
-let names: ReadonlyMap<string, string> | undefined
-
-function readNames(): ReadonlyMap<string, string> {
+/** Returns codes by folded names. Of two countries with one name, the first in the order of languages. */
+const readNames = once((): ReadonlyMap<string, string> => {
   const read = new Map<string, string>()
   for (const language of languages) {
     const { countries } = require(`i18n-iso-countries/langs/${language}.json`) as CountryNames
@@ -43,7 +41,7 @@ function readNames(): ReadonlyMap<string, string> {
       }
   }
   return read
-}
+})
 
 interface CountryNames {
   readonly countries: Readonly<Record<string, string | readonly string[]>>

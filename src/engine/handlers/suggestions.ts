@@ -1,4 +1,5 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
+import { once } from '../../api/values/objects.js'
 import vocabulary from '../titles/families.json' with { type: 'json' }
 import type { HandlersOf } from './handler.js'
 
@@ -85,20 +86,15 @@ interface FoldedFamily {
   readonly excluded: readonly Folded[]
 }
 
-let vocabularyOnce:
-  | { readonly usual: readonly Folded[]; readonly families: readonly FoldedFamily[] }
-  | undefined
-
-function foldVocabulary() {
-  vocabularyOnce ??= {
-    usual: usualExclusions.map(foldTitle),
-    families: titleFamilies.map(({ titles, excluded }) => ({
+const foldVocabulary = once(() => ({
+  usual: usualExclusions.map(foldTitle),
+  families: titleFamilies.map(
+    ({ titles, excluded }): FoldedFamily => ({
       titles: titles.map(foldTitle),
       excluded: excluded.map(foldTitle),
-    })),
-  }
-  return vocabularyOnce
-}
+    }),
+  ),
+}))
 
 const foldTitle = (text: string): Folded => ({ text, words: ` ${foldWords(text)} ` })
 

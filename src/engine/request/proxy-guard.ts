@@ -2,6 +2,7 @@ import type { Caller, Layer } from '../../api/calls/caller.js'
 import { ApiError, Refusal, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock } from '../../api/ports/ports.js'
+import { once } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Principal } from '../tables/members.js'
 import { accessOf, checkScope, createAccess } from './access.js'
@@ -28,13 +29,11 @@ export function guardCallerFor(
   upstream: Pick<Caller, 'call'>,
   { store, clock, apiKey }: Omit<GuardPorts, 'sleep'>,
 ): Pick<Caller, 'call'> {
-  let principal: Promise<Principal> | undefined
+  const find = once(() => accessOf(store, clock, keyId))
   const access = async () => {
-    principal ??= accessOf(store, clock, keyId)
     try {
-      return await principal
+      return await find()
     } catch (error) {
-      principal = undefined
       throw error instanceof ApiError && !isFault(error)
         ? error
         : new Refusal('engine.not_sent', { cause: error })
