@@ -175,7 +175,7 @@ function withMutants(file, mutants) {
     // A parenthesis would continue the line before.
     if (isFirst && !isStatement && sorted[at - 1]?.start !== start) code.appendRight(start, ';')
     code.appendRight(start, isStatement ? `{if(!isOn(${number})){` : `(isOn(${number})?(${change[2]}):(`)
-    code.appendLeft(end, isStatement ? '}}' : '))')
+    code.prependLeft(end, isStatement ? '}}' : '))')
   }
   return code
 }
