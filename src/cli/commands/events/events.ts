@@ -75,7 +75,9 @@ export const eventsCommand: CommandFactory = ({ command, group }) =>
       .withOptions({ to: ['<url>', 'where to send it (default: prospect listen on this machine)'] })
       .run(async (context, { args: [name = ''], options: { to } }) => {
         const target = to === undefined ? await listeningUrl(context) : targetUrl(to, '--to')
-        const { default: samples } = await import('../../../reference/examples.json')
+        const { default: samples } = await import('../../../reference/examples.json', {
+          with: { type: 'json' },
+        })
         const id = `msg_${context.ids.uuid()}`
         const now = context.clock.now()
         const sample: object | undefined = Object.entries(samples.events).find(
