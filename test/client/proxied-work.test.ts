@@ -45,7 +45,19 @@ it('records of a search that costs a credit each are counted, and those of one t
   for (const [id, event] of [
     ['intents.hiring', 'hiring_import.record'],
     ['leads.search', 'lead_search.record'],
+    // Of work that somebody else started.
+    [undefined, 'hiring_import.record'],
   ] as const)
     await work.recordDelivery(id, { event, body, search: 's', path: '/hook' })
   expect(noted).toEqual([['count', 'intents.hiring', expect.anything(), [expect.anything()]]])
+})
+
+it('an enrichment that found nothing is finished and counts no record, so that nothing keeps a later find from its cost', async () => {
+  const { ledger, noted } = notingLedger()
+  const onError = (error: unknown) => expect(error).toBeUndefined()
+  const work = createProxiedWork(ledger, onError, undefined, async (task) => passedResults(task))
+  const body = JSON.stringify({ enrichment_id: 'e', status: 'finished', email: null })
+  const event = 'contact_enrichment.completed'
+  await work.recordDelivery('contacts.enrich', { event, body, search: 'e', path: '/hook' })
+  expect(noted.map(([what]) => what)).toEqual(['finish'])
 })

@@ -468,6 +468,16 @@ describe('data forget', () => {
   })
 })
 
+/** Opens the vendors of the workspace in a process of their own, and what asks them for an address. */
+async function vendorsOver(store: Driver, now = Date.now) {
+  const vendors = openVendors({ store, clock: { now }, keyOf: () => key, sleep, servers: [dns.address] })
+  const [workspace] = await store.read((tx) => tx.all<{ id: string }>('SELECT id FROM workspaces'))
+  const asking = { workspaceId: workspace?.id ?? '', memberId: '', run: 'other' }
+  const ask = (lastName: string) =>
+    Array.fromAsync(vendors.ask('email', { firstName: 'Ada', lastName, domain: 'acme.example' }, asking))
+  return { vendors, ask }
+}
+
 describe('two processes that have one question to a vendor', () => {
   it('both get an answer that comes while one of them gives it up', async () => {
     let answer = () => {}
@@ -478,26 +488,29 @@ describe('two processes that have one question to a vendor', () => {
     await until(() => vendor.asked.size > 0)
     const store = await openEngineDatabase(join(here.home, 'engine.db'))
     await store.transaction((tx) => tx.run('UPDATE provider_calls SET lease_until = 0'))
-    const [member] = await store.read((tx) =>
-      tx.all<{ id: string }>('SELECT workspace_id AS id FROM members'),
-    )
     // Between its look at the call and its write, the answer comes in.
     const transaction: Driver['transaction'] = async (...work) => {
       answer()
       await first
       return store.transaction(...work)
     }
-    const vendors = openVendors({
-      store: { ...store, transaction },
-      clock: { now: () => Date.now() },
-      keyOf: () => key,
-      sleep,
-      servers: [dns.address],
-    })
-    const asking = { workspaceId: member?.id ?? '', memberId: '', run: 'other' }
-    const who = { firstName: 'Ada', lastName: 'King', domain: 'acme.example' }
-    expect(await Array.fromAsync(vendors.ask('email', who, asking))).toMatchObject([{ is: 'found' }])
+    const { vendors, ask } = await vendorsOver({ ...store, transaction })
+    expect(await ask('King')).toMatchObject([{ is: 'found' }])
     expect([(await first).email_source, vendor.charged()]).toEqual(['vendor1', 1])
+    await vendors.close()
+    await store.close()
+  })
+
+  it('know a second later that another process removed the vendor', async () => {
+    const vendor = await withVendor()
+    const store = await openEngineDatabase(join(here.home, 'engine.db'))
+    let now = Date.now()
+    const { vendors, ask } = await vendorsOver(store, () => now)
+    expect(await ask('King')).toMatchObject([{ is: 'found' }])
+    await here.run('providers remove vendor1 --yes')
+    now += 1_000
+    expect(await ask('Queen')).toEqual([])
+    expect(vendor.asked.get('Queen')).toBeUndefined()
     await vendors.close()
     await store.close()
   })

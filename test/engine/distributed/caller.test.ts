@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { ApiError } from '../../../src/api/calls/errors.js'
 import { answerChunk, claimChunk, holdsChunk, renewChunk } from '../../../src/engine/tables/chunks.js'
 import { releaseJobs } from '../../../src/engine/tables/jobs.js'
 import { listKeys, revokeKey } from '../../../src/engine/tables/members.js'
@@ -263,6 +264,18 @@ describe('a command', () => {
     const seen: number[] = []
     work.command('run', { watches: true, onWorkers: (workers) => seen.push(workers) })
     await until(() => seen.at(-1) === 1)
+  })
+
+  it('answers rows that cannot be written with that refusal, and waits for none of them', async () => {
+    const command = work.command('run', { watches: true })
+    await until(async () => (await work.sql('SELECT run FROM chunk_runs')).length > 0)
+    const full = vi.spyOn(work.store, 'transaction').mockRejectedValue(new ApiError('storage_failed'))
+    const replies = await Promise.all([command.call(0, 'a.example'), command.call(1, 'b.example')])
+    expect(replies).toMatchObject([
+      { status: 503, credits: 0 },
+      { status: 503, credits: 0 },
+    ])
+    full.mockRestore()
   })
 
   it('leaves nothing behind when it ends while a row is about to be sent', async () => {
