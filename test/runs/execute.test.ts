@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
 import { ApiError, failureOf, Refusal } from '../../src/api/calls/errors.js'
 import { hintOf } from '../../src/cli/context/errors.js'
@@ -111,10 +111,13 @@ describe('the rows of a batch', () => {
     expect([exitCodeOf(report), exitCodeOf(report, 'none')]).toEqual([isWrong ? 11 : 0, 0])
   })
 
-  test('do not report a bug as a lost connection', async () => {
+  test('do not report a bug as a lost connection, and what such a call may have cost stays set aside', async () => {
+    const journal = await newJournal()
+    const end = vi.spyOn(journal, 'end')
     await expect(
-      runDomains(['a'], () => Promise.reject(new TypeError('x is not a function'))),
+      runDomains(['a'], () => Promise.reject(new TypeError('x is not a function')), { journal }),
     ).rejects.toThrow('x is not a function')
+    expect(end.mock.calls).toEqual([[expect.objectContaining({ complete: false, certain: false })]])
   })
 
   test('are not sent when they are ragged or invalid', async () => {
