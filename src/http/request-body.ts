@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { InputReader, ReadRequest } from '../api/calls/caller.js'
@@ -43,7 +44,10 @@ export function createBodyReader(thread: BodyThread = createBodyThread(), max = 
       })
       if (bytes.length > largeBytes) {
         const of = { operation: operation.id, params, names, validates }
-        return readRequestOf(await thread.parse({ kind: 'request', bytes, ...of }))
+        const read = readRequestOf(await thread.parse({ kind: 'request', bytes, ...of }))
+        // What is done with so many values has a turn of the event loop of its own.
+        await nextTurn()
+        return read
       }
       const parsed = parseObject(bytes, most)
       return { input: { ...(names ? (renameRequest(parsed, names) as typeof parsed) : parsed), ...params } }
