@@ -246,6 +246,10 @@ describe('bodies of a response', () => {
 
   it('accepts an empty response to a deletion', async () => {
     const caller = await against((_, response) => response.writeHead(204).end())
-    expect(await caller.call('personas.delete', { uuid: 'p' })).toMatchObject({ status: 200, body: {} })
+    expect(await caller.call('personas.delete', { uuid: 'p' })).toMatchObject({
+      status: 200,
+      body: {},
+      credits: 0,
+    })
   })
 })

@@ -428,6 +428,23 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
+  test('rows whose answer was that to another request are counted as in doubt, and are not sent again', async () => {
+    const target = bulkTarget(1_000)
+    const stray = {
+      ...reply(502, { error: 'Another request' }),
+      unknown: true as const,
+      isDoubted: true as const,
+    }
+    const { part } = await machine(domainsOf(3))
+    const strays = instead((id) => (id === 'contacts.bulk_enrich' ? stray : undefined))
+    const { ended } = await part(target, {}, strays)
+    expect(await ended).toMatchObject({
+      failed: 3,
+      doubted: { discarded: { answers: 3, rows: [1, 2, 3] }, passed_on: { answers: 0 } },
+    })
+    expect(target.sizes).toEqual([])
+  })
+
   describe('accepted work that the target no longer knows', () => {
     const gone = reply(404, { error: 'Not found' })
     const forgets = (ids: RegExp) =>
