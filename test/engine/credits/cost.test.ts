@@ -10,3 +10,7 @@ it.each([
 ])('a budget pays for %s, at three credits a company', (_, most, budget, expected) => {
   expect(affordable(operation('intents.stack'), most, budget)).toEqual(expected)
 })
+
+it('a budget that does not suffice for all of a list pays for nothing of it: the service takes no limit for one', () => {
+  expect(affordable(operation('accounts.bulk_enrich'), 5, 3)).toBeUndefined()
+})
