@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
+import { operation } from '../../../src/api/operations/table.js'
 import { openNumbers } from '../../../src/runs/journal/answers.js'
 import type { RowOutcome } from '../../../src/runs/journal/journal.js'
+import { identityOf } from '../../../src/runs/plan/lookup.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 import { casesOf } from '../../support/fixtures.js'
 
@@ -43,6 +45,7 @@ async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIV
     identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
     skip: ([name]) => name === 'skip',
     most: ({ price }) => Number(price),
+    units: ({ price }) => 2 * Number(price),
     journal: {
       resume: async () => new Map(Object.entries(own).map(([at, status]) => [Number(at), answer(status)])),
       recall: async (asked) =>
@@ -66,4 +69,19 @@ it('the set of seen numbers reports a number as new once, whatever its size', ()
   const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
   expect(numbers.map(seen.add)).toEqual([true, true, true, true, true, false])
   seen.close()
+})
+
+it('a count of rows adds up what they can use of a quota, of those alone that are sent', async () => {
+  const rows = 'a 1, b 2, c 3, b 2'
+  expect(await count({ what: '', rows, stored: { c: 1 }, counts: {} })).toMatchObject({ units: 6 })
+})
+
+it('a lookup with the same options is the same whatever their order', () => {
+  const identity = identityOf(operation('accounts.hiring'))
+  const options = { job_titles: ['CTO'], limit: 3, live: false }
+  const turned = Object.fromEntries(Object.entries(options).reverse())
+  expect(identity({ domain: 'acme.example', ...options })).toBe(
+    identity({ ...turned, domain: 'acme.example' }),
+  )
+  expect(identity({ domain: 'acme.example', ...options })).not.toBe(identity({ domain: 'acme.example' }))
 })
