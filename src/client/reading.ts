@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { largeBytes } from '../api/operations/facts.js'
 import failures from './failures.json' with { type: 'json' }
 
 /** Limits for reading an answer, and its server. */
@@ -41,7 +42,9 @@ export class Lost extends Error {
 
 /** Reads one answer as it arrives. */
 export class Reading implements Dispatcher.DispatchHandler {
-  readonly #chunks: Buffer[] = []
+  #chunks: Buffer[] = []
+  /** Room for a large body, filled as it arrives. The thread that parses it shares the memory, so that nothing is copied. */
+  #room: Buffer<ArrayBuffer> | undefined
   #size = 0
   #controller: Dispatcher.DispatchController | undefined
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
@@ -76,12 +79,20 @@ export class Reading implements Dispatcher.DispatchHandler {
       clearTimeout(this.#timer)
       this.#timer = setTimeout(() => this.end('late'), bodyMs)
     }
-    if (Number(headers['content-length']) > bodyBytes) this.end('large')
+    const length = Number(headers['content-length'])
+    if (length > bodyBytes) this.end('large')
+    else if (length > largeBytes) this.#room = roomFor(length)
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
+    const at = this.#size
     this.#size += chunk.length
+    if (this.#room && this.#size > this.#room.length) {
+      this.#chunks = [this.#room.subarray(0, at)]
+      this.#room = undefined
+    }
     if (this.#size > this.settings.bodyBytes) this.end('large')
+    else if (this.#room) this.#room.set(chunk, at)
     else this.#chunks.push(chunk)
   }
 
@@ -113,7 +124,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   #answer(broken?: string): void {
-    const body = Buffer.concat(this.#chunks)
+    const body = this.#room?.subarray(0, this.#size) ?? Buffer.concat(this.#chunks)
     if (!this.#head) this.#lost(new Error('no status'))
     else this.settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
   }
@@ -123,6 +134,9 @@ export class Reading implements Dispatcher.DispatchHandler {
     this.settled.reject(lostTo(this.settings, cause, sent))
   }
 }
+
+/** Shared memory serves wherever other memory does, though not by its type. */
+const roomFor = (bytes: number) => Buffer.from(new SharedArrayBuffer(bytes)) as Buffer as Buffer<ArrayBuffer>
 
 function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent: boolean): Lost {
   const { host } = base
