@@ -41,7 +41,7 @@ export async function buildProgram(folder, plugins = []) {
       /\bimport\("([^"]+)"\)/g,
       (_, name) => `__import("${vendored[name] ? `../dist/${vendored[name]}` : name}")`,
     )
-    // Past the module loader, which is asked a hundred times.
+    // Modules of Node need no module loader, which would be asked a hundred times at each start.
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
   await mkdir(folder, { recursive: true })
   await writeFile(

@@ -135,7 +135,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Shared memory serves wherever other memory does, though not by its type. */
+/** TypeScript tells shared memory from other memory, but whatever reads a body takes both. */
 const roomFor = (bytes: number) => Buffer.from(new SharedArrayBuffer(bytes)) as Buffer as Buffer<ArrayBuffer>
 
 function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent: boolean): Lost {

@@ -92,7 +92,7 @@ function startThread(program: string, ended: () => void): (task: BodyTask) => Pr
     ended()
     for (const { reject } of waiting.splice(0)) reject(error)
   })
-  // Behind the listeners: to listen to its messages would keep the process running again.
+  // Last, because adding a listener for messages keeps the process running again.
   worker.unref()
   return (task) => {
     const result = Promise.withResolvers<unknown>()

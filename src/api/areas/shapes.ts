@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { areaOf, type Operation, type OperationId } from '../operations/table.js'
+import { once } from '../values/objects.js'
 
 /** Schemas of an operation. `input` holds body, query and path parameters; `output` the body of a success. */
 export interface Shape {
@@ -24,11 +25,13 @@ const areas = {
 }
 
 type Builders = Awaited<ReturnType<(typeof areas)[keyof typeof areas]>>['shapes']
+
 /** How an operation is declared in its area: few commands need what describes its answers. */
 interface Declared {
   readonly input: z.ZodObject
   readonly output: () => z.ZodType
 }
+
 type BuiltBy<Area, Id extends OperationId> =
   Area extends Readonly<Record<Id, () => infer Built extends Declared>> ? Built : never
 
@@ -49,23 +52,21 @@ export async function shapeOf(id: OperationId): Promise<Shape> {
   if (known) return known
   const { shapes } = await areas[areaOf(id) as keyof typeof areas]()
   // Read after the area is loaded, so that two concurrent calls get the same schemas.
-  const shape = built.get(id) ?? build((shapes as Partial<Record<OperationId, () => Declared>>)[id]?.())
-  if (!shape) throw new Error(`no schemas for ${id}`)
+  const declare = (shapes as Partial<Record<OperationId, () => Declared>>)[id]
+  if (!declare) throw new Error(`no schemas for ${id}`)
+  const shape = built.get(id) ?? build(declare())
   built.set(id, shape)
   return shape
 }
 
-function build(declared: Declared | undefined): Shape | undefined {
-  let output: z.ZodType | undefined
-  return (
-    declared && {
-      input: declared.input,
-      get output() {
-        output ??= declared.output()
-        return output
-      },
-    }
-  )
+function build({ input, output }: Declared): Shape {
+  const buildOutput = once(output)
+  return {
+    input,
+    get output() {
+      return buildOutput()
+    },
+  }
 }
 
 /** Returns the record that an operation answers with, where nothing of it is known. */

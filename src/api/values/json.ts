@@ -97,7 +97,7 @@ const writeExact = (_: string, value: unknown) => (typeof value === 'bigint' ? r
 
 /** Returns JSON with sorted fields, so that equal values have equal texts. */
 export function toCanonicalJson(value: unknown): string {
-  // A body may hold 100,000 of them, and each would be thrown by `JSON.stringify`.
+  // `JSON.stringify` throws for each, and a body may hold tens of thousands.
   if (typeof value === 'bigint') return String(value)
   if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null || isRawJson(value)) return toJson(value)
