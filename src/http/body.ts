@@ -6,7 +6,17 @@ import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { type BodyLimits, largeBytes, maxLevels, usualBody } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { fingerprintOf, validate, withoutBlanks } from '../api/validation/validate.js'
-import { exceededLimit, hazardIn, isTooLarge, parseExact, toJson } from '../api/values/json.js'
+import {
+  exceededLimit,
+  hazardIn,
+  isParsedSlowly,
+  isTooLarge,
+  keepWritten,
+  parseExact,
+  toCanonicalJson,
+  toJson,
+  type WrittenJson,
+} from '../api/values/json.js'
 
 const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 
@@ -118,9 +128,20 @@ export interface RequestTask {
 /** Fields as JSON, which is parsed faster than it is copied between threads; or why there are none. */
 type Fields = { readonly fields: string } | { readonly refused: RefusedBody }
 
+/**
+ * A field of a request for another server. An array or object comes with its JSON, which is needed twice and takes long to
+ * write; its value is copied only where that is faster than parsing.
+ */
+interface PassedField {
+  readonly name: string
+  readonly value?: unknown
+  readonly written?: WrittenJson
+}
+
 /** What another thread made of a request, as it passes between threads. */
 type ParsedRequest =
-  | Fields
+  | { readonly passed: readonly PassedField[] }
+  | { readonly refused: RefusedBody }
   | { readonly isLive: boolean; readonly fingerprint: string; readonly result: Fields }
 
 /** Parses a request, and validates it. */
@@ -129,7 +150,7 @@ export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
     const row = operation(task.operation)
     const parsed = parseObject(task.bytes, row.body ?? usualBody)
     const input = { ...(task.names ? (renameRequest(parsed, task.names) as Input) : parsed), ...task.params }
-    if (!task.validates) return { fields: toJson(input) }
+    if (!task.validates) return { passed: Object.entries(input).map(passedField) }
     const shape = await shapeOf(row.id)
     const fingerprint = row.idempotent ? fingerprintOf(row, withoutBlanks(row.id, shape, input)) : ''
     // All that decides about a rate window is whether it is false.
@@ -143,6 +164,12 @@ export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
   }
 }
 
+function passedField([name, value]: readonly [string, unknown]): PassedField {
+  if (typeof value !== 'object' || value === null) return { name, value }
+  const written = { json: toJson(value), canonical: toCanonicalJson(value) }
+  return { name, written, ...(isParsedSlowly(written.json) ? { value } : {}) }
+}
+
 function fieldsOf(valid: () => unknown): Fields {
   try {
     return { fields: toJson(valid()) }
@@ -154,11 +181,17 @@ function fieldsOf(valid: () => unknown): Fields {
 /** Returns the request that another thread parsed. Throws its refusal. */
 export function readRequestOf(parsed: ParsedRequest): ReadRequest {
   if ('refused' in parsed) throw errorOf(parsed.refused)
-  if ('fields' in parsed) return { input: inputOf(parsed.fields) }
+  if ('passed' in parsed)
+    return { input: Object.fromEntries(parsed.passed.map((field) => [field.name, valueOfField(field)])) }
   const { isLive, fingerprint, result } = parsed
   const checked =
-    'refused' in result ? { refusal: errorOf(result.refused) } : { fields: inputOf(result.fields) }
+    'refused' in result
+      ? { refusal: errorOf(result.refused) }
+      : { fields: parseExact(result.fields) as Input }
   return { input: { live: isLive }, checked: { fingerprint, result: checked } }
 }
 
-const inputOf = (fields: string): Input => parseExact(fields) as Input
+function valueOfField({ written, value = parseExact(written?.json ?? '') }: PassedField): unknown {
+  if (written) keepWritten(value as object, written)
+  return value
+}

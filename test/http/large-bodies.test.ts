@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { compose } from '../../src/api/calls/caller.js'
 import { operation } from '../../src/api/operations/table.js'
+import { toCanonicalJson, toJson } from '../../src/api/values/json.js'
 import type { ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { wireRequest } from '../../src/client/connection.js'
@@ -197,28 +198,40 @@ describe('what is handed back by the thread', () => {
     })
   })
 
-  it('is sent on by a proxy as it came', async () => {
-    const front = await openBench()
-    const names = { network: 'linkedin', premium: 'navigator' }
-    const upstream = answering({ status: 201 })
-    const ports = { store: front.store, clock: front.clock, apiKey: 'theirs', sleep: async () => {} }
-    const respond = handler({
-      caller: compose([guardCaller(ports)], upstream),
-      version: '1',
-      document: async () => ({}),
-      names,
-      readBody: createBodyReader(thread),
-    })
-    const given = {
-      name: 'x',
-      companies: companies(1_200).map((company) => ({ ...company, linkedin_url: 'https://a.example/in/b' })),
-      custom: { large: Array(2_000).fill({ id: 1 }) },
-      other: 'é',
-    }
-    expect((await answer(respond, front.key, JSON.stringify(given))).status).toBe(201)
-    const sent = upstream.asked.map(({ id, input }) => wireRequest(operation(id), input, names).body)
-    expect(sent.map((body) => JSON.parse(String(body)))).toEqual([given])
-  })
+  it.each([
+    ['in its words', { network: 'linkedin', premium: 'navigator' }],
+    ['in ours', undefined],
+  ])(
+    'is sent on by a proxy as it came, under the key of an equal request: to a server %s',
+    async (_, names) => {
+      const front = await openBench()
+      const upstream = answering({ status: 201 })
+      const ports = { store: front.store, clock: front.clock, apiKey: 'theirs', sleep: async () => {} }
+      const respond = handler({
+        caller: compose([guardCaller(ports)], upstream),
+        version: '1',
+        document: async () => ({}),
+        names,
+        readBody: createBodyReader(thread),
+      })
+      const network = names?.network ?? 'network'
+      const given = {
+        name: 'x',
+        companies: companies(1_200).map((company) => ({
+          ...company,
+          [`${network}_url`]: 'https://a.example/in/b',
+        })),
+        custom: { large: Array(2_000).fill({ second: 2, first: 1 }) },
+        ids: [12345678901234567890n, 9007199254740993n, 1],
+        nothing: null,
+        other: 'é',
+      }
+      expect((await answer(respond, front.key, toJson(given))).status).toBe(201)
+      const [{ id, input } = { id: 'lists.create' as const, input: {} }] = upstream.asked
+      expect(wireRequest(operation(id), input, names).body).toBe(toJson(given))
+      expect(toCanonicalJson(input)).toBe(toCanonicalJson(structuredClone(input)))
+    },
+  )
 })
 
 describe('the thread', () => {
