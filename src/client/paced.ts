@@ -19,10 +19,7 @@ export interface PacedOptions {
   readonly observed?: boolean | undefined
 }
 
-/**
- * Keeps to the rate windows of a server. A request over a limit is answered 429 here, as the server would, and not
- * sent.
- */
+/** Keeps to the rate windows of a server. A request over a limit is not sent, but answered 429 here. */
 export const paced =
   (options: PacedOptions): Layer =>
   (caller) => ({
@@ -100,11 +97,10 @@ async function learn(
   // The report is true now, not when it can be stored.
   const now = clock.now()
   const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
-  const learnt = store.change(owner, namesOf(windows), (stored) => {
-    const known = settleWindows(windows, stored, now)
-    const keep = reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known, now)
-    return { keep, answer: undefined }
-  })
+  const learnt = store.change(owner, namesOf(windows), (stored) => ({
+    keep: corrected(windows, settleWindows(windows, stored, now), reply, waitMs, now),
+    answer: undefined,
+  }))
   await learnt.catch(() => {})
 }
 
@@ -124,10 +120,7 @@ function current({ windowMs }: WindowKept, known: KnownWindow, now: number): Ser
 
 const latestEnd = (windowMs: number, now: number): number => now + windowMs + firstReplyMs
 
-/**
- * Returns the windows with ends that can be right. A later end than the window's length means that the clock went back:
- * the window begins now and keeps its count.
- */
+/** Returns windows with ends that can be right: one that lasts too long, because the clock went back, begins now. */
 const settleWindows = (windows: readonly WindowKept[], known: readonly KnownWindow[], now: number) =>
   known.map((one, at) => {
     const latest = latestEnd(windows[at]?.windowMs ?? 0, now)
@@ -160,27 +153,17 @@ const isUnknown = ({ limit }: WindowKept, known: KnownWindow): boolean =>
 /** How long a request waits for the reply that reports the limit, before it checks again. */
 const askingMs = 50
 
-/** How long to wait, with the limit when it is known. */
-interface WindowWait {
-  readonly waitMs: number
-  readonly limit: number | undefined
-}
-
-/**
- * Whether the server's window may end before a request arrives. That request would begin the next window unnoticed.
- */
+/** Whether the server's window may end before a request arrives, which would begin the next window unnoticed. */
 const isEnding = (
   { windowMs }: WindowKept,
   { endsAt, confirmed, most }: ServerWindow,
   now: number,
 ): boolean => confirmed && most !== null && endsAt - now < Math.min(windowMs / 10, roundingMs)
 
-/**
- * Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it.
- */
+/** Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it. */
 function admit(windows: readonly WindowKept[], known: readonly KnownWindow[], now: number) {
   const found = windows.map((window, at) => current(window, known[at], now))
-  const waits = found.flatMap((one, at): WindowWait[] => {
+  const waits = found.flatMap((one, at): { waitMs: number; limit: number | undefined }[] => {
     const window = windows[at] as WindowKept
     const left = one.endsAt - now
     if (isUnknown(window, one))
@@ -216,10 +199,7 @@ function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: num
   return { limit, remaining, endsAt: now + (exactMs ?? resetMs), isExact: exactMs !== undefined }
 }
 
-/**
- * Returns the fractional seconds that some servers add, in milliseconds; `undefined` when they do not match the rounded
- * value.
- */
+/** Returns the fractional seconds that some servers add, in milliseconds; `undefined` when they are not those rounded. */
 function exactReset(text: string | undefined, resetMs: number): number | undefined {
   if (text === undefined || !/^\d{1,9}\.\d{3,6}$/.test(text)) return undefined
   const exactMs = Math.ceil(Number(text) * 1_000)
@@ -231,43 +211,29 @@ function wholeIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined
 }
 
-/**
- * Returns the windows after a reply. A reported count replaces the local one, and unreported windows are not waited
- * for.
- */
+/** Returns the windows after a request. A reported count replaces the local one; unreported windows are not waited for. */
 export function corrected(
   windows: readonly WindowKept[],
   known: readonly KnownWindow[],
-  reply: Reply,
+  reply: Reply | undefined,
   waitMs: number | undefined,
   now: number,
 ): readonly KnownWindow[] {
-  const said = saidBy(reply, waitMs, now)
+  const said = reply && saidBy(reply, waitMs, now)
   const reported = said && findReportedWindow(windows, known, said, now)
   return known.map((one, at) => {
     const window = windows[at] as WindowKept
     if (said && at === reported) return correct(window, current(window, one, now), said)
-    const begun = one && begunBy(window, one, now, !fails(reply))
-    return begun && isUnknown(window, begun) ? { ...begun, most: untold } : begun
+    if (!one) return one
+    // If the request was counted, the server's window has begun by now.
+    const isCounted = reply !== undefined && !fails(reply)
+    const endsAt = Math.min(one.endsAt, now + window.windowMs)
+    const begun = one.confirmed ? one : { ...one, endsAt, confirmed: isCounted }
+    if (!isUnknown(window, begun)) return begun
+    // After a request without a reply, the next one may ask for the limit.
+    return reply ? { ...begun, most: untold } : { ...begun, count: 0 }
   })
 }
-
-/** Returns the windows after a request without a reply. The next request may ask for their limits. */
-const unanswered = (windows: readonly WindowKept[], known: readonly KnownWindow[], now: number) =>
-  known.map((one, at) => {
-    const window = windows[at] as WindowKept
-    const begun = one && begunBy(window, one, now, false)
-    return begun && isUnknown(window, begun) ? { ...begun, count: 0 } : begun
-  })
-
-/** Returns a window in which a request ended. If it was counted, the server's window has begun by now. */
-const begunBy = (
-  { windowMs }: WindowKept,
-  known: ServerWindow,
-  now: number,
-  isCounted: boolean,
-): ServerWindow =>
-  known.confirmed ? known : { ...known, endsAt: Math.min(known.endsAt, now + windowMs), confirmed: isCounted }
 
 function correct(
   { windowMs }: WindowKept,
@@ -283,9 +249,7 @@ function correct(
   return { endsAt: end, count, most: limit, confirmed: true }
 }
 
-/**
- * Returns the index of the window a server reports: the one with that limit, else the shortest that can end that late.
- */
+/** Returns the index of the reported window: the one with that limit, else the shortest that can end that late. */
 function findReportedWindow(
   windows: readonly WindowKept[],
   known: readonly KnownWindow[],
@@ -295,9 +259,8 @@ function findReportedWindow(
   if (windows.length < 2) return windows.length === 0 ? undefined : 0
   const named = windows.findIndex((window, at) => (known[at]?.most ?? window.limit) === limit)
   if (named >= 0) return named
-  const lasting = windows
-    .map(({ windowMs }, at) => ({ windowMs, at }))
+  const [shortest] = windows
     .filter(({ windowMs }) => endsAt - now <= windowMs + roundingMs)
     .sort((one, other) => one.windowMs - other.windowMs)
-  return lasting[0]?.at
+  return shortest && windows.indexOf(shortest)
 }

@@ -107,6 +107,11 @@ const importsAtOnce = 16
 /** The column in front of those that requests are filled from, so that no row is without a cell. */
 const lineColumn = '_line'
 
+interface StepLookup {
+  readonly header: readonly string[]
+  readonly lookup: Lookup
+}
+
 /** Opens the run of a step. It is held until the command ends. */
 export async function openStage(
   ports: RunPorts,
@@ -160,7 +165,7 @@ function lookupOf(
   request: BatchRequest,
   leftOut: ((input: Input) => boolean) | undefined,
   suppressor: RowSuppressor | undefined,
-): { readonly header: readonly string[]; readonly lookup: Lookup } {
+): StepLookup {
   const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
     field,
     column: paths[0] ?? field,
@@ -175,13 +180,7 @@ function lookupOf(
 }
 
 /** The rows of a step that is no lookup are sent whole. */
-function customLookup(
-  step: CommandStep | HttpStep,
-  suppressor: RowSuppressor | undefined,
-): {
-  readonly header: readonly string[]
-  readonly lookup: Lookup
-} {
+function customLookup(step: CommandStep | HttpStep, suppressor: RowSuppressor | undefined): StepLookup {
   const written = toJson(step)
   return {
     header: [lineColumn, 'row'],
@@ -193,11 +192,10 @@ function customLookup(
       skip: hasLeft,
       suppressor: suppressor && {
         ...suppressor,
-        areAbout: (inputs) =>
-          suppressedIn(
-            suppressor,
-            inputs.map((one) => asFields(asFields(one).row)),
-          ),
+        areAbout: (inputs) => {
+          const rows = inputs.map((one) => asFields(asFields(one).row))
+          return suppressedIn(suppressor, rows)
+        },
       },
     },
   }
@@ -329,17 +327,12 @@ export class Chain {
         credits_before,
         ...(not_asked.length > 0 && { not_asked }),
       })
-    const stopped = ended.find(([stage, { stopped: one }]) => one && (!this.#first || stage === this.#first))
     if (this.#isCut) await outputs.abandon()
     else await outputs.finish()
-    const [stage, report] = stopped ?? []
-    return (
-      stage &&
-      report?.stopped && {
-        ...report.stopped,
-        step: stepNames(this.counts)[this.steps.indexOf(stage.step)] ?? '',
-      }
-    )
+    for (const [stage, { stopped }] of ended)
+      if (stopped && (!this.#first || stage === this.#first))
+        return { ...stopped, step: stepNames(this.counts)[this.steps.indexOf(stage.step)] ?? '' }
+    return undefined
   }
 
   async *#begin(
@@ -452,10 +445,7 @@ function* chunks(rows: readonly FlowRow[]): Generator<readonly FlowRow[]> {
   else for (let at = 0; at < rows.length; at += chunkRows) yield rows.slice(at, at + chunkRows)
 }
 
-/**
- * Creates the way from a step to the next one. Whoever writes waits while so many chunks are not taken; what is written after
- * the next step has left is lost.
- */
+/** Creates the way to the next step. Writing waits while too many chunks are not taken; once that has left, they are lost. */
 function createPassage() {
   const waiting = new CountQueuingStrategy({ highWaterMark: chunksBetween })
   const passage = new TransformStream<readonly FlowRow[], readonly FlowRow[]>({}, undefined, waiting)

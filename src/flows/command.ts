@@ -11,8 +11,8 @@ import type { CommandStep } from './read.js'
 const isSecret = (name: string): boolean => /^(?:PROSPECT_|PG)/.test(name)
 
 /**
- * Returns a caller that has a program answer rows: it gets each as a line of JSON, and answers a line with an object, in the
- * same order, or `null` where it has nothing. It is started with the first row, and ends with the command.
+ * Returns a caller that has a program answer rows, from the first row until the command ends: it gets each as a line of JSON,
+ * and answers a line with an object, in the same order, or `null` where it has nothing.
  */
 export function commandCaller(
   { onClose }: Pick<RunHome, 'onClose'>,
@@ -41,12 +41,8 @@ export function commandCaller(
       if (!one || (body !== null && !isObject(body)))
         return end({ line: line.slice(0, 200), isNoAnswer: true })
       const found = body && Object.fromEntries(fields.map((name) => [name, body[name] ?? null]))
-      one.resolve({
-        status: found ? 200 : 404,
-        body: found ?? { error: 'No answer' },
-        headers: {},
-        credits: 0,
-      })
+      const reply = found ? { status: 200, body: found } : { status: 404, body: { error: 'No answer' } }
+      one.resolve({ ...reply, headers: {}, credits: 0 })
     })
     return child
   }

@@ -23,10 +23,7 @@ export interface RowShape {
   readonly fields: Scope
 }
 
-/**
- * Where the result of a lookup goes: to the row, below `company`, to a row for each of its people, or to rows of its own,
- * which are the input of the flow.
- */
+/** Where a result goes: to the row, below `company`, to a row for each of its people, or to the rows of the input. */
 export type ResultPlace = 'row' | 'company' | 'people' | 'records'
 
 /** The field of the answer to an import that has what it found. */
@@ -63,14 +60,7 @@ export function shapeAfter(
   if (place === 'company')
     return { about: 'people', fields: { ...own, ...kept, company: { ...within(company), ...found } } }
   const { lead, company: employer } = found
-  return {
-    about: 'people',
-    fields: {
-      ...within(lead),
-      ...kept,
-      company: { ...own, ...within(employer) },
-    },
-  }
+  return { about: 'people', fields: { ...within(lead), ...kept, company: { ...own, ...within(employer) } } }
 }
 
 const within = (known: Scope[string] | undefined): Scope => (known && !isLeaf(known) ? known : {})

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { shapeOf } from '../api/areas/shapes.js'
-import { operations } from '../api/operations/table.js'
+import { type OperationId, operations } from '../api/operations/table.js'
 
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
@@ -114,17 +114,14 @@ export const searchIds: readonly string[] = operations().flatMap(({ id, starts, 
   starts === 'import' && filters && id !== 'leads.search' ? [id] : [],
 )
 
-const inputSchema = async (id: string): Promise<z.ZodObject> =>
-  (await shapeOf(id as Parameters<typeof shapeOf>[0])).input
-
 /** Fields of a request that a flow gives itself. */
 export const ownFields: readonly string[] = ['streaming', 'custom', 'scale']
 
 /** Returns the JSON Schema of the file of a flow. */
 export async function flowJsonSchema(): Promise<object> {
   const requestOf = async (id: string) => {
-    const { shape } = await inputSchema(id)
-    const fields = Object.entries(shape).filter(([name]) => !ownFields.includes(name))
+    const { input } = await shapeOf(id as OperationId)
+    const fields = Object.entries(input.shape).filter(([name]) => !ownFields.includes(name))
     return z.strictObject(Object.fromEntries(fields) as z.ZodRawShape).partial()
   }
   const lookups = await Promise.all(

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 import type { ListKind } from '../lists/list-index.js'
@@ -28,45 +28,41 @@ export interface FlowOutputs extends Pick<Writer, 'finish' | 'abandon'> {
 
 type LiveRow = FlowRow & { readonly fields: Fields }
 
-/** Companies for a list, as an import of lists takes them. */
-type Listed = Readonly<Record<string, unknown>>
-
 /** What outputs that are no files are written with. */
 export interface SendPorts {
   readonly http: HttpPorts
   /** Creates a list of companies, once for each key. */
-  createList(name: string, companies: readonly Listed[], key: string): Promise<void>
+  createList(name: string, companies: readonly Fields[], key: string): Promise<void>
 }
 
 /** The most companies of a list. */
 const maxListed = 100_000
 
-/** Opens the outputs of a flow before anything is paid for. `folder` is that of its file. */
+interface OutputRequest {
+  readonly outputs: readonly FlowOutput[]
+  readonly end: RowShape
+  /** That of the file of the flow. */
+  readonly folder: string
+  readonly look?: Look | undefined
+  /** Id of the record of the flow. */
+  readonly flow: () => string
+  /** Whether rows are also sent to where no file is: not those of a flow that has finished. */
+  readonly sends: boolean
+}
+
+/** Opens the outputs of a flow before anything is paid for. */
 export async function openOutputs(
-  ports: RunPorts,
-  send: SendPorts,
-  {
-    outputs,
-    end,
-    folder,
-    look,
-    flow,
-    sends,
-  }: {
-    readonly outputs: readonly FlowOutput[]
-    readonly end: RowShape
-    readonly folder: string
-    readonly look?: Look | undefined
-    /** Id of the record of the flow. */
-    readonly flow: () => string
-    /** Whether rows are also sent to where no file is: not those of a flow that has finished. */
-    readonly sends: boolean
-  },
+  ports: RunPorts & { readonly send: SendPorts },
+  { outputs, end, folder, look, flow, sends }: OutputRequest,
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<FlowOutputs> {
   type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'>
   const opened: { readonly path: string | undefined; readonly writer: Open }[] = []
+  const sendingTo = (output: Exclude<FlowOutput, FileOutput>): Open =>
+    output.kind === 'list'
+      ? listOutput(ports.send, output.list, flow, end.about)
+      : httpOutput(ports.send.http, output, flow, plainLayout(end, output.columns).record)
   const open = async (path: string | undefined, format: Look['format'], layout: Layout<LiveRow>) => {
     const sink =
       path === undefined
@@ -79,19 +75,13 @@ export async function openOutputs(
   if (look) await open(look.path, look.format, plainLayout(end, undefined))
   else
     for (const output of outputs) {
-      const file = fileOf(output)
-      if (!file) {
-        if (!sends) continue
-        if (output.kind === 'http') {
-          const { record } = plainLayout(end, output.columns)
-          opened.push({ path: undefined, writer: httpOutput(send.http, output, flow, record) })
-        } else if (output.kind === 'list')
-          opened.push({ path: undefined, writer: listOutput(send, output.list, flow, end.about) })
+      if (output.kind === 'http' || output.kind === 'list') {
+        if (sends) opened.push({ path: undefined, writer: sendingTo(output) })
         continue
       }
-      const { columns, crm } = file
-      const layout = crm === undefined ? plainLayout(end, columns) : crmLayout(crm, end.about)
-      await open(resolve(dirname(`${folder}/x`), file.path), file.format, layout)
+      const crm = 'layout' in output ? output.layout : undefined
+      const layout = crm === undefined ? plainLayout(end, output.columns) : crmLayout(crm, end.about)
+      await open(resolve(folder, pathOf(output)), output.kind === 'xlsx' ? 'csv' : output.kind, layout)
     }
   const suppressor = await ports.target.suppressor()
   const isFirst = openFirsts<Fields>(ports, (fields) => identityOfRecord(end.about, fields))
@@ -103,11 +93,8 @@ export async function openOutputs(
     },
     async write(rows) {
       const here = rows.filter((row): row is LiveRow => row.fields !== undefined)
-      const suppressed = await (suppressor &&
-        suppressedIn(
-          suppressor,
-          here.map(({ fields }) => fields),
-        ))
+      const records = here.map(({ fields }) => fields)
+      const suppressed = suppressor && (await suppressedIn(suppressor, records))
       const live = here.filter(({ fields }, at) => !suppressed?.[at] && isFirst(fields))
       if (live.length === 0) return
       for (const { writer } of opened) await writer.write(live)
@@ -124,19 +111,15 @@ export async function openOutputs(
 
 /** Creates an output that makes a list of the companies of rows when all of them are there. */
 function listOutput({ createList }: SendPorts, name: string, flow: () => string, about: ListKind) {
-  const companies: Listed[] = []
+  const companies: Fields[] = []
   const seen = new Set<string>()
   return {
     async write(rows: readonly LiveRow[]) {
       for (const { fields } of rows) {
-        const {
-          name: called,
-          domain,
-          network_url: url,
-        } = about === 'companies' ? fields : asFields(fields.company)
+        const known = about === 'companies' ? fields : asFields(fields.company)
         const company = Object.fromEntries(
-          Object.entries({ name: called, domain, network_url: url }).filter(
-            ([, value]) => value != null && value !== '',
+          ['name', 'domain', 'network_url'].flatMap((field) =>
+            known[field] == null || known[field] === '' ? [] : [[field, known[field]]],
           ),
         )
         const key = JSON.stringify(company)
@@ -154,15 +137,12 @@ function listOutput({ createList }: SendPorts, name: string, flow: () => string,
   }
 }
 
-/** Returns the file that an output writes; `undefined` where it writes none. */
-function fileOf(output: FlowOutput) {
-  if (output.kind === 'list' || output.kind === 'http') return undefined
-  const { columns } = output
-  if (output.kind === 'csv') return { path: output.csv, format: 'csv', columns, crm: output.layout } as const
-  if (output.kind === 'xlsx')
-    return { path: output.xlsx, format: 'csv', columns, crm: output.layout } as const
-  if (output.kind === 'json') return { path: output.json, format: 'json', columns, crm: undefined } as const
-  return { path: output.ndjson, format: 'ndjson', columns, crm: undefined } as const
+type FileOutput = Exclude<FlowOutput, { readonly kind: 'http' | 'list' }>
+
+function pathOf(output: FileOutput): string {
+  if (output.kind === 'csv') return output.csv
+  if (output.kind === 'xlsx') return output.xlsx
+  return output.kind === 'json' ? output.json : output.ndjson
 }
 
 /** Returns columns by the paths of fields: all of them where none are given. A column of the input has its own name. */

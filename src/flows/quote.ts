@@ -74,11 +74,7 @@ export async function quoteFlow(
       out,
       /** Whether earlier runs of the flow say so. */
       from_history: fromHistory,
-      credits: {
-        min: 0,
-        expected: expected?.credits.expected ?? 0,
-        max: max?.credits.max ?? 0,
-      },
+      credits: { min: 0, expected: expected?.credits.expected ?? 0, max: max?.credits.max ?? 0 },
       /** Least time by the rate limits, for the rows to expect; null where they are not known. */
       seconds: expected ? expected.seconds : 0,
     })

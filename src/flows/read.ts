@@ -54,19 +54,18 @@ export interface FlowProblem {
   readonly refusal: Refusal
 }
 
-type Of<Kinds extends Readonly<Record<string, z.ZodType>>, Kind extends keyof Kinds> = z.output<Kinds[Kind]>
+type Kinds = Readonly<Record<string, z.ZodType>>
+type Of<All extends Kinds, K extends keyof All> = K extends keyof All
+  ? { readonly kind: K } & z.output<All[K]>
+  : never
 
 /** Where rows come from. */
 export type FlowInput =
-  | {
-      readonly [K in keyof typeof inputKinds]: { readonly kind: K } & Of<typeof inputKinds, K>
-    }[keyof typeof inputKinds]
+  | Of<typeof inputKinds, keyof typeof inputKinds>
   | { readonly kind: 'search'; readonly operation: Operation; readonly shape: Shape; readonly input: Input }
 
 /** Where rows go. */
-export type FlowOutput = {
-  readonly [K in keyof typeof outputKinds]: { readonly kind: K } & Of<typeof outputKinds, K>
-}[keyof typeof outputKinds]
+export type FlowOutput = Of<typeof outputKinds, keyof typeof outputKinds>
 
 /** A lookup for each row. */
 export interface LookupStep {
@@ -78,13 +77,9 @@ export interface LookupStep {
   readonly place: ResultPlace
 }
 
-export interface KeepStep {
-  readonly kind: 'keep'
-  readonly keep: string
-}
-
-export type CommandStep = { readonly kind: 'command' } & Of<typeof stepKinds, 'command'>
-export type HttpStep = { readonly kind: 'http' } & Of<typeof stepKinds, 'http'>
+export type KeepStep = Of<typeof stepKinds, 'keep'>
+export type CommandStep = Of<typeof stepKinds, 'command'>
+export type HttpStep = Of<typeof stepKinds, 'http'>
 
 /** A step, how it is called, and what rows are before it. */
 export type Step = (LookupStep | KeepStep | CommandStep | HttpStep) & StepBase
@@ -108,10 +103,12 @@ export interface Flow {
   /** What the rows are at the end. */
   readonly end: RowShape
   readonly outputs: readonly FlowOutput[]
-  readonly budget: { readonly credits?: number | undefined; readonly per_day?: number | undefined }
+  readonly budget: NonNullable<CommonFields['budget']>
   readonly skipKnown: readonly string[]
-  readonly since?: 'last_run' | undefined
+  readonly since?: CommonFields['since']
 }
+
+type CommonFields = { readonly [F in keyof typeof flowFields]?: z.output<(typeof flowFields)[F]> }
 
 /** What reading a flow asks of whoever opens files. */
 export interface FlowFiles {
@@ -150,46 +147,31 @@ class Reader {
   }
 
   async read(): Promise<Flow | undefined> {
-    for (const { pos, message } of this.#document.errors) this.#add(pos[0], 'yaml', { reason: message })
+    for (const { pos, message } of this.#document.errors)
+      this.#push(pos[0], new Refusal('flow.yaml', { reason: message }))
     if (this.problems.length > 0) return undefined
     const given: unknown = this.#document.toJS()
-    if (!isObject(given)) {
-      this.#add(0, 'no_flow')
-      return undefined
-    }
+    if (!isObject(given)) return this.#add([], 'no_flow')
     this.#names(given, [], [...Object.keys(flowFields), 'input', 'steps', 'output'])
     for (const field of ['name', 'input', 'steps', 'output'])
-      if (given[field] == null) this.#add(0, 'missing', { field })
-    const common = Object.entries(flowFields).flatMap(([name, schema]) =>
-      given[name] == null && name !== 'name'
-        ? []
-        : this.#valid(schema, given[name], [name])
-          ? [[name, given[name]]]
-          : [],
+      if (given[field] == null) this.#add([], 'missing', { field })
+    const common = Object.entries(flowFields).filter(
+      ([name, schema]) =>
+        (given[name] != null || name === 'name') && this.#valid(schema, given[name], [name]),
     )
-    const {
-      name = '',
-      budget = {},
-      skip_known = [],
-      since,
-    } = Object.fromEntries(common) as Partial<{
-      name: string
-      budget: Flow['budget']
-      skip_known: string | string[]
-      since: 'last_run'
-    }>
+    const fields = Object.fromEntries(common.map(([field]) => [field, given[field]])) as CommonFields
+    const { name = '', budget = {}, skip_known = [], since } = fields
     const input = await this.#input(given.input)
-    const table = input && (await this.#at(['input'], () => this.files.openTable(input)))
+    const table = input && (await this.#attempt(['input'], () => this.files.openTable(input)))
     const steps: Step[] = []
-    // Without its input, the fields of rows are not known.
-    let shape = input && (table || !isTable(input) ? startOf(input, table) : undefined)
+    let shape = input && startOf(input, table)
     for (const [at, written] of Array.isArray(given.steps) ? given.steps.entries() : []) {
       const read = await this.#readStep(written, ['steps', at], shape)
       shape = read?.after
       if (read) steps.push(read.step)
     }
     if (given.steps != null && (!Array.isArray(given.steps) || given.steps.length === 0))
-      this.#add(this.#placeOf(['steps']), 'no_steps')
+      this.#add(['steps'], 'no_steps')
     this.#step = undefined
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
@@ -200,19 +182,13 @@ class Reader {
 
   async #input(given: unknown): Promise<FlowInput | undefined> {
     if (given == null) return undefined
-    const kind = this.#kind(given, ['input'], [...Object.keys(inputKinds), ...searchIds], 'input')
-    if (kind === undefined || !isObject(given)) return undefined
-    if (Object.hasOwn(inputKinds, kind.key)) {
-      const schema: z.ZodType = inputKinds[kind.key as keyof typeof inputKinds]
-      return this.#valid(schema, given, ['input'])
-        ? ({ kind: kind.key, ...given } as unknown as FlowInput)
-        : undefined
-    }
-    const row = operation(kind.key as OperationId)
+    const key = this.#kind(given, ['input'], [...Object.keys(inputKinds), ...searchIds], 'input')
+    if (key === undefined || !isObject(given)) return undefined
+    if (Object.hasOwn(inputKinds, key)) return this.#checked<FlowInput>(inputKinds, key, given, ['input'])
+    const row = operation(key as OperationId)
     const shape = await shapeOf(row.id)
-    const filters = await this.#request(given[kind.key], ['input', kind.key], row, shape)
-    this.#names(given, ['input'], [kind.key])
-    this.#checkLimit(filters, ['input', kind.key], row, shape)
+    const filters = this.#request(given[key], ['input', key], row, shape)
+    this.#names(given, ['input'], [key])
     return filters && { kind: 'search', operation: row, shape, input: filters }
   }
 
@@ -224,87 +200,54 @@ class Reader {
     const names = [...Object.keys(stepKinds), ...lookupIds]
     this.#step = String(Number(path.at(-1)) + 1)
     const given = typeof written === 'string' ? { [written]: null } : written
-    const kind = this.#kind(given, path, names, 'step', Object.keys(lookupExtras.shape))
-    if (kind === undefined || !isObject(given)) return undefined
-    this.#step = `${this.#step} (${kind.key})`
-    const same = { name: kind.key, written }
-    if (Object.hasOwn(stepKinds, kind.key)) {
-      const schema: z.ZodType = stepKinds[kind.key as keyof typeof stepKinds]
-      if (!this.#valid(schema, given, path) || !before) return undefined
-      const own = { kind: kind.key, ...given } as unknown as KeepStep | CommandStep | HttpStep
+    const key = this.#kind(given, path, names, 'step', Object.keys(lookupExtras.shape))
+    if (key === undefined || !isObject(given)) return undefined
+    this.#step = `${this.#step} (${key})`
+    const same = { name: key, written }
+    if (Object.hasOwn(stepKinds, key)) {
+      const own = this.#checked<KeepStep | CommandStep | HttpStep>(stepKinds, key, given, path)
+      if (!own || !before) return undefined
       if (own.kind === 'keep') {
-        await this.#condition(own.keep, [...path, 'keep'], before)
+        await this.#attempt([...path, 'keep'], () => parseExpression(own.keep, before.fields, 'keep'))
         return { step: { ...own, ...same, before }, after: before }
       }
       const fields = own.kind === 'command' ? own.fields : Object.keys(own.http.result)
       const after = { ...before, fields: { ...before.fields, ...scopeOfNames(fields) } }
       return { step: { ...own, ...same, before }, after }
     }
-    const row = immediateOperation(operation(kind.key as OperationId))
+    const row = immediateOperation(operation(key as OperationId))
     const shape = await shapeOf(row.id)
-    this.#names(given, path, [kind.key, ...Object.keys(lookupExtras.shape)])
-    const constants = await this.#request(given[kind.key], [...path, kind.key], row, shape)
-    this.#checkLimit(constants, [...path, kind.key], row, shape)
+    this.#names(given, path, [key, ...Object.keys(lookupExtras.shape)])
+    const constants = this.#request(given[key], [...path, key], row, shape)
     const isMapped = given.with == null || this.#valid(lookupExtras.shape.with, given.with, [...path, 'with'])
     const mapped = (isMapped ? (given.with ?? {}) : {}) as Readonly<Record<string, string>>
     if (!before || !constants || !isMapped) return undefined
     for (const [field, from] of Object.entries(mapped)) {
       const known = Object.keys(shape.input.shape)
       if (!known.includes(field)) this.#unknown([...path, 'with', field], field, known, 'field')
-      if (!hasField(before.fields, from)) this.#unknownField([...path, 'with', field], from, before)
+      this.#checkField([...path, 'with', field], from, before)
     }
     const place = placeOf(row, before)
-    if (place === undefined) {
-      this.#add(this.#placeOf(path), 'other_rows', { operation: kind.key })
-      return undefined
-    }
+    if (place === undefined) return this.#add(path, 'other_rows', { operation: key })
     const filling = fillingOf(row, shape, before, Object.keys(constants), mapped)
     const fields = rowFields(row, shape.input.shape)
     const needed = identifying[row.batch?.identity ?? 'company'].filter((one) => fields.includes(one))
-    if (
-      !filling.some(([field]) => needed.includes(field)) &&
-      !needed.some((field) => constants[field] !== undefined)
-    )
-      this.#add(this.#placeOf(path), 'unfilled', { operation: kind.key, needed })
+    const filled = [...filling.map(([field]) => field), ...Object.keys(constants)]
+    if (!filled.some((field) => needed.includes(field)))
+      this.#add(path, 'unfilled', { operation: key, needed })
     return {
       step: { kind: 'lookup', operation: row, shape, constants, filling, place, ...same, before },
       after: shapeAfter(before, place, row, shape, constants, this.files.sources),
     }
   }
 
-  async #condition(text: string, path: Path, { fields }: RowShape): Promise<void> {
-    try {
-      await parseExpression(text, fields, 'keep')
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      const from = this.#placeOf(path)
-      const node = this.#document.getIn(path, true)
-      // In a plain text, the place within the condition is one within the file.
-      const isPlain = isScalar(node) && node.type === 'PLAIN' && !String(node.source).includes('\n')
-      this.#push(isPlain ? from + Number(error.details.at ?? 1) - 1 : from, error)
-    }
-  }
-
   /** Checks the fields of a request that are the same in every row. Returns them with their defaults left out. */
-  async #request(
-    given: unknown,
-    path: Path,
-    { id }: Operation,
-    { input }: Shape,
-  ): Promise<Input | undefined> {
-    if (given == null) return {}
-    if (!isObject(given)) {
-      this.#add(this.#placeOf(path), 'no_fields', { operation: id })
-      return undefined
-    }
-    const schemas: Readonly<Record<string, z.ZodType>> = input.shape
-    this.#names(
-      given,
-      path,
-      Object.keys(schemas).filter((name) => !ownFields.includes(name)),
-      'field',
-    )
-    const request: Record<string, unknown> = { ...withNamedIds(given) }
+  #request(given: unknown, path: Path, { id, starts }: Operation, { input }: Shape): Input | undefined {
+    if (given != null && !isObject(given)) return this.#add(path, 'no_fields', { operation: id })
+    const schemas: Kinds = input.shape
+    const known = Object.keys(schemas).filter((name) => !ownFields.includes(name))
+    this.#names(given ?? {}, path, known, 'field')
+    const request: Record<string, unknown> = { ...withNamedIds(given ?? {}) }
     for (const [field, value] of Object.entries(request)) {
       const schema = schemas[field]
       if (!schema) continue
@@ -313,16 +256,12 @@ class Reader {
       // YAML reads an id that is written without quotes as a number. A list of one may be written without brackets.
       const texts = [value].flat().map(String)
       if (describeValue(schema, field, texts) === undefined) request[field] = texts
-      else this.#add(this.#placeOf([...path, field]), 'value', { reason: nameFields(problem) })
+      else this.#add([...path, field], 'value', { reason: nameFields(problem) })
     }
+    // A misspelt limit is reported already.
+    const hasUnknown = Object.keys(request).some((name) => !Object.hasOwn(schemas, name))
+    if (starts === 'import' && request.limit === undefined && !hasUnknown) this.#add(path, 'no_limit')
     return request
-  }
-
-  /** Reports an import without a limit; a misspelt one is reported already. */
-  #checkLimit(given: Input | undefined, path: Path, { starts }: Operation, { input }: Shape): void {
-    if (starts !== 'import' || !given || given.limit !== undefined) return
-    if (Object.keys(given).every((name) => Object.hasOwn(input.shape, name)))
-      this.#add(this.#placeOf(path), 'no_limit')
   }
 
   #outputs(given: unknown, end: RowShape | undefined): FlowOutput[] {
@@ -330,18 +269,24 @@ class Reader {
     const isMany = Array.isArray(given)
     return (isMany ? given : [given]).flatMap((one: unknown, at): FlowOutput[] => {
       const path: Path = isMany ? ['output', at] : ['output']
-      const kind = this.#kind(one, path, Object.keys(outputKinds), 'output', ['columns', 'layout'])
-      if (!kind || !isObject(one)) return []
-      const schema: z.ZodType = outputKinds[kind.key as keyof typeof outputKinds]
-      if (!this.#valid(schema, one, path)) return []
-      const { columns, layout } = one as { columns?: readonly string[]; layout?: string }
+      const key = this.#kind(one, path, Object.keys(outputKinds), 'output', ['columns', 'layout'])
+      const output =
+        key !== undefined && isObject(one) && this.#checked<FlowOutput>(outputKinds, key, one, path)
+      if (!output) return []
+      const { columns, layout } = output as { columns?: readonly string[]; layout?: string }
       if (layout !== undefined && !crmNames.includes(layout))
         this.#unknown([...path, 'layout'], layout, crmNames, 'layout')
-      if (layout !== undefined && columns) this.#add(this.#placeOf([...path, 'columns']), 'two_columns')
+      if (layout !== undefined && columns) this.#add([...path, 'columns'], 'two_columns')
       for (const [index, column] of columns?.entries() ?? [])
-        if (end && !hasField(end.fields, column)) this.#unknownField([...path, 'columns', index], column, end)
-      return [{ kind: kind.key, ...one } as unknown as FlowOutput]
+        if (end) this.#checkField([...path, 'columns', index], column, end)
+      return [output]
     })
+  }
+
+  /** Returns what has the key of a kind where it is as its schema says. */
+  #checked<T extends { readonly kind: string }>(kinds: Kinds, key: string, given: Fields, path: Path) {
+    const schema = kinds[key]
+    return schema && this.#valid(schema, given, path) ? ({ kind: key, ...given } as unknown as T) : undefined
   }
 
   /** Returns the key that says what kind of thing an object is. */
@@ -351,25 +296,15 @@ class Reader {
     kinds: readonly string[],
     what: string,
     beside: readonly string[] = [],
-  ): { readonly key: string } | undefined {
+  ): string | undefined {
     const keys = isObject(given) ? Object.keys(given) : []
-    const found = keys.filter((key) => kinds.includes(key))
-    const [key, other] = found
-    if (key !== undefined && other === undefined) return { key }
-    if (other !== undefined) this.#add(this.#placeOf([...path, other]), 'two_kinds', { what, key, other })
-    else {
-      const named = keys.find((one) => !beside.includes(one))
-      if (named === undefined) this.#add(this.#placeOf(path), 'no_kind', { what, kinds })
-      else
-        this.#unknown(
-          [...path, named],
-          named,
-          kinds,
-          what,
-          kinds.find((id) => isCommand(id, named)),
-        )
-    }
-    return undefined
+    const [key, other] = keys.filter((one) => kinds.includes(one))
+    if (other !== undefined) return this.#add([...path, other], 'two_kinds', { what, key, other })
+    if (key !== undefined) return key
+    const named = keys.find((one) => !beside.includes(one))
+    if (named === undefined) return this.#add(path, 'no_kind', { what, kinds })
+    const meant = kinds.find((id) => isCommand(id, named))
+    return this.#unknown([...path, named], named, kinds, what, meant)
   }
 
   /** Reports keys of an object that are not known. */
@@ -386,20 +321,20 @@ class Reader {
       if (issue.code === 'unrecognized_keys')
         for (const key of issue.keys) this.#unknown([...at, key], key, keysAt(schema, issue.path), 'key')
       else
-        this.#add(this.#placeOf(at), 'value', {
+        this.#add(at, 'value', {
           reason: `${at.at(-1)} ${issue.code === 'invalid_type' ? `must be ${typeNames[issue.expected] ?? issue.expected}` : issue.message}`,
         })
     }
     return error === undefined
   }
 
-  #unknownField(path: Path, field: string, { fields }: RowShape): void {
-    this.#unknown(path, field, pathsOf(fields), 'field')
+  #checkField(path: Path, field: string, { fields }: RowShape): void {
+    if (!hasField(fields, field)) this.#unknown(path, field, pathsOf(fields), 'field')
   }
 
-  #unknown(path: Path, name: string, known: readonly string[], what: string, meant?: string): void {
+  #unknown(path: Path, name: string, known: readonly string[], what: string, meant?: string): undefined {
     const ending = () => known.find((one) => one.endsWith(`.${name}`) || one.endsWith(`_${name}`))
-    this.#add(this.#placeOf(path), 'unknown', {
+    this.#add(path, 'unknown', {
       what,
       name,
       near: meant ?? nearest(name, known) ?? ending(),
@@ -407,13 +342,16 @@ class Reader {
     })
   }
 
-  /** Runs work, and reports its refusal at a place. */
-  async #at<T>(path: Path, work: () => Promise<T>): Promise<T | undefined> {
+  /** Runs work about what is at a place, and reports its refusal. */
+  async #attempt<T>(path: Path, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      this.#push(this.#placeOf(path), error)
+      const node = this.#document.getIn(path, true)
+      // In a plain text, the place within a condition is one within the file.
+      const isPlain = isScalar(node) && node.type === 'PLAIN' && !String(node.source).includes('\n')
+      this.#push(this.#placeOf(path) + (isPlain ? Number(error.details.at ?? 1) - 1 : 0), error)
       return undefined
     }
   }
@@ -438,8 +376,9 @@ class Reader {
     return 0
   }
 
-  #add(offset: number, code: string, details: Details = {}): void {
-    this.#push(offset, new Refusal(`flow.${code}` as LocalCode, details))
+  /** Reports a problem. Returns nothing, in place of what is wrong. */
+  #add(path: Path, code: string, details: Details = {}): undefined {
+    this.#push(this.#placeOf(path), new Refusal(`flow.${code}` as LocalCode, details))
   }
 
   #push(offset: number, refusal: Refusal): void {
@@ -475,27 +414,22 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
   return inner ? keysAt(inner, rest) : []
 }
 
-/** Whether an input is a file with columns. */
-export const isTable = ({ kind }: FlowInput): boolean => ['csv', 'xlsx', 'flow'].includes(kind)
-
 /** What cells are. */
 const text: FieldType = { is: 'text' }
 
-/** Returns what the rows of an input are. */
-function startOf(input: FlowInput, table: Flow['table']): RowShape {
-  if (table) {
-    const { kind, mapping } = table.mapped
-    const names = mapping.columns.map(({ field }) => recordNameOf(kind, field))
-    return {
-      about: kind,
-      fields: { ...scopeOfNames(names, text), input: scopeOfNames(table.table.header, text) },
-    }
+/** Returns what the rows of an input are; `undefined` of a file with columns that could not be read. */
+function startOf(input: FlowInput, table: Flow['table']): RowShape | undefined {
+  if (!table) return ['csv', 'xlsx', 'flow'].includes(input.kind) ? undefined : recordShape(recordsOf(input))
+  const { kind, mapping } = table.mapped
+  const names = mapping.columns.map(({ field }) => recordNameOf(kind, field))
+  return {
+    about: kind,
+    fields: { ...scopeOfNames(names, text), input: scopeOfNames(table.table.header, text) },
   }
-  return recordShape(recordsOf(input))
 }
 
 /** Returns what the records of an input are about that is no table. */
-export function recordsOf(input: FlowInput): ListKind {
+function recordsOf(input: FlowInput): ListKind {
   if (input.kind === 'search') return isOfPeople(input.operation) ? 'people' : 'companies'
   return input.kind === 'search_url' && !/\/(?:search\/)?compan(?:y|ies)/.test(input.search_url)
     ? 'people'

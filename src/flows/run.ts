@@ -121,7 +121,11 @@ export async function runFlow(
     const named = { target, engine, formerly: formerly.map((one) => ({ ...one, identityKey })) }
     return { ...named, identityKey, operation, workspace, file: path, fileHash: '' }
   }
-  const findSame = (identity: RunIdentity) => findRecorded(records, identity, asked.fresh, notBefore)
+  const findSame = async (identity: RunIdentity) => {
+    await records.runs.adopt(identity)
+    const known = asked.fresh ? undefined : await records.runs.known(identity)
+    return known && (isOutdated(known, notBefore) || isForeign(known, identity)) ? undefined : known
+  }
   const lists = await openKnownLists(ports, flow.skipKnown)
   const content = [await contentOf(asked), lists?.fingerprint]
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
@@ -137,12 +141,15 @@ export async function runFlow(
   const end = asked.until === undefined ? flow.end : (flow.steps[asked.until]?.before ?? flow.end)
   const outputs = await openOutputs(
     ports,
-    ports.send,
     { outputs: flow.outputs, end, folder: dirname(path), look, flow: () => record.id, sends: !wasFinished },
     records.runs.writesTo,
     stop.signal,
   )
-  const record = await beginRecord(ports, asked, identity, known, records, outputs.files)
+  const empty: FlowRecord = { flow: flow.name, steps: [], written: 0, globals: asked.targetOptions }
+  const { files } = outputs
+  const going = { file: path, output: files[0] ?? null, request: known?.request ?? toJson(empty) }
+  const record = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
+  await addFiles(records, record, files)
   ports.onBegin(record.id)
   const { credits } = flow.budget
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [] as number[] }
@@ -230,33 +237,6 @@ async function contentOf({ flow: { source, table }, content }: FlowRequest): Pro
   ]
 }
 
-/** Returns the run of an identity; `undefined` where a new one begins. */
-async function findRecorded(
-  { runs }: RunRecords,
-  identity: RunIdentity,
-  fresh: boolean,
-  notBefore: number,
-): Promise<Run | undefined> {
-  await runs.adopt(identity)
-  const known = fresh ? undefined : await runs.known(identity)
-  return known && (isOutdated(known, notBefore) || isForeign(known, identity)) ? undefined : known
-}
-
-async function beginRecord(
-  ports: FlowPorts,
-  { flow, path, targetOptions }: FlowRequest,
-  identity: RunIdentity,
-  known: Run | undefined,
-  records: RunRecords,
-  files: readonly string[],
-): Promise<Run> {
-  const empty: FlowRecord = { flow: flow.name, steps: [], written: 0, globals: targetOptions }
-  const going = { file: path, output: files[0] ?? null, request: known?.request ?? toJson(empty) }
-  const run = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
-  await addFiles(records, run, files)
-  return run
-}
-
 /** Returns whether a finished run of a flow before this one has looked up an identity first. */
 async function openPastLookups(
   { onClose }: FlowPorts,
@@ -322,12 +302,10 @@ async function openKnownLists(
 ): Promise<(KnownRows & { readonly fingerprint: string }) | undefined> {
   if (sources.length === 0) return undefined
   const kinds = await Promise.all(sources.map((source) => kindOfList(ports, source)))
-  const open = (kind: ListKind) =>
-    openKnownRows(
-      ports,
-      kind,
-      sources.filter((_, at) => kinds[at] === undefined || kinds[at] === kind),
-    )
+  const open = (kind: ListKind) => {
+    const own = sources.filter((_, at) => kinds[at] === undefined || kinds[at] === kind)
+    return openKnownRows(ports, kind, own)
+  }
   const [companies, people] = [await open('companies'), await open('people')]
   return {
     fingerprint: digestOf([companies?.fingerprint, people?.fingerprint]),

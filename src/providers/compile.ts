@@ -40,134 +40,19 @@ export interface VendorRequest {
 /** What a row is known by. */
 export type Subject = Partial<Readonly<Record<SubjectField, string>>>
 
-/** What a provider does for a kind, ready to be used. */
-export interface CompiledKind {
-  readonly file: KindFile
-  /** Returns what is sent of a row; `undefined` where it lacks what is needed. */
-  fieldsOf(subject: Subject): Subject | undefined
-  /** Returns the first request about some rows, each with its {row}. */
-  request(rows: readonly (Subject & { readonly row: string })[]): VendorRequest
-  poll(id: string): VendorRequest
-  outcomeOf(
-    answer: VendorAnswer,
-  ): { readonly is: OutcomeWord; readonly waitMs: number | undefined } | undefined
-  resultOf(answer: VendorAnswer): Fields
-  /** Returns the cost of what came of a row, in millionths; `undefined` where the answer should say it and does not. */
-  costOf(answer: VendorAnswer, is: OutcomeWord): number | undefined
-  readonly most: number
-  /** Returns the item of the answer about one of several rows: by its row, or by its place among so many. */
-  itemOf(answer: VendorAnswer, row: string, place: number, rows: number): unknown
-  idOf(answer: VendorAnswer): string | undefined
-  readonly isAccepted: (answer: VendorAnswer) => boolean
-  readonly isDone: (answer: VendorAnswer) => boolean
-  readonly isLost: (answer: VendorAnswer) => boolean
-}
-
-export interface CompiledProvider {
-  readonly file: ProviderFile
-  readonly kinds: Partial<Readonly<Record<ProviderKind, CompiledKind>>>
-  readonly intervalUs: number
-  readonly timeoutMs: number
-  readonly maxAgeMs: number
-  readonly balance: { readonly request: VendorRequest; credits(answer: VendorAnswer): unknown } | undefined
-}
-
 type Read = (value: VendorAnswer | Fields) => unknown
+type Place = readonly PropertyKey[]
+
+export type CompiledProvider = Awaited<ReturnType<typeof compileProvider>>
 
 /** Compiles a provider; its conditions and paths are checked. Throws a Refusal with the place of what is wrong. */
-export async function compileProvider({ file, refuse }: ReadProvider): Promise<CompiledProvider> {
-  const condition = async (text: string, at: readonly PropertyKey[]): Promise<Expression> => {
-    try {
-      return await parseExpression(text, answerScope, 'where')
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      return refuse('condition', at, { refused: error.code, inner: error.details })
-    }
-  }
-  const path = (text: string, at: readonly PropertyKey[]) =>
-    readPath(
-      text,
-      (inner) => condition(inner, at),
-      () => refuse('path', at, { text }),
-    )
+export async function compileProvider({ file, refuse }: ReadProvider) {
+  const readers = readersFor(refuse)
   const kinds: Partial<Record<ProviderKind, CompiledKind>> = {}
-  for (const [name, kind] of Object.entries(file.kinds)) {
-    const at = ['kinds', name]
-    const test = async (
-      text: string | undefined,
-      where: readonly string[],
-      other: (answer: VendorAnswer) => boolean,
-    ) => {
-      if (text === undefined) return other
-      const found = await condition(text, [...at, ...where])
-      return (answer: VendorAnswer) => found.test({ ...answer })
-    }
-    const outcomes = await Promise.all(
-      kind.outcomes.map(async ({ when, is, wait }, n) => ({
-        expression: await condition(when, [...at, 'outcomes', n, 'when']),
-        outcome: { is, waitMs: wait === undefined ? undefined : toMs(wait) },
-      })),
-    )
-    const result = await Promise.all(
-      Object.entries(kind.result).map(
-        async ([field, mapped]) =>
-          [field, await readMapped(mapped, (text) => path(text, [...at, 'result', field]))] as const,
-      ),
-    )
-    const { cost = {}, batch, needs, submit, poll, request = submit } = kind
-    const sent = placeholdersIn(request)
-    const checkPlaceholders = (part: string, template: unknown, known: readonly string[]) => {
-      const word = [...placeholdersIn(template)].find((one) => !known.includes(one))
-      if (word !== undefined)
-        refuse('placeholder', [...at, part], { word, meant: nearest(word, known), known })
-    }
-    checkPlaceholders(submit ? 'submit' : 'request', request, [...subjectFields, 'row'])
-    checkPlaceholders('poll', poll, ['id'])
-    if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
-    const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
-    const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
-    const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
-    const id = submit && (await path(submit.id, [...at, 'submit', 'id']))
-    const says = cost.header !== undefined || costFrom !== undefined
-    kinds[name as ProviderKind] = {
-      file: kind,
-      fieldsOf: (subject) => fieldsFor(needs, sent, subject),
-      request: (rows) => fillRequest(request as RequestFile, rows, batch !== undefined),
-      poll: (one) => fillRequest(poll as RequestFile, [{ id: one }], false),
-      outcomeOf: (answer) =>
-        outcomes.find(({ expression }) => expression.test({ item: null, ...answer }))?.outcome,
-      resultOf: (answer) =>
-        Object.fromEntries(
-          result.flatMap(([field, read]) => {
-            const value = read(answer)
-            return value === undefined || value === null || value === '' ? [] : [[field, value]]
-          }),
-        ),
-      costOf: (answer, is) => {
-        const said =
-          cost.header === undefined ? costFrom?.(answer) : answer.headers[cost.header.toLowerCase()]
-        const usual = is === 'found' || is === 'not_found' ? cost[is] : 0
-        return toMicros(said) ?? (says && usual === undefined ? undefined : Math.round((usual ?? 0) * micros))
-      },
-      most: Math.round((cost.most ?? Math.max(cost.found ?? 0, cost.not_found ?? 0, Number(says))) * micros),
-      itemOf: (answer, row, place, rows) => {
-        const list = items?.(answer)
-        if (!Array.isArray(list)) return undefined
-        // One that is missing would move those behind it to the wrong rows.
-        if (!rowOf) return list.length === rows ? list[place] : undefined
-        return list.find((item) => String(rowOf(rowOf.isOfItem ? { item } : item)) === row)
-      },
-      idOf: (answer) => {
-        const found = id?.(answer)
-        return found === undefined || found === null || typeof found === 'boolean' ? undefined : String(found)
-      },
-      isAccepted: await test(submit?.accepted, ['submit', 'accepted'], () => true),
-      isDone: await test(poll?.done, ['poll', 'done'], () => true),
-      isLost: await test(poll?.lost, ['poll', 'lost'], ({ status }) => status === 404 || status === 410),
-    }
-  }
+  for (const [name, kind] of Object.entries(file.kinds))
+    kinds[name as ProviderKind] = await compileKind(kind, ['kinds', name], readers)
   const { balance, limits = {}, timeout, max_age } = file
-  const credits = balance && (await path(balance.credits, ['balance', 'credits']))
+  const credits = balance && (await readers.path(balance.credits, ['balance', 'credits']))
   return {
     file,
     kinds,
@@ -175,7 +60,104 @@ export async function compileProvider({ file, refuse }: ReadProvider): Promise<C
     intervalUs: Math.ceil(Math.max(0, ...(limits.rates ?? []).map(toIntervalMs)) * 1_000 * 1.02),
     timeoutMs: timeout === undefined ? 30_000 : toMs(timeout),
     maxAgeMs: max_age === undefined ? 90 * 86_400_000 : toMs(max_age),
-    balance: balance && credits && { request: fillRequest(balance as RequestFile, [{}], false), credits },
+    balance: balance && credits && { request: fillRequest(balance as RequestFile, {}), credits },
+  }
+}
+
+/** Returns what reads conditions and paths, and refuses those that are wrong at their places. */
+function readersFor(refuse: ReadProvider['refuse']) {
+  const condition = async (text: string, at: Place): Promise<Expression> => {
+    try {
+      return await parseExpression(text, answerScope, 'where')
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return refuse('condition', at, { refused: error.code, inner: error.details })
+    }
+  }
+  const path = (text: string, at: Place) =>
+    readPath(
+      text,
+      (inner) => condition(inner, at),
+      () => refuse('path', at, { text }),
+    )
+  return { condition, path, refuse }
+}
+
+/** What a provider does for a kind, ready to be used. */
+export type CompiledKind = Awaited<ReturnType<typeof compileKind>>
+
+async function compileKind(
+  file: KindFile,
+  at: Place,
+  { condition, path, refuse }: ReturnType<typeof readersFor>,
+) {
+  const test = async (text: string | undefined, where: Place, other: (answer: VendorAnswer) => boolean) => {
+    if (text === undefined) return other
+    const found = await condition(text, [...at, ...where])
+    return (answer: VendorAnswer) => found.test({ ...answer })
+  }
+  const outcomes = await Promise.all(
+    file.outcomes.map(async ({ when, is, wait }, n) => ({
+      expression: await condition(when, [...at, 'outcomes', n, 'when']),
+      outcome: { is, waitMs: wait === undefined ? undefined : toMs(wait) },
+    })),
+  )
+  const result = await Promise.all(
+    Object.entries(file.result).map(async ([field, mapped]) => ({
+      field,
+      read: await readMapped(mapped, (text) => path(text, [...at, 'result', field])),
+    })),
+  )
+  const { cost = {}, batch, needs, submit, poll, request = submit } = file
+  const sent = placeholdersIn(request)
+  const checkPlaceholders = (part: string, template: unknown, known: readonly string[]) => {
+    const word = [...placeholdersIn(template)].find((one) => !known.includes(one))
+    if (word !== undefined) refuse('placeholder', [...at, part], { word, meant: nearest(word, known), known })
+  }
+  checkPlaceholders(submit ? 'submit' : 'request', request, [...subjectFields, 'row'])
+  checkPlaceholders('poll', poll, ['id'])
+  if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
+  const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
+  const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
+  const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
+  const id = submit && (await path(submit.id, [...at, 'submit', 'id']))
+  const says = cost.header !== undefined || costFrom !== undefined
+  return {
+    file,
+    /** Returns what is sent of a row; `undefined` where it lacks what is needed. */
+    fieldsOf: (subject: Subject) => fieldsFor(needs, sent, subject),
+    /** Returns the first request about some rows, each with its {row}. */
+    request: (rows: readonly (Subject & { readonly row: string })[]) =>
+      fillRequest(request as RequestFile, rows[0] ?? {}, batch && rows),
+    poll: (id: string) => fillRequest(poll as RequestFile, { id }),
+    outcomeOf: (answer: VendorAnswer) =>
+      outcomes.find(({ expression }) => expression.test({ item: null, ...answer }))?.outcome,
+    resultOf: (answer: VendorAnswer): Fields => {
+      const values = result.map(({ field, read }) => [field, read(answer)] as const)
+      return Object.fromEntries(values.filter(([, value]) => (value ?? '') !== ''))
+    },
+    /** Returns the cost of what came of a row, in millionths; `undefined` where the answer should say it and does not. */
+    costOf: (answer: VendorAnswer, is: OutcomeWord) => {
+      const said = cost.header === undefined ? costFrom?.(answer) : answer.headers[cost.header.toLowerCase()]
+      const usual = is === 'found' || is === 'not_found' ? cost[is] : 0
+      return toMicros(said) ?? (says && usual === undefined ? undefined : Math.round((usual ?? 0) * micros))
+    },
+    most: Math.round((cost.most ?? Math.max(cost.found ?? 0, cost.not_found ?? 0, Number(says))) * micros),
+    /** Returns the item of the answer about one of several rows: by its row, or by its place among so many. */
+    itemOf: (answer: VendorAnswer, row: string, place: number, rows: number): unknown => {
+      const list = items?.(answer)
+      if (!Array.isArray(list)) return undefined
+      // One that is missing would move those behind it to the wrong rows.
+      if (!rowOf) return list.length === rows ? list[place] : undefined
+      return list.find((item) => String(rowOf(rowOf.isOfItem ? { item } : item)) === row)
+    },
+    idOf: (answer: VendorAnswer) => {
+      const found = id?.(answer)
+      return found === undefined || found === null || typeof found === 'boolean' ? undefined : String(found)
+    },
+    isAccepted: await test(submit?.accepted, ['submit', 'accepted'], () => true),
+    isDone: await test(poll?.done, ['poll', 'done'], () => true),
+    isLost: await test(poll?.lost, ['poll', 'lost'], ({ status }) => status === 404 || status === 410),
   }
 }
 
@@ -278,46 +260,36 @@ type Words = Readonly<Record<string, string | undefined>>
 /** Fills the placeholders of a request. Where it is about several rows, the array with one template has one for each. */
 function fillRequest(
   { get, post, query = {}, headers = {}, body }: RequestFile,
-  rows: readonly Words[],
-  isBatch: boolean,
+  words: Words,
+  rows?: readonly Words[],
 ): VendorRequest {
-  const [first = {}] = rows
   const path = (get ?? post ?? '').replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(first[name] ?? ''),
+    encodeURIComponent(words[name] ?? ''),
   )
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    const filled = fillValue(value, first)
+    const filled = fillValue(value, words)
     if (filled !== undefined) parameters.append(name, String(filled))
   }
   const search = parameters.size === 0 ? '' : `${path.includes('?') ? '&' : '?'}${parameters}`
-  return {
-    method: get === undefined ? 'POST' : 'GET',
-    path: path + search,
-    headers,
-    body: body === undefined ? undefined : isBatch ? fillBatch(body, rows) : fillValue(body, first),
-  }
+  const method = get === undefined ? 'POST' : 'GET'
+  return { method, path: path + search, headers, body: fillValue(body, words, rows) }
 }
 
 /** Fills a template; a text that is a placeholder alone and has no value is left out. */
-function fillValue(template: unknown, words: Words): unknown {
+function fillValue(template: unknown, words: Words, rows?: readonly Words[]): unknown {
   if (typeof template === 'string') {
     const whole = /^\{(\w+)\}$/.exec(template)?.[1]
     if (whole !== undefined) return words[whole]
     return template.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? '')
   }
-  if (Array.isArray(template))
-    return template.map((one) => fillValue(one, words)).filter((one) => one !== undefined)
-  if (!isObject(template)) return template
-  const fields = Object.entries(template).map(([name, value]) => [name, fillValue(value, words)] as const)
-  return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
-}
-
-function fillBatch(template: unknown, rows: readonly Words[]): unknown {
-  if (Array.isArray(template) && template.length === 1 && placeholdersIn(template).size > 0)
+  if (rows && Array.isArray(template) && template.length === 1 && placeholdersIn(template).size > 0)
     return rows.map((row) => fillValue(template[0], row))
-  if (Array.isArray(template)) return template.map((one) => fillBatch(one, rows))
-  if (isObject(template))
-    return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBatch(value, rows)]))
-  return fillValue(template, rows[0] ?? {})
+  if (Array.isArray(template))
+    return template.map((one) => fillValue(one, words, rows)).filter((one) => one !== undefined)
+  if (!isObject(template)) return template
+  const fields = Object.entries(template).map(
+    ([name, value]) => [name, fillValue(value, words, rows)] as const,
+  )
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
 }

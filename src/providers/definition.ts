@@ -32,41 +32,10 @@ const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
   personal_email: ['personal_email', 'personal_email_status'],
   phone: ['phone'],
   verify: ['email_status'],
-  person: [
-    'first_name',
-    'last_name',
-    'full_name',
-    'title',
-    'headline',
-    'summary',
-    'seniority',
-    'function',
-    'location',
-    'city',
-    'country',
-    'network_profile_url',
-    'email',
-    'email_status',
-    'phone',
-    'company_name',
-    'company_domain',
-  ],
-  company: [
-    'name',
-    'domain',
-    'website',
-    'description',
-    'industry',
-    'company_type',
-    'headcount',
-    'headquarters',
-    'location',
-    'city',
-    'country',
-    'founded_year',
-    'phone',
-    'network_url',
-  ],
+  person: `first_name last_name full_name title headline summary seniority function location city country
+    network_profile_url email email_status phone company_name company_domain`.split(/\s+/),
+  company: `name domain website description industry company_type headcount headquarters location city country
+    founded_year phone network_url`.split(/\s+/),
 }
 
 const say = <T extends z.ZodType>(schema: T, description: string): T => schema.describe(description) as T
@@ -266,22 +235,13 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
     return { row: line, column }
   }
   const [fault] = document.errors
-  if (fault)
-    throw new Refusal('provider.file', {
-      path: name,
-      ...placeOf(fault.pos[0]),
-      problem: 'syntax',
-      cause: fault.message,
-    })
+  if (fault) {
+    const details = { ...placeOf(fault.pos[0]), problem: 'syntax', cause: fault.message }
+    throw new Refusal('provider.file', { path: name, ...details })
+  }
   const refuse: Refuse = (problem, at, details) => {
-    const node = nodeAt(document.contents, at)
-    throw new Refusal('provider.file', {
-      path: name,
-      ...placeOf(node?.range?.[0] ?? 0),
-      at: writePath(at),
-      problem,
-      ...details,
-    })
+    const place = placeOf(nodeAt(document.contents, at)?.range?.[0] ?? 0)
+    throw new Refusal('provider.file', { path: name, ...place, at: writePath(at), problem, ...details })
   }
   const value: unknown = resultOr(undefined, () => document.toJS({ maxAliasCount: 20 }))
   if (value === undefined) refuse('aliases', [])
@@ -303,20 +263,14 @@ function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never
   if (!issue) throw new Error('an error has issues')
   if (issue.code === 'unrecognized_keys')
     refuseKey(refuse, issue.path, issue.keys[0] ?? '', namesAt(issue.path))
-  if (issue.code === 'invalid_union')
-    return refuseIssue(
-      issue.errors
-        .at(-1)
-        ?.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) as z.core.$ZodIssue[],
-      refuse,
-    )
+  if (issue.code === 'invalid_union') {
+    const inner = issue.errors.at(-1)?.map((one) => ({ ...one, path: [...issue.path, ...one.path] }))
+    return refuseIssue(inner as z.core.$ZodIssue[], refuse)
+  }
   if (issue.code === 'invalid_value') {
     const known = issue.values.map(String)
-    const { input } = issue
-    return refuse('value', issue.path, {
-      known,
-      meant: typeof input === 'string' ? nearest(input, known) : undefined,
-    })
+    const meant = typeof issue.input === 'string' ? nearest(issue.input, known) : undefined
+    return refuse('value', issue.path, { known, meant })
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined
   return refuse(isMissing ? 'missing' : 'invalid', issue.path, { cause: issue.message })

@@ -278,25 +278,27 @@ class VendorDesk implements Vendors {
   }
 
   /** Gathers rows that are asked about at the same time into one request. */
-  #inBatch(question: Question): Promise<Step> {
+  async #inBatch(question: Question): Promise<Step> {
     const { key, kind, asking } = question
     const name = `${key.workspaceId} ${key.provider} ${key.kind} ${asking.run}`
-    return new Promise((resolve, reject) => {
-      const batch = this.#batches.get(name) ?? { rows: [], timer: undefined }
-      this.#batches.set(name, batch)
-      batch.rows.push({ question, resolve, reject })
-      const flush = () => {
-        clearTimeout(batch.timer)
-        this.#batches.delete(name)
-        const failed = (error: unknown) => batch.rows.forEach((row) => void row.reject(error))
-        const questions = batch.rows.map((row) => row.question)
-        this.#request(questions).then((steps) => {
-          for (const [at, row] of batch.rows.entries()) row.resolve(steps[at] ?? 'again')
-        }, failed)
-      }
-      if (batch.rows.length >= (kind.file.batch?.size ?? 1)) flush()
-      else batch.timer ??= setTimeout(flush, gatherMs)
-    })
+    const batch = this.#batches.get(name) ?? this.#openBatch(name)
+    const at = batch.questions.push(question) - 1
+    if (batch.questions.length >= (kind.file.batch?.size ?? 1)) batch.send()
+    return (await batch.steps)[at] ?? 'again'
+  }
+
+  #openBatch(name: string): Batch {
+    const questions: Question[] = []
+    const { promise: steps, resolve } = Promise.withResolvers<readonly Step[]>()
+    const send = () => {
+      clearTimeout(timer)
+      this.#batches.delete(name)
+      resolve(this.#request(questions))
+    }
+    const timer = setTimeout(send, gatherMs)
+    const batch = { questions, steps, send }
+    this.#batches.set(name, batch)
+    return batch
   }
 
   /** Sends one request about some rows, as many as the budgets permit, when its turn has come. */
@@ -366,10 +368,8 @@ class VendorDesk implements Vendors {
   async #pace({ loaded: { stored, compiled } }: Question): Promise<void> {
     const nowUs = this.ports.clock.now() * 1_000
     const { workspaceId, name } = stored
-    const at = await this.#write(
-      (tx) => takeSlot(tx, workspaceId, name, nowUs, compiled.intervalUs),
-      workspaceId,
-    )
+    const take = (tx: Connection) => takeSlot(tx, workspaceId, name, nowUs, compiled.intervalUs)
+    const at = await this.#write(take, workspaceId)
     if (at > nowUs) await this.ports.sleep((at - nowUs) / 1_000)
   }
 
@@ -449,6 +449,7 @@ class VendorDesk implements Vendors {
     const [first] = questions
     if (!first) return []
     const { kind, loaded } = first
+    const { workspaceId, name } = loaded.stored
     const { batch, submit } = kind.file
     // Work that was not accepted was not found either, whatever the outcomes say.
     const isResult = submit === undefined || isPolled
@@ -457,17 +458,19 @@ class VendorDesk implements Vendors {
     const is = outcome?.is
     const waitMs = outcome?.waitMs ?? 1_000
     if (is === 'again' || is === 'rate_limited') {
-      await this.#release(first, calls)
+      await this.#end(first, calls)
       const until = this.ports.clock.now() + waitMs
-      const { workspaceId, name } = loaded.stored
       if (is === 'rate_limited')
         await this.#write((tx) => postpone(tx, workspaceId, name, until * 1_000), workspaceId)
       await this.ports.sleep(waitMs)
       return calls.map(() => 'again')
     }
     if (is === 'out_of_credits' || is === 'invalid_key') {
-      await this.#release(first, calls)
-      await this.#pause(first, is)
+      await this.#end(first, calls)
+      const pausedUntil = this.ports.clock.now() + pauseMs
+      const pause = { pausedUntil, pausedBy: is }
+      await this.#write((tx) => updateProvider(tx, workspaceId, name, pause), workspaceId)
+      this.#known.delete(workspaceId)
       return calls.map(() => ({ is: 'skipped', why: is }))
     }
     const isOfRow = !batch && isResult && (is === 'found' || is === 'not_found')
@@ -497,12 +500,8 @@ class VendorDesk implements Vendors {
       })
       return fields ? { is: 'found', fields } : { is: 'not_found' }
     }
-    const [ended] = await this.#settle(
-      question,
-      [call],
-      is === 'failed' ? 'failed' : 'unknown',
-      'The answer lacks the row',
-    )
+    const state = is === 'failed' ? 'failed' : 'unknown'
+    const [ended] = await this.#settle(question, [call], state, 'The answer lacks the row')
     return ended as Ended
   }
 
@@ -516,17 +515,17 @@ class VendorDesk implements Vendors {
     return calls.map(() => (state === 'unknown' ? { is: 'unknown' } : { is: 'skipped', why: 'failed' }))
   }
 
-  /** Forgets calls that the vendor did not take. */
-  #release = (question: Question, calls: readonly ProviderCall[]) => this.#end(question, calls, undefined)
-
-  /** Keeps how calls ended, and corrects what was set aside for them; that of an unknown one stays. */
+  /**
+   * Keeps how calls ended, and forgets those that the vendor did not take, which have none. Corrects what was set aside for
+   * them; that of an unknown one stays.
+   */
   async #end(
     question: Question,
     calls: readonly ProviderCall[],
-    change: (Pick<ProviderCall, 'state' | 'cost'> & Partial<ProviderCall>) | undefined,
+    change?: Pick<ProviderCall, 'state' | 'cost'> & Partial<ProviderCall>,
   ): Promise<void> {
-    const answeredAt = this.ports.clock.now()
     const { loaded, asking } = question
+    const answeredAt = this.ports.clock.now()
     await this.#write(async (tx) => {
       for (const call of calls) {
         const isEnded = change
@@ -541,21 +540,14 @@ class VendorDesk implements Vendors {
     for (const call of calls) this.#workOf(question).open.delete(placeOf(call))
   }
 
-  async #pause({ loaded: { stored } }: Question, why: string): Promise<void> {
-    const { workspaceId, name } = stored
-    const pausedUntil = this.ports.clock.now() + pauseMs
-    await this.#write(
-      (tx) => updateProvider(tx, workspaceId, name, { pausedUntil, pausedBy: why }),
-      workspaceId,
-    )
-    this.#known.delete(workspaceId)
-  }
-
   /** Polls for the answer about a row that the vendor accepted, and keeps it. */
   async #collect(question: Question, call: ProviderCall): Promise<Ended | 'again' | undefined> {
     const name = `${call.workspaceId} ${call.provider} ${call.kind} ${call.vendorId}`
+    const poll = () => this.#exchange(question, question.kind.poll(call.vendorId ?? ''))
+    const paced = () => this.#workOf(question).limit(() => this.#pace(question).then(poll))
     const polling =
-      this.#polls.get(name) ?? this.#poll(question, call).finally(() => this.#polls.delete(name))
+      this.#polls.get(name) ??
+      pollWork(this.ports, question.kind, call.askedAt, paced).finally(() => this.#polls.delete(name))
     this.#polls.set(name, polling)
     const answer = await polling
     // The next one who asks polls again.
@@ -565,15 +557,6 @@ class VendorDesk implements Vendors {
         ? await this.#settle(question, [call], 'unknown', 'The vendor lost the work')
         : await this.#judge([question], [call], answer, true)
     return ended
-  }
-
-  #poll(question: Question, { vendorId, askedAt }: ProviderCall): Promise<PolledWork> {
-    return pollWork(this.ports, question.kind, askedAt, () =>
-      this.#workOf(question).limit(async () => {
-        await this.#pace(question)
-        return this.#exchange(question, question.kind.poll(vendorId ?? ''))
-      }),
-    )
   }
 
   async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | Lost> {
@@ -632,15 +615,11 @@ export const asLost = (error: unknown): Lost => {
   throw error
 }
 
-interface BatchRow {
-  readonly question: Question
-  readonly resolve: (step: Step) => void
-  readonly reject: (error: unknown) => void
-}
-
+/** Questions that are gathered, and what came of each once they are sent. */
 interface Batch {
-  readonly rows: BatchRow[]
-  timer: NodeJS.Timeout | undefined
+  readonly questions: Question[]
+  readonly steps: Promise<readonly Step[]>
+  send(): void
 }
 
 const placeOf = ({ kind, identity }: Pick<CallKey, 'kind' | 'identity'>): string => `${kind} ${identity}`
