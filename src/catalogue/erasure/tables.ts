@@ -32,7 +32,7 @@ export async function eraseFromCatalogue(
   dryRun: DryRun,
 ): Promise<ErasedRecords> {
   const tables = catalogueTables(identifiers, subject)
-  const counts = await eraseFromTables(driver, tables, dryRun)
+  const counts = await eraseFromTables(driver, tables, subject, dryRun)
   if (!dryRun) {
     const names = ['companies', ...tables.map(({ table }) => table)]
     await dialectOf(driver).load.forgetDeletedRows(driver, [...new Set(names)])

@@ -16,9 +16,7 @@ import { engineTime } from '../clock.js'
 import { dropRepliesOfRun } from '../credits/settlement.js'
 import {
   type AsyncJob,
-  type Dropped,
   dropEndedJobs,
-  type Enrichment,
   enrichmentTable,
   type JobPlan,
   jobTable,
@@ -44,68 +42,99 @@ export async function eraseFromEngine(
 ): Promise<ErasedWork> {
   // Workers that run jobs now must not keep what they found before.
   if (!dryRun) await driver.transaction(releaseJobs)
-  const counts = await eraseFromTables(driver, engineTables(subject), dryRun)
-  return { ...noWorkErased, ...counts }
+  return { ...noWorkErased, ...(await eraseFromTables(driver, engineTables, subject, dryRun)) }
 }
 
-const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
-  personalJobs(subject),
-  personalRecords(subject),
-  personalReplies(subject),
-  personalRowReplies(subject),
-  personalLists(subject),
-  personalCalls(subject),
+const emptyReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
+
+const engineTables: readonly PersonalTable[] = [
+  // With their contacts: what a waterfall found is judged with what it was given.
+  { table: 'jobs', key: ['id'], columns: jobTable.columnNames, portion: 20, erase: eraseJob },
+  // Of searches. The place that a finished job reached may name the person, so it goes with their record.
+  {
+    table: 'records',
+    counted: 'records',
+    key: ['job_id', 'ordinal'],
+    columns: ['record'],
+    where: () => ['NOT EXISTS (SELECT 1 FROM enrichments WHERE enrichments.job_id = records.job_id)'],
+    erase({ job_id, record }: { readonly job_id: string; readonly record: string }, subject) {
+      const erasure = eraseJson(subject, 'record', record)
+      const sql = `UPDATE jobs SET place = NULL, token = NULL, lease_until = 0
+        WHERE id = ? AND state IN ('finished', 'failed')`
+      return erasure && { ...erasure, also: async (connection) => connection.run(sql, job_id) }
+    },
+  },
+  // One about the person goes, and its key is free again.
+  {
+    table: 'replies',
+    counted: 'replies',
+    key: ['workspace_id', 'key'],
+    columns: ['body'],
+    where: () => ['status IS NOT NULL'],
+    erase: ({ key, body }: { readonly key: string; readonly body: string }, subject) =>
+      subject.mentions(key) ? { change: 'delete' } : eraseReply(subject, body),
+  },
+  // To rows of runs. One about the person stays in another form, so that the row is not paid for again.
+  {
+    table: 'run_replies',
+    counted: 'replies',
+    key: ['place'],
+    columns: ['body'],
+    erase: ({ body }: { readonly body: string }, subject) => eraseJson(subject, 'body', body, emptyReply),
+  },
+  {
+    table: 'lists',
+    key: ['id'],
+    columns: ['name'],
+    erase: ({ name }: { readonly name: string }, subject) =>
+      subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined,
+  },
+  // What providers were asked about the person, and what they answered. What it cost stays.
+  {
+    table: 'provider_calls',
+    counted: 'replies',
+    key: ['workspace_id', 'provider', 'kind', 'identity', 'attempt'],
+    columns: ['subject', 'answer', 'state'],
+    erase(row: StoredRow, subject) {
+      const [asked, answer] = [row.subject, row.answer].map((text) => text && parseExact(String(text)))
+      if (!subject.isAbout({ ...(asked as object), ...(answer as object | null) })) return undefined
+      const gone = { subject: '{}', answer: null, vendor_id: null, error: null }
+      // A hash of a name is personal data, too.
+      return { change: { ...gone, identity: `forgotten ${randomUUID()}` } }
+    },
+  },
 ]
 
-/** With these values a worker loses the job, which then continues from its last step. */
-const released = { token: null, lease_until: 0 }
-
-/** Jobs with their contacts: what a waterfall found is judged with what it was given. */
-const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
-  table: 'jobs',
-  key: ['id'],
-  columns: jobTable.columnNames,
-  portion: 20,
-  async erase(row, connection) {
-    const job = jobTable.toRecord(row)
-    const contacts = await contactsOf(connection, subject, job)
-    const { plan } = job
-    const own = contacts.filter(({ isOwn }) => isOwn)
-    const texts = redactJob(job, subject, new Set(own.map(({ enrichment }) => enrichment.ordinal)))
-    if (contacts.length === 0 && !texts) return undefined
-    return {
-      ...(texts ? { change: { ...texts, ...released } } : {}),
-      counts: {
-        records: own.filter(({ record }) => record !== undefined).length,
-        contacts: contacts.length,
-        jobs: texts ? 1 : 0,
-      },
-      found: own.map(({ enrichment: { id, ordinal }, record }) => ({
-        enrichment_id: id,
-        ordinal,
-        asked: plan.does === 'waterfall' ? toFields(plan.contacts[ordinal - 1] ?? {}) : null,
-        result: record === undefined ? null : parseExact(record),
-      })),
-      also: async (to) => {
-        for (const contact of contacts) await eraseContact(to, subject, contact)
-      },
-    }
-  },
-})
-
-/** A contact of a waterfall with its result, that mentions the person. */
-interface MentioningContact {
-  readonly enrichment: Enrichment
-  readonly record: string | undefined
-  /** Whether it is about the person; otherwise only its custom attributes mention them. */
-  readonly isOwn: boolean
+async function eraseJob(
+  row: StoredRow,
+  subject: SubjectMatcher,
+  connection: Connection,
+): Promise<RowErasure | undefined> {
+  const job = jobTable.toRecord(row)
+  const contacts = await contactsOf(connection, subject, job)
+  const own = contacts.filter(({ isOwn }) => isOwn)
+  const texts = redactJob(job, subject, new Set(own.map(({ ordinal }) => ordinal)))
+  if (contacts.length === 0 && !texts) return undefined
+  return {
+    // Without its token a worker loses the job, which then continues from its last step.
+    ...(texts ? { change: { ...texts, token: null, lease_until: 0 } } : {}),
+    counts: {
+      records: own.filter(({ result }) => result !== null).length,
+      contacts: contacts.length,
+      jobs: texts ? 1 : 0,
+    },
+    found: own.map(({ id, ordinal, asked, result }) => ({ enrichment_id: id, ordinal, asked, result })),
+    also: async (to) => {
+      for (const contact of contacts) await eraseContact(to, subject, contact)
+    },
+  }
 }
 
-async function contactsOf(
-  connection: Connection,
-  subject: SubjectMatcher,
-  { id, plan }: AsyncJob,
-): Promise<MentioningContact[]> {
+/**
+ * Returns the contacts of a waterfall that mention the person, with their results; `isOwn` says whether one is about the
+ * person, or only its custom attributes mention them.
+ */
+async function contactsOf(connection: Connection, subject: SubjectMatcher, { id, plan }: AsyncJob) {
   if (plan.does !== 'waterfall') return []
   const sql = `SELECT ${enrichmentTable.list('enrichments')}, record
     FROM enrichments LEFT JOIN records USING (job_id, ordinal) WHERE job_id = ? ORDER BY ordinal`
@@ -113,11 +142,11 @@ async function contactsOf(
   return rows.flatMap((row) => {
     const enrichment = enrichmentTable.toRecord(row, 'enrichments')
     const { ordinal, custom } = enrichment
-    const record = row.record ?? undefined
-    const result = record && parseExact(record)
+    const result = row.record === null ? null : (parseExact(row.record) as { custom?: unknown })
+    const asked = toFields(plan.contacts[ordinal - 1] ?? {})
     // What was given says where the person works whose name was found.
-    const isOwn = subject.isAbout({ ...toFields(plan.contacts[ordinal - 1] ?? {}), custom, result })
-    return isOwn || subject.mentions(custom) ? [{ enrichment, record, isOwn }] : []
+    const isOwn = subject.isAbout({ ...asked, custom, result })
+    return isOwn || subject.mentions(custom) ? [{ ...enrichment, asked, result, isOwn }] : []
   })
 }
 
@@ -132,21 +161,17 @@ const toFields = ({ url, firstName, lastName, companyName, domain }: Contact) =>
 async function eraseContact(
   connection: Connection,
   subject: SubjectMatcher,
-  { enrichment: { id, jobId, ordinal, custom }, record, isOwn }: MentioningContact,
+  { id, jobId, ordinal, custom, result, isOwn }: Awaited<ReturnType<typeof contactsOf>>[number],
 ): Promise<void> {
   const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
   await enrichmentTable.update(connection, rest, 'id = ?', id)
-  if (record === undefined) return
+  if (result === null) return
   const at = 'WHERE job_id = ? AND ordinal = ?'
   if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
-  else
-    await connection.run(`UPDATE records SET record = ? ${at}`, redactResult(subject, record), jobId, ordinal)
-}
-
-/** Returns the result of another contact, without mentions in its custom attributes. */
-function redactResult(subject: SubjectMatcher, record: string): string {
-  const result = parseExact(record) as { custom?: unknown }
-  return toJson({ ...result, custom: subject.redact(result.custom) })
+  else {
+    const record = toJson({ ...result, custom: subject.redact(result.custom) })
+    await connection.run(`UPDATE records SET record = ? ${at}`, record, jobId, ordinal)
+  }
 }
 
 /** Returns the columns of a job that change, given the ordinals of the person's contacts; `undefined` when none does. */
@@ -167,54 +192,6 @@ function redactPlan(plan: JobPlan, subject: SubjectMatcher, ordinals: ReadonlySe
   return { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
 }
 
-/** Records of searches. The place that a finished job reached may name the person, so it goes with their record. */
-const personalRecords = (
-  subject: SubjectMatcher,
-): PersonalTable<{ readonly job_id: string; readonly record: string }> => ({
-  table: 'records',
-  counted: 'records',
-  key: ['job_id', 'ordinal'],
-  columns: ['record'],
-  where: () => ['NOT EXISTS (SELECT 1 FROM enrichments WHERE enrichments.job_id = records.job_id)'],
-  erase({ job_id, record }) {
-    const erasure = eraseJson(subject, 'record', record)
-    return (
-      erasure && {
-        ...erasure,
-        also: async (connection) =>
-          connection.run(
-            `UPDATE jobs SET place = NULL, token = NULL, lease_until = 0
-              WHERE id = ? AND state IN ('finished', 'failed')`,
-            job_id,
-          ),
-      }
-    )
-  },
-})
-
-/** Stored replies; one about the person goes, and its key is free again. */
-const personalReplies = (
-  subject: SubjectMatcher,
-): PersonalTable<{ readonly key: string; readonly body: string }> => ({
-  table: 'replies',
-  counted: 'replies',
-  key: ['workspace_id', 'key'],
-  columns: ['body'],
-  where: () => ['status IS NOT NULL'],
-  erase: ({ key, body }) => (subject.mentions(key) ? { change: 'delete' } : eraseReply(subject, body)),
-})
-
-const emptyReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
-
-/** Replies to rows of runs. One about the person stays in another form, so that the row is not paid for again. */
-const personalRowReplies = (subject: SubjectMatcher): PersonalTable<{ readonly body: string }> => ({
-  table: 'run_replies',
-  counted: 'replies',
-  key: ['place'],
-  columns: ['body'],
-  erase: ({ body }) => eraseJson(subject, 'body', body, emptyReply),
-})
-
 /** Erases a stored reply. That of a bulk request loses the record of the person only: the others stay paid. */
 function eraseReply(subject: SubjectMatcher, body: string): RowErasure | undefined {
   const reply = parseExact(body)
@@ -226,30 +203,6 @@ function eraseReply(subject: SubjectMatcher, body: string): RowErasure | undefin
 
 const isBulk = (results: unknown): results is unknown[] =>
   Array.isArray(results) && results.every((one) => one === null || (isObject(one) && 'id' in one))
-
-const personalLists = (subject: SubjectMatcher): PersonalTable<{ readonly name: string }> => ({
-  table: 'lists',
-  key: ['id'],
-  columns: ['name'],
-  erase: ({ name }) => (subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined),
-})
-
-/** What providers were asked about the person, and what they answered. What it cost stays. */
-const personalCalls = (
-  subject: SubjectMatcher,
-): PersonalTable<StoredRow & { readonly identity: string; readonly attempt: number }> => ({
-  table: 'provider_calls',
-  counted: 'replies',
-  key: ['workspace_id', 'provider', 'kind', 'identity', 'attempt'],
-  columns: ['subject', 'answer', 'state'],
-  erase({ identity, attempt, ...row }) {
-    const [asked, answer] = [row.subject, row.answer].map((text) => (text ? parseExact(String(text)) : null))
-    if (!subject.isAbout({ ...(asked as object), ...(answer as object | null) })) return undefined
-    const gone = { subject: '{}', answer: null, vendor_id: null, error: null }
-    // A hash of a name is personal data, too.
-    return { change: { ...gone, identity: `forgotten ${randomUUID()}` } }
-  },
-})
 
 /** Jobs deleted per transaction; a job may have many records. */
 const jobsAtOnce = 50
@@ -264,7 +217,7 @@ export async function purgeWork(store: Driver, clock: Clock, olderThanMs: number
   const all = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
   for (let isMore = true; isMore; ) {
     const dropped = await store.transaction((tx) => dropEndedJobs(tx, now - olderThanMs, jobsAtOnce))
-    for (const [name, count] of Object.entries(dropped)) all[name as keyof Dropped] += count
+    for (const [name, count] of Object.entries(dropped)) all[name as keyof typeof dropped] += count
     isMore = dropped.jobs > 0
   }
   for (let isMore = true; isMore; ) {

@@ -32,6 +32,7 @@ export type DryRun = boolean | CollectRow
 /** Takes a row of a table with the person's data; `found` is what other tables have of it. */
 export type CollectRow = (table: string, row: StoredRow, found: readonly unknown[]) => void
 
+/** A table with personal data; rows are typed where `erase` reads them. */
 export interface PersonalTable<Row = never> {
   readonly table: string
   /** What its erased rows are counted as; they are not when there is no name. */
@@ -45,7 +46,7 @@ export interface PersonalTable<Row = never> {
   /** Narrows the rows that are read; asked when their turn comes. */
   readonly where?: () => readonly [sql: string, ...values: Value[]]
   /** Returns what happens to a row; `undefined` when it has none of the person's data. */
-  erase(row: Row, connection: Connection): Awaitable<RowErasure | undefined>
+  erase(row: Row, subject: SubjectMatcher, connection: Connection): Awaitable<RowErasure | undefined>
 }
 
 const rowsAtOnce = 500
@@ -54,13 +55,18 @@ const rowsAtOnce = 500
  * Erases a person from tables, one after the other, each portion in a transaction; with `dryRun` it only counts. Returns how
  * many rows were erased, by their names. Repeated after an interruption, it erases the rest.
  */
-export async function eraseFromTables(driver: Driver, tables: readonly PersonalTable[], dryRun: DryRun) {
+export async function eraseFromTables(
+  driver: Driver,
+  tables: readonly PersonalTable[],
+  subject: SubjectMatcher,
+  dryRun: DryRun,
+) {
   const counts = new Map<string, number>()
   for (const table of tables) {
     let last: StoredRow | undefined
     do {
       const after = last
-      const erasePortion = (connection: Connection) => eraseRows(connection, table, after, dryRun)
+      const erasePortion = (connection: Connection) => eraseRows(connection, table, subject, after, dryRun)
       const portion = await (dryRun ? driver.read(erasePortion) : driver.transaction(erasePortion))
       // A transaction may run again, so each counts for itself.
       for (const [name, count] of portion.counts) counts.set(name, (counts.get(name) ?? 0) + count)
@@ -72,51 +78,33 @@ export async function eraseFromTables(driver: Driver, tables: readonly PersonalT
 
 async function eraseRows(
   connection: Connection,
-  table: PersonalTable,
-  after: StoredRow | undefined,
+  { table, key, columns, portion: limit = rowsAtOnce, where, counted, erase }: PersonalTable,
+  subject: SubjectMatcher,
+  last: StoredRow | undefined,
   dryRun: DryRun,
 ): Promise<{ counts: [name: string, count: number][]; last: StoredRow | undefined }> {
-  const { key, columns, portion: limit = rowsAtOnce, where } = table
-  const some = { table: table.table, key, columns: [...new Set([...key, ...columns])].join(', '), limit }
-  const rows = await readBehind(connection, { ...some, where: where?.() ?? ['TRUE'], last: after })
+  const some = { table, key, columns: [...new Set([...key, ...columns])].join(', '), limit, last }
+  const rows = await readBehind(connection, { ...some, where: where?.() ?? ['TRUE'] })
+  const at = `WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`
   const counts: [string, number][] = []
   for (const row of rows) {
-    const erasure = await table.erase(row as never, connection)
+    const erasure = await erase(row as never, subject, connection)
     if (!erasure) continue
+    const { change, also, found = [] } = erasure
+    const own = key.map((column) => row[column] ?? null)
     if (typeof dryRun === 'function')
-      dryRun(table.table, await readWhole(connection, table, row), erasure.found ?? [])
-    else if (!dryRun) await eraseRow(connection, table, row, erasure)
-    counts.push(...Object.entries(erasure.counts ?? (table.counted ? { [table.counted]: 1 } : {})))
+      dryRun(table, (await connection.get<StoredRow>(`SELECT * FROM ${table} ${at}`, ...own)) ?? row, found)
+    else if (!dryRun) {
+      await also?.(connection)
+      if (change === 'delete') await connection.run(`DELETE FROM ${table} ${at}`, ...own)
+      else if (change) {
+        const set = Object.keys(change).map((column) => `${column} = ?`)
+        await connection.run(`UPDATE ${table} SET ${set.join(', ')} ${at}`, ...Object.values(change), ...own)
+      }
+    }
+    counts.push(...Object.entries(erasure.counts ?? (counted ? { [counted]: 1 } : {})))
   }
   return { counts, last: rows.at(-1) }
-}
-
-/** Returns the part of a statement that finds a row by its key, and the values of that. */
-const atKey = (key: PersonalTable['key'], row: StoredRow) =>
-  [
-    `WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`,
-    key.map((column) => row[column] ?? null),
-  ] as const
-
-async function readWhole(connection: Connection, { table, key }: PersonalTable, row: StoredRow) {
-  const [at, own] = atKey(key, row)
-  return (await connection.get<StoredRow>(`SELECT * FROM ${table} ${at}`, ...own)) ?? row
-}
-
-async function eraseRow(
-  connection: Connection,
-  { table, key }: PersonalTable,
-  row: StoredRow,
-  { change, also }: RowErasure,
-): Promise<void> {
-  await also?.(connection)
-  if (change === undefined) return
-  const [at, own] = atKey(key, row)
-  if (change === 'delete') await connection.run(`DELETE FROM ${table} ${at}`, ...own)
-  else {
-    const columns = Object.keys(change).map((column) => `${column} = ?`)
-    await connection.run(`UPDATE ${table} SET ${columns.join(', ')} ${at}`, ...Object.values(change), ...own)
-  }
 }
 
 /** Deletes or empties a row whose JSON is about the person; redacts it where it only mentions them. */
