@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import * as field from '../schemas/fields.js'
 import { inOrder } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
@@ -10,51 +9,47 @@ const quotas = (of: string) => ({
 })
 
 /** Schemas of the areas `account` and `credits`. */
-export const shapes = {
+export const shapes = field.declare({
   'account.show': () => ({
-    input: z.object({}),
-    output: () =>
-      z.object({
-        account: value.object('The user', {
-          email: value.string('Email of the user who owns the key'),
-          name: value.maybe('Name of that user'),
-          plan: value.string('Plan of the workspace'),
-        }),
-        workspace: value.object('The workspace, which owns credits and quotas', {
-          id: value.uuid('Identifier'),
-          name: value.string('Name'),
-          plan: value.string('Plan, which sets request limits and quotas'),
-        }),
-        integrations: value.object('The stored sessions', {
-          network_session_valid: value.yesNo('Whether calls that act on the network can'),
-          premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
-        }),
+    input: {},
+    output: () => ({
+      account: value.object('The user', {
+        email: value.string('Email of the user who owns the key'),
+        name: value.maybe('Name of that user'),
+        plan: value.string('Plan of the workspace'),
       }),
+      workspace: value.object('The workspace, which owns credits and quotas', {
+        id: value.uuid('Identifier'),
+        name: value.string('Name'),
+        plan: value.string('Plan, which sets request limits and quotas'),
+      }),
+      integrations: value.object('The stored sessions', {
+        network_session_valid: value.yesNo('Whether calls that act on the network can'),
+        premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
+      }),
+    }),
   }),
   'credits.show': () => ({
-    input: z.object({}),
-    output: () =>
-      z.object({
-        credits: value.object('The balance, and what remains of the quotas', {
-          enrichment: value.count('Credits that can be spent'),
-          ...quotas('Remaining quota'),
-        }),
-        limits: value.object('The quotas', quotas('Quota')),
+    input: {},
+    output: () => ({
+      credits: value.object('The balance, and what remains of the quotas', {
+        enrichment: value.count('Credits that can be spent'),
+        ...quotas('Remaining quota'),
       }),
+      limits: value.object('The quotas', quotas('Quota')),
+    }),
   }),
   'credits.consumption': () => ({
-    input: z
-      .object({
-        start_date: field.date('First day (UTC), YYYY-MM-DD'),
-        end_date: field.date('Last day (UTC), included, YYYY-MM-DD'),
-      })
-      .check(inOrder('start_date', 'end_date')),
-    output: () =>
-      z.object({
-        credits: value.count('Credits that can be spent now'),
-        start_date: value.string('First day', { format: 'date' }),
-        end_date: value.string('Last day', { format: 'date' }),
-        credits_consumed: value.count('Credits consumed on these days'),
-      }),
+    input: {
+      start_date: field.date('First day (UTC), YYYY-MM-DD'),
+      end_date: field.date('Last day (UTC), included, YYYY-MM-DD'),
+    },
+    checks: [inOrder('start_date', 'end_date')],
+    output: () => ({
+      credits: value.count('Credits that can be spent now'),
+      start_date: value.string('First day', { format: 'date' }),
+      end_date: value.string('Last day', { format: 'date' }),
+      credits_consumed: value.count('Credits consumed on these days'),
+    }),
   }),
-} as const
+})

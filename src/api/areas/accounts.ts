@@ -61,9 +61,9 @@ const evolution = (months: number) =>
   })
 
 /** Schemas of the area `accounts`. */
-export const shapes = {
+export const shapes = field.declare({
   'accounts.extract': () => ({
-    input: z.object({
+    input: {
       search_url: field.searchUrl('companies', 'Company-search URL of the premium search tool', {
         premium: true,
       }),
@@ -72,91 +72,84 @@ export const shapes = {
       streaming: field.flag('Deliver each company as it is found'),
       custom: field.custom().optional(),
       limit: field.limit('companies').optional(),
-    }),
-    output: () =>
-      z.object({
-        message: value.object('The import', {
-          id: value.uuid('Identifier of the import'),
-          import_name: value.string('Name of the import'),
-          import_url: value.string('The search URL', { format: 'uri' }),
-          created_at: value.moment('When it was created'),
-          limit: value.count('Maximum number of companies, when given').optional(),
-          custom: value.echo(),
-        }),
+    },
+    output: () => ({
+      message: value.object('The import', {
+        id: value.uuid('Identifier of the import'),
+        import_name: value.string('Name of the import'),
+        import_url: value.string('The search URL', { format: 'uri' }),
+        created_at: value.moment('When it was created'),
+        limit: value.count('Maximum number of companies, when given').optional(),
+        custom: value.echo(),
       }),
+    }),
   }),
   'accounts.search': () => ({
-    input: z
-      .object({
-        webhook_url: field.webhookUrl().optional(),
-        name: field.text('Name of the import').optional(),
-        ...filters(),
-        limit: field.limit('companies').optional(),
-        streaming: field.flag('Deliver each company as it is found'),
-        custom: field.custom().optional(),
-        live: field.live(),
-      })
-      .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
-    output: () =>
-      z.object({
-        message: value.string('Status message'),
-        id: value.uuid('Identifier of the import'),
-        status: value.processing(),
-        total: value.count('Companies that match'),
-        preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
-      }),
+    input: {
+      webhook_url: field.webhookUrl().optional(),
+      name: field.text('Name of the import').optional(),
+      ...filters(),
+      limit: field.limit('companies').optional(),
+      streaming: field.flag('Deliver each company as it is found'),
+      custom: field.custom().optional(),
+      live: field.live(),
+    },
+    checks: [someFilter(), inOrder('min_revenue', 'max_revenue')],
+    output: () => ({
+      message: value.string('Status message'),
+      id: value.uuid('Identifier of the import'),
+      status: value.processing(),
+      total: value.count('Companies that match'),
+      preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
+    }),
   }),
   'accounts.search_preview': () => ({
-    input: z
-      .object({ ...filters(), live: field.live() })
-      .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
-    output: () =>
-      z.object({
-        total_count: value.count('Companies that match'),
-        preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
-      }),
+    input: { ...filters(), live: field.live() },
+    checks: [someFilter(), inOrder('min_revenue', 'max_revenue')],
+    output: () => ({
+      total_count: value.count('Companies that match'),
+      preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
+    }),
   }),
   'accounts.enrich': () => ({
-    input: z.object({ ...identity(), live: field.live() }).check(identifiable()),
+    input: { ...identity(), live: field.live() },
+    checks: [identifiable()],
     output: () => record.accountRecord(),
   }),
   'accounts.bulk_enrich': () => ({
-    input: z.object({
+    input: {
       accounts: field.bulk(z.object(identity()).check(identifiable()), '2 to 100 companies'),
       live: field.live(),
-    }),
+    },
     output: () => record.bulkResults(record.accountRecord()),
   }),
   'accounts.count_profiles': () => ({
-    input: z
-      .object({
-        company_network_id: field.id('Identifier of the company on the network').optional(),
-        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
-        title_to_include: field.texts('Job titles to include').optional(),
-        title_to_exclude: field.texts('Job titles to exclude').optional(),
-        included_locations: field.ids('Location ids').optional(),
-        excluded_locations: field.ids('Location ids to exclude').optional(),
-      })
-      .check(exactlyOne('company_network_id', 'company_network_url')),
-    output: () =>
-      z.object({
-        total: value.count('Profiles that match'),
-        title_to_include: value.strings('As given'),
-        title_to_exclude: value.strings('As given'),
-        included_locations: value.strings('As given'),
-        excluded_locations: value.strings('As given'),
-      }),
+    input: {
+      company_network_id: field.id('Identifier of the company on the network').optional(),
+      company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+      title_to_include: field.texts('Job titles to include').optional(),
+      title_to_exclude: field.texts('Job titles to exclude').optional(),
+      included_locations: field.ids('Location ids').optional(),
+      excluded_locations: field.ids('Location ids to exclude').optional(),
+    },
+    checks: [exactlyOne('company_network_id', 'company_network_url')],
+    output: () => ({
+      total: value.count('Profiles that match'),
+      title_to_include: value.strings('As given'),
+      title_to_exclude: value.strings('As given'),
+      included_locations: value.strings('As given'),
+      excluded_locations: value.strings('As given'),
+    }),
   }),
   'accounts.headcount': () => ({
-    input: z
-      .object({
-        company_network_id: field.id('Identifier of the company on the network').optional(),
-        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
-        company_domain: field.domain('Website domain of the company').optional(),
-        departments: field.texts('Functions by name, such as Sales').optional(),
-        live: field.live(),
-      })
-      .check(atLeastOne('company_network_id', 'company_network_url', 'company_domain')),
+    input: {
+      company_network_id: field.id('Identifier of the company on the network').optional(),
+      company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+      company_domain: field.domain('Website domain of the company').optional(),
+      departments: field.texts('Functions by name, such as Sales').optional(),
+      live: field.live(),
+    },
+    checks: [atLeastOne('company_network_id', 'company_network_url', 'company_domain')],
     output: () =>
       field.describe(
         z.record(
@@ -172,51 +165,48 @@ export const shapes = {
       ),
   }),
   'accounts.hiring': () => ({
-    input: z
-      .object({
-        ...company(),
-        posted_within_days: field.whole('Only postings of the last N days', 1, 3_650).optional(),
-        limit: field.whole('Maximum number of jobs', 1, 100).default(100),
-        job_title_keywords: field.texts('Words in the title').optional(),
-        excluded_job_title_keywords: field.texts('Words not in the title').optional(),
-        job_description_keywords: field.texts('Words in the description').optional(),
-        excluded_job_description_keywords: field.texts('Words not in the description').optional(),
-        job_country_codes: field.countries('Countries of the jobs').optional(),
-        excluded_job_country_codes: field.countries('Countries to exclude').optional(),
-        full_description: field.flag('Whole descriptions instead of the first 300 characters'),
-      })
-      .check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
-    output: () =>
-      z.object({
-        total_jobs: value.count('Jobs that match'),
-        truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
-        jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
-      }),
+    input: {
+      ...company(),
+      posted_within_days: field.whole('Only postings of the last N days', 1, 3_650).optional(),
+      limit: field.whole('Maximum number of jobs', 1, 100).default(100),
+      job_title_keywords: field.texts('Words in the title').optional(),
+      excluded_job_title_keywords: field.texts('Words not in the title').optional(),
+      job_description_keywords: field.texts('Words in the description').optional(),
+      excluded_job_description_keywords: field.texts('Words not in the description').optional(),
+      job_country_codes: field.countries('Countries of the jobs').optional(),
+      excluded_job_country_codes: field.countries('Countries to exclude').optional(),
+      full_description: field.flag('Whole descriptions instead of the first 300 characters'),
+    },
+    checks: [atLeastOne('company_domain', 'company_name', 'company_network_url')],
+    output: () => ({
+      total_jobs: value.count('Jobs that match'),
+      truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
+      jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
+    }),
   }),
   'accounts.stack': () => ({
-    input: z.object(company()).check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
-    output: () =>
-      z.object({
-        technologies: value.strings('Names'),
-        technologies_with_confidence: value.objects('Names with slugs and confidence', {
-          name: value.string('Name'),
-          slug: value.string('Slug'),
-          confidence: field.describe(z.number(), 'From 0 to 1'),
-        }),
+    input: company(),
+    checks: [atLeastOne('company_domain', 'company_name', 'company_network_url')],
+    output: () => ({
+      technologies: value.strings('Names'),
+      technologies_with_confidence: value.objects('Names with slugs and confidence', {
+        name: value.string('Name'),
+        slug: value.string('Slug'),
+        confidence: field.describe(z.number(), 'From 0 to 1'),
       }),
+    }),
   }),
   'accounts.technologies': () => ({
-    input: z.object({
+    input: {
       query: field.text('Part of a name or slug; all when omitted').optional(),
       limit: field.whole('Maximum number of technologies', 1, 100).default(20),
-    }),
-    output: () =>
-      z.object({
-        technologies: value.objects('Technologies, best match first', {
-          slug: value.string('Slug, as filters take it'),
-          name: value.string('Name'),
-          category: value.maybe('Category'),
-        }),
+    },
+    output: () => ({
+      technologies: value.objects('Technologies, best match first', {
+        slug: value.string('Slug, as filters take it'),
+        name: value.string('Name'),
+        category: value.maybe('Category'),
       }),
+    }),
   }),
-} as const
+})

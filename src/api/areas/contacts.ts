@@ -69,20 +69,21 @@ const result = () =>
   ])
 
 /** Schemas of the areas `contacts` and `messenger`. */
-export const shapes = {
+export const shapes = field.declare({
   'contacts.enrich': () => ({
-    input: z.object({ ...request(), ...contact() }).check(identifiable()),
-    output: () =>
-      z.object({
-        enrichment_id: value.uuid('Identifier of the enrichment'),
-        first_name: value.maybe('First name'),
-        last_name: value.maybe('Last name'),
-        status: field.describe(z.literal('pending'), 'Always pending'),
-        custom: value.echo(),
-      }),
+    input: { ...request(), ...contact() },
+    checks: [identifiable()],
+    output: () => ({
+      enrichment_id: value.uuid('Identifier of the enrichment'),
+      first_name: value.maybe('First name'),
+      last_name: value.maybe('Last name'),
+      status: field.describe(z.literal('pending'), 'Always pending'),
+      custom: value.echo(),
+    }),
   }),
   'contacts.enrich_sync': () => ({
-    input: z.object({ ...request(), ...contact() }).check(identifiable()),
+    input: { ...request(), ...contact() },
+    checks: [identifiable()],
     output: () =>
       record.contactResult().extend({
         phones: value.strings('The same numbers as in phone').optional(),
@@ -93,63 +94,57 @@ export const shapes = {
       }),
   }),
   'contacts.bulk_enrich': () => ({
-    input: z
-      .object({
-        contacts: field.bulk(z.object(contact()), '1 to 100 contacts', 1),
-        ...request(),
-      })
-      .check(allIdentifiable()),
-    output: () =>
-      z.object({
-        enrichment_id: value.uuid('Identifier of the bulk enrichment'),
-        status: field.describe(z.literal('queued'), 'Always queued'),
-        contacts: value.objects('One enrichment for each contact, in the order given', {
-          enrichment_id: value.uuid('Identifier of the enrichment'),
-          custom: value.echo(),
-        }),
+    input: {
+      contacts: field.bulk(z.object(contact()), '1 to 100 contacts', 1),
+      ...request(),
+    },
+    checks: [allIdentifiable()],
+    output: () => ({
+      enrichment_id: value.uuid('Identifier of the bulk enrichment'),
+      status: field.describe(z.literal('queued'), 'Always queued'),
+      contacts: value.objects('One enrichment for each contact, in the order given', {
+        enrichment_id: value.uuid('Identifier of the enrichment'),
+        custom: value.echo(),
       }),
+    }),
   }),
   'contacts.get': () => ({
-    input: z.object({ id: field.pathId('Identifier of the enrichment') }),
+    input: { id: field.pathId('Identifier of the enrichment') },
     output: () => result(),
   }),
   'contacts.get_enrichment': () => ({
-    input: z.object({ id: field.pathId('Identifier of the enrichment') }),
+    input: { id: field.pathId('Identifier of the enrichment') },
     output: () => result(),
   }),
   'contacts.check_data_availability': () => ({
-    input: z
-      .object({ contacts: field.some(z.object(identity()), '1 to 100 contacts', 100) })
-      .check(allIdentifiable()),
-    output: () =>
-      z.object({
-        results: value.objects('One result for each contact, in the order given', {
-          email: value.yesNo('Whether a professional address can be found'),
-          phone: value.yesNo('Whether a phone number can be found; false without network_url'),
-          personal_email: value.yesNo('Whether a personal address can be found; false without network_url'),
-        }),
+    input: { contacts: field.some(z.object(identity()), '1 to 100 contacts', 100) },
+    checks: [allIdentifiable()],
+    output: () => ({
+      results: value.objects('One result for each contact, in the order given', {
+        email: value.yesNo('Whether a professional address can be found'),
+        phone: value.yesNo('Whether a phone number can be found; false without network_url'),
+        personal_email: value.yesNo('Whether a personal address can be found; false without network_url'),
       }),
+    }),
   }),
   'contacts.reverse_lookup': () => ({
-    input: z.object({ email: field.email('Professional or personal email address') }),
+    input: { email: field.email('Professional or personal email address') },
     output: () => record.personRecord(),
   }),
   'messenger.validate': () => ({
-    input: z
-      .object({
-        phone_numbers: field
-          .some(field.phone('Phone number'), '1 to 100 phone numbers in E.164', 100)
-          .optional(),
-        phone_number: field.phone('One phone number in E.164').optional(),
-      })
-      .check(exactlyOne('phone_numbers', 'phone_number')),
-    output: () =>
-      z.object({
-        results: value.objects('One result for each number, in the order given', {
-          phone_number: value.string('Phone number in E.164'),
-          reachable: value.yesNo('Whether the messaging app reaches it'),
-          checked_at: value.moment('When it was checked'),
-        }),
+    input: {
+      phone_numbers: field
+        .some(field.phone('Phone number'), '1 to 100 phone numbers in E.164', 100)
+        .optional(),
+      phone_number: field.phone('One phone number in E.164').optional(),
+    },
+    checks: [exactlyOne('phone_numbers', 'phone_number')],
+    output: () => ({
+      results: value.objects('One result for each number, in the order given', {
+        phone_number: value.string('Phone number in E.164'),
+        reachable: value.yesNo('Whether the messaging app reaches it'),
+        checked_at: value.moment('When it was checked'),
       }),
+    }),
   }),
-} as const
+})

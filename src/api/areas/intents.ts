@@ -91,9 +91,9 @@ const blurCompany = () =>
   })
 
 /** Schemas of the area `intents`. */
-export const shapes = {
+export const shapes = field.declare({
   'intents.hiring': () => ({
-    input: z.object({
+    input: {
       webhook_url: field.webhookUrl(),
       selected_keywords: field.texts('Words in the description').optional(),
       excluded_keywords: field.texts('Words not in the description').optional(),
@@ -121,98 +121,88 @@ export const shapes = {
       excluded_locations: field.ids('Location ids to exclude').optional(),
       included_industries: field.industries('Industries, by id or name').optional(),
       ...imports('companies'),
+    },
+    output: () => ({
+      id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
+      preview_count: value.count('Companies that match'),
+      message: value.string('Status message'),
     }),
-    output: () =>
-      z.object({
-        id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
-        preview_count: value.count('Companies that match'),
-        message: value.string('Status message'),
-      }),
   }),
   'intents.stack': () => ({
-    input: z
-      .object({ webhook_url: field.webhookUrl(), ...stackFilters(), ...imports('companies') })
-      .check(someStackFilter()),
-    output: () =>
-      z.object({
-        id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
-        total_count: value.count('Companies that match'),
-        message: value.string('Status message'),
-      }),
+    input: { webhook_url: field.webhookUrl(), ...stackFilters(), ...imports('companies') },
+    checks: [someStackFilter()],
+    output: () => ({
+      id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
+      total_count: value.count('Companies that match'),
+      message: value.string('Status message'),
+    }),
   }),
   'intents.stack_preview': () => ({
-    input: z.object(stackFilters()).check(someStackFilter()),
-    output: () =>
-      z.object({
-        total_count: value.count('Companies that match, exactly'),
-        preview: field.describe(z.array(blurCompany()), 'At most 25 of them, blurred'),
-      }),
+    input: stackFilters(),
+    checks: [someStackFilter()],
+    output: () => ({
+      total_count: value.count('Companies that match, exactly'),
+      preview: field.describe(z.array(blurCompany()), 'At most 25 of them, blurred'),
+    }),
   }),
   'intents.growth': () => ({
-    input: z
-      .object({
-        webhook_url: field.webhookUrl(),
-        min_headcount_growth_percentage: field
-          .number('Minimum growth of the headcount, in percent')
-          .optional(),
-        max_headcount_growth_percentage: field
-          .number('Maximum growth of the headcount, in percent')
-          .optional(),
-        department: field.text('Function by name, such as Sales').optional(),
-        min_department_headcount: field.whole('Minimum headcount of the department').optional(),
-        max_department_headcount: field.whole('Maximum headcount of the department').optional(),
-        min_department_headcount_growth_percentage: field
-          .number('Minimum growth of the department, in percent')
-          .optional(),
-        max_department_headcount_growth_percentage: field
-          .number('Maximum growth of the department, in percent')
-          .optional(),
-        ...companies(),
-        ...imports('companies'),
-      })
-      .check(
-        someGrowth(),
-        notTogether('department', ...growthRanges),
-        inOrder('min_headcount_growth_percentage', 'max_headcount_growth_percentage'),
-        inOrder('min_department_headcount', 'max_department_headcount'),
-        inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),
-      ),
+    input: {
+      webhook_url: field.webhookUrl(),
+      min_headcount_growth_percentage: field.number('Minimum growth of the headcount, in percent').optional(),
+      max_headcount_growth_percentage: field.number('Maximum growth of the headcount, in percent').optional(),
+      department: field.text('Function by name, such as Sales').optional(),
+      min_department_headcount: field.whole('Minimum headcount of the department').optional(),
+      max_department_headcount: field.whole('Maximum headcount of the department').optional(),
+      min_department_headcount_growth_percentage: field
+        .number('Minimum growth of the department, in percent')
+        .optional(),
+      max_department_headcount_growth_percentage: field
+        .number('Maximum growth of the department, in percent')
+        .optional(),
+      ...companies(),
+      ...imports('companies'),
+    },
+    checks: [
+      someGrowth(),
+      notTogether('department', ...growthRanges),
+      inOrder('min_headcount_growth_percentage', 'max_headcount_growth_percentage'),
+      inOrder('min_department_headcount', 'max_department_headcount'),
+      inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),
+    ],
     output: () => started(record.accountPreview()),
   }),
   'intents.lookalikes': () => ({
-    input: z
-      .object({
-        webhook_url: field.webhookUrl(),
-        company_network_url: field.profileUrl('Profile of the company to resemble').optional(),
-        company_network_urls: field
-          .of(field.profileUrl('Profile'), 'Profiles of up to 3 companies to resemble', 3)
-          .optional(),
-        ...companies(),
-        ...imports('companies'),
-      })
-      .check(exactlyOne('company_network_url', 'company_network_urls')),
+    input: {
+      webhook_url: field.webhookUrl(),
+      company_network_url: field.profileUrl('Profile of the company to resemble').optional(),
+      company_network_urls: field
+        .of(field.profileUrl('Profile'), 'Profiles of up to 3 companies to resemble', 3)
+        .optional(),
+      ...companies(),
+      ...imports('companies'),
+    },
+    checks: [exactlyOne('company_network_url', 'company_network_urls')],
     output: () => started(record.accountPreview()),
   }),
   'intents.post_engagers': () => ({
-    input: z.object({
+    input: {
       post_url: field.uri('The post'),
       webhook_url: field.webhookUrl(),
       engagement: field
         .oneOf(['reactions', 'comments', 'all'], 'Which people: those who reacted, commented, or both')
         .default('all'),
       ...imports('people'),
-    }),
+    },
     output: () => started(record.leadPreview()),
   }),
   'intents.track_job_changes': () => ({
-    input: z.object({
+    input: {
       webhook_url: field.webhookUrl('Address that receives the job changes'),
       lead_list_id: field.id('Identifier of the lead list'),
+    },
+    output: () => ({
+      message: value.string('Status message'),
+      id: value.uuid('Identifier of the tracking').optional(),
     }),
-    output: () =>
-      z.object({
-        message: value.string('Status message'),
-        id: value.uuid('Identifier of the tracking').optional(),
-      }),
   }),
-} as const
+})

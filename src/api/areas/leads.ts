@@ -118,98 +118,92 @@ const identifiable = () =>
   )
 
 /** Schemas of the area `leads`. */
-export const shapes = {
+export const shapes = field.declare({
   'leads.extract': () => ({
-    input: z.object({
+    input: {
       search_url: field.searchUrl('people', 'Search URL of the network'),
       name: field.text('Name of the search').optional(),
       webhook_url: field.webhookUrl().optional(),
       max_per_company: maxPerCompany(),
       ...imports(),
+    },
+    output: () => ({
+      id: value.uuid('Identifier of the search'),
+      status: value.processing(),
+      note: value.note(),
     }),
-    output: () =>
-      z.object({
-        id: value.uuid('Identifier of the search'),
-        status: value.processing(),
-        note: value.note(),
-      }),
   }),
   'leads.advanced_search': () => ({
-    input: z
-      .object({
-        webhook_url: field.webhookUrl(),
-        name: field.text('Name of the search').optional(),
-        ...filters(),
-        ...imports(),
-        live: field.live(),
-      })
-      .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
-    output: () =>
-      z.object({
-        message: value.object('The search', {
-          id: value.uuid('Identifier of the search'),
-          search_name: value.string('Name of the search'),
-          search_url: value.address('The search on the network'),
-          expected_profiles_count: value.count('People that match, estimated'),
-          created_at: value.moment('When it was created'),
-          custom: value.echo(),
-          note: value.note(),
-        }),
-      }),
-  }),
-  'leads.advanced_search_preview': () => ({
-    input: z
-      .object({ ...filters(), live: field.live() })
-      .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
-    output: () =>
-      z.object({
-        total_count: value.count('People that match, estimated'),
-        preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
-        note: value.note(),
-      }),
-  }),
-  'leads.search': () => ({
-    input: z
-      .object({
-        company_network_id: field.id('Identifier of the company on the network').optional(),
-        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
-        company_domain: field.domain('Website domain of the company').optional(),
-        persona_id: field.text('Saved persona that gives the titles', 200).optional(),
-        job_titles: field.texts('Job titles; * for everyone').optional(),
-        excluded_job_titles: field.texts('Job titles to exclude').optional(),
-        functions: field.functions().optional(),
-        seniority_levels: field.seniorities().optional(),
-        included_locations: field.ids('Location ids').optional(),
-        excluded_locations: field.ids('Location ids to exclude').optional(),
-        name: field.text('Name of the search').optional(),
-        webhook_url: field.webhookUrl().optional(),
-        ...imports(),
-        live: field.live(),
-      })
-      .check(
-        atLeastOne('company_network_id', 'company_network_url', 'company_domain'),
-        atLeastOne(...searchFilters),
-        notTogether('persona_id', 'job_titles', 'excluded_job_titles'),
-      ),
-    output: () =>
-      z.object({
+    input: {
+      webhook_url: field.webhookUrl(),
+      name: field.text('Name of the search').optional(),
+      ...filters(),
+      ...imports(),
+      live: field.live(),
+    },
+    checks: [someFilter(), liveFiltersOnlyLive(), noLeadLists()],
+    output: () => ({
+      message: value.object('The search', {
         id: value.uuid('Identifier of the search'),
-        status: value.processing(),
         search_name: value.string('Name of the search'),
         search_url: value.address('The search on the network'),
+        expected_profiles_count: value.count('People that match, estimated'),
         created_at: value.moment('When it was created'),
         custom: value.echo(),
+        note: value.note(),
       }),
+    }),
+  }),
+  'leads.advanced_search_preview': () => ({
+    input: { ...filters(), live: field.live() },
+    checks: [someFilter(), liveFiltersOnlyLive(), noLeadLists()],
+    output: () => ({
+      total_count: value.count('People that match, estimated'),
+      preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
+      note: value.note(),
+    }),
+  }),
+  'leads.search': () => ({
+    input: {
+      company_network_id: field.id('Identifier of the company on the network').optional(),
+      company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+      company_domain: field.domain('Website domain of the company').optional(),
+      persona_id: field.text('Saved persona that gives the titles', 200).optional(),
+      job_titles: field.texts('Job titles; * for everyone').optional(),
+      excluded_job_titles: field.texts('Job titles to exclude').optional(),
+      functions: field.functions().optional(),
+      seniority_levels: field.seniorities().optional(),
+      included_locations: field.ids('Location ids').optional(),
+      excluded_locations: field.ids('Location ids to exclude').optional(),
+      name: field.text('Name of the search').optional(),
+      webhook_url: field.webhookUrl().optional(),
+      ...imports(),
+      live: field.live(),
+    },
+    checks: [
+      atLeastOne('company_network_id', 'company_network_url', 'company_domain'),
+      atLeastOne(...searchFilters),
+      notTogether('persona_id', 'job_titles', 'excluded_job_titles'),
+    ],
+    output: () => ({
+      id: value.uuid('Identifier of the search'),
+      status: value.processing(),
+      search_name: value.string('Name of the search'),
+      search_url: value.address('The search on the network'),
+      created_at: value.moment('When it was created'),
+      custom: value.echo(),
+    }),
   }),
   'leads.enrich': () => ({
-    input: z.object({ ...identity(), live: field.live() }).check(identifiable()),
+    input: { ...identity(), live: field.live() },
+    checks: [identifiable()],
     output: () => record.personRecord(),
   }),
   'leads.bulk_enrich': () => ({
-    input: z.object({
+    input: {
       leads: field.bulk(z.object(identity()).check(identifiable()), '2 to 100 people'),
       live: field.live(),
-    }),
+    },
     output: () => record.bulkResults(record.personRecord()),
   }),
-} as const
+})

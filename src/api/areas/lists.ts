@@ -32,33 +32,32 @@ const companiesOrKind = () =>
   })
 
 /** Schemas of the area `lists`. */
-export const shapes = {
+export const shapes = field.declare({
   'lists.create': () => ({
-    input: z
-      .object({
-        name: field.text('Name of the list'),
-        companies: field.of(company(), 'Companies by name, domain or profile', 100_000).optional(),
-        kind: field.oneOf(['account'], 'Kind of the list; account permits one without companies').optional(),
-        webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
-        custom: field.custom().optional(),
-      })
-      .check(companiesOrKind()),
-    output: () =>
-      z.object({
-        id: value.uuid('Identifier'),
-        network_list_id: value.count('Identifier of the list on the network'),
-      }),
+    input: {
+      name: field.text('Name of the list'),
+      companies: field.of(company(), 'Companies by name, domain or profile', 100_000).optional(),
+      kind: field.oneOf(['account'], 'Kind of the list; account permits one without companies').optional(),
+      webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
+      custom: field.custom().optional(),
+    },
+    checks: [companiesOrKind()],
+    output: () => ({
+      id: value.uuid('Identifier'),
+      network_list_id: value.count('Identifier of the list on the network'),
+    }),
   }),
   'lists.list': () => ({
-    input: z.object(field.pages()).check(cursorOrPage()),
-    output: () =>
-      z.object({
-        lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
-        pagination: record.pagination(),
-      }),
+    input: field.pages(),
+    checks: [cursorOrPage()],
+    output: () => ({
+      lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
+      pagination: record.pagination(),
+    }),
   }),
   'lists.get': () => ({
-    input: z.object({ id: field.pathId('Identifier of the list'), ...field.pages() }).check(cursorOrPage()),
+    input: { id: field.pathId('Identifier of the list'), ...field.pages() },
+    checks: [cursorOrPage()],
     output: () =>
       record.listRecord().extend({
         companies: field.describe(z.array(listedCompany()), 'Its companies, in the order given'),
@@ -66,7 +65,7 @@ export const shapes = {
       }),
   }),
   'lists.rename': () => ({
-    input: z.object({ id: field.pathId('Identifier of the list'), name: field.text('New name of the list') }),
+    input: { id: field.pathId('Identifier of the list'), name: field.text('New name of the list') },
     output: () => record.listRecord(),
   }),
-} as const
+})

@@ -18,31 +18,31 @@ const persona = () =>
   })
 
 /** Schemas of the area `personas`. */
-export const shapes = {
+export const shapes = field.declare({
   'personas.list': () => ({
-    input: z.object(field.pages()).check(cursorOrPage()),
-    output: () =>
-      z.object({
-        personas: field.describe(z.array(persona()), 'Personas, newest first'),
-        pagination: record.pagination(),
-      }),
+    input: field.pages(),
+    checks: [cursorOrPage()],
+    output: () => ({
+      personas: field.describe(z.array(persona()), 'Personas, newest first'),
+      pagination: record.pagination(),
+    }),
   }),
   'personas.get': () => ({
-    input: z.object({ uuid: field.pathId('Identifier of the persona') }),
+    input: { uuid: field.pathId('Identifier of the persona') },
     output: () => persona(),
   }),
   'personas.create': () => ({
-    input: z.object({
+    input: {
       name: field.text('Name'),
       job_titles: field.texts('Job titles').optional(),
       excluded_job_titles: field.texts('Job titles to exclude').optional(),
       functions: field.functions().optional(),
       seniority_levels: field.seniorities().optional(),
-    }),
+    },
     output: () => persona(),
   }),
   'personas.delete': () => ({
-    input: z.object({ uuid: field.pathId('Identifier of the persona') }),
-    output: () => z.object({ message: value.string('Persona deleted') }),
+    input: { uuid: field.pathId('Identifier of the persona') },
+    output: () => ({ message: value.string('Persona deleted') }),
   }),
-} as const
+})

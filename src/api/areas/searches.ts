@@ -23,61 +23,57 @@ export const foundPeople = () =>
   })
 
 /** Schemas of the area `searches`. */
-export const shapes = {
+export const shapes = field.declare({
   'searches.list': () => ({
-    input: z
-      .object({
-        enriched: field
-          .describe(z.boolean(), 'Only searches whose leads carry an email address or phone; false for all')
-          .default(true),
-        ...field.pages(),
-      })
-      .check(cursorOrPage()),
-    output: () =>
-      z.object({
-        searches: value.objects('Saved searches, newest first', {
-          id: value.uuid('Identifier'),
-          name: value.string('Name'),
-          leads_count: value.count('Number of leads'),
-          created_at: value.moment('When it was created'),
-        }),
-        pagination: record.pagination(),
+    input: {
+      enriched: field
+        .describe(z.boolean(), 'Only searches whose leads carry an email address or phone; false for all')
+        .default(true),
+      ...field.pages(),
+    },
+    checks: [cursorOrPage()],
+    output: () => ({
+      searches: value.objects('Saved searches, newest first', {
+        id: value.uuid('Identifier'),
+        name: value.string('Name'),
+        leads_count: value.count('Number of leads'),
+        created_at: value.moment('When it was created'),
       }),
+      pagination: record.pagination(),
+    }),
   }),
   'searches.get': () => ({
-    input: z
-      .object({
-        id: field.pathId('Identifier of the search'),
-        status: field.oneOf(['qualified', 'disqualified'], 'Only leads of this status').optional(),
-        ...field.pages(),
-      })
-      .check(cursorOrPage()),
-    output: () =>
-      z.object({
-        search: value.object('The search', {
-          id: value.uuid('Identifier'),
-          name: value.string('Name'),
-          created_at: value.moment('When it was created'),
-          status: field.describe(z.enum(states), 'Status of the search'),
-          leads_count: value.count('Number of leads; absent in a company search').optional(),
-          accounts_count: value.count('Number of companies; only in a company search').optional(),
-          truncated: value.yesNo('Whether a quota or the credits ended it'),
-          error: value.string('Why it failed; absent where it did not').optional(),
-        }),
-        leads: field
-          .describe(
-            z.array(record.leadAndCompany()),
-            'Its leads in the order found; absent in a company search',
-          )
-          .optional(),
-        accounts: field
-          .describe(z.array(foundCompany()), 'Its companies in the order found; only in a company search')
-          .optional(),
-        pagination: record.pagination(),
+    input: {
+      id: field.pathId('Identifier of the search'),
+      status: field.oneOf(['qualified', 'disqualified'], 'Only leads of this status').optional(),
+      ...field.pages(),
+    },
+    checks: [cursorOrPage()],
+    output: () => ({
+      search: value.object('The search', {
+        id: value.uuid('Identifier'),
+        name: value.string('Name'),
+        created_at: value.moment('When it was created'),
+        status: field.describe(z.enum(states), 'Status of the search'),
+        leads_count: value.count('Number of leads; absent in a company search').optional(),
+        accounts_count: value.count('Number of companies; only in a company search').optional(),
+        truncated: value.yesNo('Whether a quota or the credits ended it'),
+        error: value.string('Why it failed; absent where it did not').optional(),
       }),
+      leads: field
+        .describe(
+          z.array(record.leadAndCompany()),
+          'Its leads in the order found; absent in a company search',
+        )
+        .optional(),
+      accounts: field
+        .describe(z.array(foundCompany()), 'Its companies in the order found; only in a company search')
+        .optional(),
+      pagination: record.pagination(),
+    }),
   }),
   'searches.delete': () => ({
-    input: z.object({ id: field.pathId('Identifier of the search') }),
-    output: () => z.object({ message: value.string('Confirmation') }),
+    input: { id: field.pathId('Identifier of the search') },
+    output: () => ({ message: value.string('Confirmation') }),
   }),
-} as const
+})

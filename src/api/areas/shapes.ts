@@ -1,12 +1,9 @@
 import type { z } from 'zod'
 import { areaOf, type Operation, type OperationId } from '../operations/table.js'
-import { once } from '../values/objects.js'
+import type { Schemas } from '../schemas/fields.js'
 
 /** Schemas of an operation. `input` holds body, query and path parameters; `output` the body of a success. */
-export interface Shape {
-  readonly input: z.ZodObject
-  readonly output: z.ZodType
-}
+export type Shape = Schemas<z.ZodObject, z.ZodType>
 
 // An area is loaded with the first of its operations, and only the schemas that are needed are built.
 const areas = {
@@ -26,14 +23,8 @@ const areas = {
 
 type Builders = Awaited<ReturnType<(typeof areas)[keyof typeof areas]>>['shapes']
 
-/** How an operation is declared in its area: few commands need what describes its answers. */
-interface Declared {
-  readonly input: z.ZodObject
-  readonly output: () => z.ZodType
-}
-
 type BuiltBy<Area, Id extends OperationId> =
-  Area extends Readonly<Record<Id, () => infer Built extends Declared>> ? Built : never
+  Area extends Readonly<Record<Id, () => infer Built extends Shape>> ? Built : never
 
 type Shapes = { readonly [Id in OperationId]: BuiltBy<Builders, Id> }
 
@@ -42,7 +33,7 @@ export type InputTo<Id extends OperationId> = z.input<Shapes[Id]['input']>
 /** The same as the engine reads them, with what they are by default. */
 export type InputOf<Id extends OperationId> = z.output<Shapes[Id]['input']>
 /** The body of an operation's success. */
-export type OutputOf<Id extends OperationId> = z.output<ReturnType<Shapes[Id]['output']>>
+export type OutputOf<Id extends OperationId> = z.output<Shapes[Id]['output']>
 
 const built = new Map<OperationId, Shape>()
 
@@ -52,21 +43,11 @@ export async function shapeOf(id: OperationId): Promise<Shape> {
   if (known) return known
   const { shapes } = await areas[areaOf(id) as keyof typeof areas]()
   // Read after the area is loaded, so that two concurrent calls get the same schemas.
-  const declare = (shapes as Partial<Record<OperationId, () => Declared>>)[id]
-  if (!declare) throw new Error(`no schemas for ${id}`)
-  const shape = built.get(id) ?? build(declare())
+  const build = (shapes as Partial<Record<OperationId, () => Shape>>)[id]
+  if (!build) throw new Error(`no schemas for ${id}`)
+  const shape = built.get(id) ?? build()
   built.set(id, shape)
   return shape
-}
-
-function build({ input, output }: Declared): Shape {
-  const buildOutput = once(output)
-  return {
-    input,
-    get output() {
-      return buildOutput()
-    },
-  }
 }
 
 /** Returns the record that an operation answers with, where nothing of it is known. */

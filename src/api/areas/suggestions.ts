@@ -3,19 +3,18 @@ import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 
 /** Schemas of the areas `titles` and `locations`. */
-export const shapes = {
+export const shapes = field.declare({
   'titles.suggest': () => ({
-    input: z.object({ job_titles: field.some(field.text('Job title'), 'Job titles to vary', 100) }),
-    output: () =>
-      z.object({
-        suggestions: value.objects('Suggestions; empty when there are none', {
-          jobTitle: value.string('A title to include, or a keyword to exclude'),
-          selectionType: field.describe(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
-        }),
+    input: { job_titles: field.some(field.text('Job title'), 'Job titles to vary', 100) },
+    output: () => ({
+      suggestions: value.objects('Suggestions; empty when there are none', {
+        jobTitle: value.string('A title to include, or a keyword to exclude'),
+        selectionType: field.describe(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
       }),
+    }),
   }),
   'locations.find': () => ({
-    input: z.object({
+    input: {
       name: field.text('Name of a place'),
       source: field
         .oneOf(
@@ -23,7 +22,7 @@ export const shapes = {
           'live: premium search tool (needs its session); database: countries, regions, cities; hiring: job signals',
         )
         .default('live'),
-    }),
+    },
     output: () =>
       value.objects('Places, best match first, 20 at most', {
         id: value.string('Id, as filters take it'),
@@ -34,4 +33,4 @@ export const shapes = {
         country_code: value.string('ISO 3166-1 alpha-2 code of the country (hiring)').optional(),
       }),
   }),
-} as const
+})

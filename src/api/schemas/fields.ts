@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isCountry } from '../values/dates.js'
 import { toJson } from '../values/json.js'
-import { type Fields, markField, markFields } from '../values/objects.js'
+import { type Fields, markField, markFields, once } from '../values/objects.js'
 import { parseUrl, type SearchPage, searchPageOf } from '../values/url.js'
 import {
   functions as functionLabels,
@@ -33,6 +33,44 @@ export interface FieldRefusal {
   readonly isSentence?: true
   /** Fields of which one is needed. */
   readonly anyOf?: readonly string[]
+}
+
+/** How an operation is declared in its area: by its fields, or another schema of its answers. */
+interface Declaration {
+  readonly input: z.ZodRawShape
+  readonly checks?: readonly z.core.$ZodCheck<Fields>[]
+  readonly output: () => z.ZodRawShape | z.ZodType
+}
+
+export interface Schemas<Input, Output> {
+  readonly input: Input
+  readonly output: Output
+}
+
+type Answer<T> = T extends z.ZodType ? T : T extends z.ZodRawShape ? z.ZodObject<T> : never
+
+/** Returns what builds the schemas of operations; those of answers, which few commands need, when they are asked for. */
+export const declare = <T extends Readonly<Record<string, () => Declaration>>>(operations: T) =>
+  Object.fromEntries(
+    Object.entries(operations).map(([id, make]) => [id, () => build(make())]),
+  ) as unknown as {
+    readonly [Id in keyof T]: () => Schemas<
+      z.ZodObject<ReturnType<T[Id]>['input']>,
+      Answer<ReturnType<ReturnType<T[Id]>['output']>>
+    >
+  }
+
+function build({ input, checks = [], output }: Declaration): Schemas<z.ZodObject, z.ZodType> {
+  const answer = once(() => {
+    const declared = output()
+    return declared instanceof z.ZodType ? declared : z.object(declared)
+  })
+  return {
+    input: z.object(input).check(...checks),
+    get output() {
+      return answer()
+    },
+  }
 }
 
 const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies FieldRefusal })
