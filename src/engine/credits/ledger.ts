@@ -21,7 +21,7 @@ import {
   updateWorkspace,
   type Workspace,
 } from '../tables/members.js'
-import { plain, RecordTable } from '../tables/record-table.js'
+import { maybeText, number, type RecordOf, RecordTable, text, word } from '../tables/record-table.js'
 
 interface NewMovement
   extends Pick<Movement, 'workspace_id' | 'kind' | 'debit' | 'credit' | 'amount'>,
@@ -231,28 +231,28 @@ export type LedgerAccount = 'issued' | 'credits' | 'held' | 'spent'
 /** Why credits move. */
 export type MovementKind = 'top_up' | 'allocation' | 'adjustment' | 'charge' | 'hold' | 'settle' | 'release'
 
-/** Balances after a movement; all zero before the first one (`seq` 0). */
-export interface Balances {
-  readonly seq: number
-  readonly credits: number
-  readonly held: number
-  readonly spent: number
-}
-
 /** One movement: `amount` credits from `debit` to `credit`. It is written once and never changed. */
-export interface Movement extends Balances {
-  readonly workspace_id: string
-  readonly kind: MovementKind
-  readonly debit: LedgerAccount
-  readonly credit: LedgerAccount
-  readonly amount: number
-  readonly member_id: string | null
-  readonly operation: string | null
+const movementTable = new RecordTable('movements', {
+  workspace_id: text,
+  seq: number,
+  kind: word<MovementKind>(),
+  debit: word<LedgerAccount>(),
+  credit: word<LedgerAccount>(),
+  amount: number,
+  credits: number,
+  held: number,
+  spent: number,
+  member_id: maybeText,
+  operation: maybeText,
   /** Id of the request, job or command behind it. */
-  readonly reference: string | null
+  reference: maybeText,
   /** Engine time. */
-  readonly created_at: number
-}
+  created_at: number,
+})
+export type Movement = RecordOf<typeof movementTable>
+
+/** Balances after a movement; all zero before the first one (`seq` 0). */
+type Balances = Pick<Movement, 'seq' | 'credits' | 'held' | 'spent'>
 
 /** What consumption can be summed by. */
 export const groupings = ['day', 'operation', 'member'] as const
@@ -263,12 +263,6 @@ export interface Consumption extends Partial<Readonly<Record<Grouping, string>>>
   readonly credits: number
   readonly movements: number
 }
-
-const movementTable = new RecordTable<Movement>(
-  'movements',
-  plain('workspace_id', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'member_id'),
-  plain('operation', 'reference', 'created_at'),
-)
 
 const positionSql = `
 SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText} ORDER BY seq DESC LIMIT 1`

@@ -1,19 +1,22 @@
-import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { json, plain, RecordTable } from '../tables/record-table.js'
+import { json, number, type RecordOf, RecordTable, text } from '../tables/record-table.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
 /** A saved description of the people a workspace looks for. Times are engine time. */
-export type Persona = Omit<OutputOf<'personas.get'>, 'uuid' | 'created_at' | 'updated_at'> &
-  Readonly<{ workspace_id: string; created_at: number; updated_at: number }>
-
-export const personaTable = new RecordTable<Persona>(
-  'personas',
-  plain('id', 'workspace_id', 'name', 'created_at', 'updated_at'),
-  json('job_titles', 'excluded_job_titles', 'functions', 'seniority_levels'),
-)
+export const personaTable = new RecordTable('personas', {
+  id: text,
+  workspace_id: text,
+  name: text,
+  created_at: number,
+  updated_at: number,
+  job_titles: json<string[]>(),
+  excluded_job_titles: json<string[]>(),
+  functions: json<string[]>(),
+  seniority_levels: json<string[]>(),
+})
+type Persona = RecordOf<typeof personaTable>
 
 export const personas: HandlersOf<'personas'> = {
   /** `POST /personas`: stored together with the reply of its idempotency key. */
@@ -59,7 +62,7 @@ export const personas: HandlersOf<'personas'> = {
   },
 }
 
-export const findPersona = (tx: Connection, workspaceId: string, id: string): Promise<Persona | undefined> =>
+export const findPersona = (tx: Connection, workspaceId: string, id: string) =>
   personaTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
 const toOutput = ({ id, workspace_id: _, created_at, updated_at, ...found }: Persona) => ({

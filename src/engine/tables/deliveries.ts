@@ -6,39 +6,47 @@ import {
   type StoredRow,
   type Value,
 } from '../../storage/driver/connection.js'
-import { freeSql, freeValues, type Lease, plain, RecordTable } from './record-table.js'
+import {
+  freeSql,
+  freeValues,
+  type Lease,
+  maybeNumber,
+  maybeText,
+  number,
+  type RecordOf,
+  RecordTable,
+  text,
+  word,
+} from './record-table.js'
 
 /** One body for a webhook: records `first` to `last` of a job. */
-export interface Delivery {
+const deliveryTable = new RecordTable('deliveries', {
   /** Sent as `webhook-id` with every attempt. */
-  readonly id: string
-  readonly workspaceId: string
-  readonly jobId: string
+  id: text,
+  workspaceId: text,
+  jobId: text,
   /** Sequence number among the deliveries of its job: first attempts are made in this order. */
-  readonly seq: number
-  readonly event: EventName
-  readonly url: string
-  readonly first: number
-  readonly last: number
-  readonly part: number | null
-  readonly parts: number | null
-  readonly state: 'pending' | 'delivered' | 'failed'
-  readonly attempts: number
+  seq: number,
+  event: word<EventName>(),
+  url: text,
+  first: number,
+  last: number,
+  part: maybeNumber,
+  parts: maybeNumber,
+  state: word<'pending' | 'delivered' | 'failed'>(),
+  attempts: number,
   /** Due time (engine time); null until the first attempt of its predecessor has been made. */
-  readonly dueAt: number | null
-  readonly status: number | null
-  readonly error: string | null
+  dueAt: maybeNumber,
+  status: maybeNumber,
+  error: maybeText,
   /** Engine time. */
-  readonly createdAt: number
-  readonly finishedAt: number | null
-  readonly token: string | null
+  createdAt: number,
+  finishedAt: maybeNumber,
+  token: maybeText,
   /** Real time. */
-  readonly leaseUntil: number
-}
-
-export type DeliveryChange = Partial<
-  Pick<Delivery, 'state' | 'attempts' | 'dueAt' | 'status' | 'error' | 'finishedAt'>
->
+  leaseUntil: number,
+})
+export type Delivery = RecordOf<typeof deliveryTable>
 
 export interface DeliveryFilter {
   readonly jobId?: string
@@ -66,12 +74,6 @@ export interface SigningSecret {
   /** Engine time until which it signs; null for the current secret. */
   readonly until: number | null
 }
-
-const deliveryTable = new RecordTable<Delivery>(
-  'deliveries',
-  plain('id', 'workspaceId', 'jobId', 'seq', 'event', 'url', 'first', 'last', 'part', 'parts', 'state'),
-  plain('attempts', 'dueAt', 'status', 'error', 'createdAt', 'finishedAt', 'token', 'leaseUntil'),
-)
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))
   AND workspace_id NOT IN (SELECT value FROM json_each(?))`
@@ -186,7 +188,7 @@ export async function updateDelivery(
   tx: Connection,
   id: string,
   token: string | null,
-  change: DeliveryChange,
+  change: Partial<Delivery>,
 ): Promise<boolean> {
   const where = "id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'"
   return (await deliveryTable.update(tx, { ...change, leaseUntil: 0 }, where, id, token)) > 0

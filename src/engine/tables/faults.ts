@@ -1,7 +1,7 @@
 import sha256 from 'fast-sha256'
 import type { ErrorCode } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { json, plain, RecordTable } from './record-table.js'
+import { json, maybeText, number, type RecordOf, RecordTable, text } from './record-table.js'
 
 /** What goes wrong, and when: durations in milliseconds of engine time, except the delay of an answer. */
 export interface FaultRules {
@@ -35,22 +35,23 @@ export interface FaultRules {
 }
 
 /** A fault on demand, and how often it has fired. */
-export interface Fault {
-  readonly workspaceId: string
+const faultTable = new RecordTable('faults', {
+  workspaceId: text,
   /** Part of its id; the first fault of a workspace is 1. */
-  readonly number: number
+  number,
   /** An operation, a group of operations, `all` or `deliveries`. */
-  readonly place: string
+  place: text,
   /** Null for the calls of every member. */
-  readonly memberId: string | null
-  readonly rules: FaultRules
-  readonly seed: number
+  memberId: maybeText,
+  seed: number,
   /** Calls that matched since the fault was added, and those that it changed. */
-  readonly matched: number
-  readonly fired: number
+  matched: number,
+  fired: number,
   /** Engine time. */
-  readonly createdAt: number
-}
+  createdAt: number,
+  rules: json<FaultRules>(),
+})
+export type Fault = RecordOf<typeof faultTable>
 
 /** A call or delivery that faults may change. */
 interface FaultTarget {
@@ -61,12 +62,6 @@ interface FaultTarget {
   readonly permits: (rules: FaultRules) => boolean
 }
 
-const faultTable = new RecordTable<Fault>(
-  'faults',
-  plain('workspaceId', 'number', 'place', 'memberId', 'seed', 'matched', 'fired', 'createdAt'),
-  json('rules'),
-)
-
 /** Returns the id of a fault, as commands and the header of a changed response name it. */
 export const faultId = ({ number }: Pick<Fault, 'number'>): string => `f${number}`
 
@@ -74,7 +69,7 @@ export const faultId = ({ number }: Pick<Fault, 'number'>): string => `f${number
 export const describeFaults = (faults: readonly Pick<Fault, 'number' | 'place'>[]): string =>
   `Faults are set, so that calls or deliveries fail: ${faults.map((fault) => `${faultId(fault)} (${fault.place})`).join(', ')}.`
 
-export const listFaults = (tx: Connection, workspaceId: string): Promise<Fault[]> =>
+export const listFaults = (tx: Connection, workspaceId: string) =>
   faultTable.all(tx, 'WHERE workspace_id = ? ORDER BY number', workspaceId)
 
 export const countFaults = (tx: Connection, workspaceId: string): Promise<number> =>

@@ -13,14 +13,19 @@ import {
   type Value,
 } from '../../storage/driver/connection.js'
 import {
-  booleans,
+  boolean,
   freeSql,
   freeValues,
   json,
   type Lease,
-  plain,
+  maybeNumber,
+  maybeText,
+  number,
+  type RecordOf,
   RecordTable,
   type Slice,
+  text,
+  word,
 } from './record-table.js'
 
 /** `queued` → `running` → `finished` or `failed`; the last two are final. */
@@ -43,31 +48,51 @@ export type JobPlan =
   | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
   | { readonly does: 'list' }
 
-interface JobProgress {
-  readonly state: JobState
+/** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
+export const jobTable = new RecordTable('jobs', {
+  id: text,
+  workspaceId: text,
+  memberId: text,
+  operation: word<OperationId>(),
+  kind: word<EventKind>(),
+  name: text,
+  webhookUrl: maybeText,
+  /** Most records to store; null for all. */
+  most: maybeNumber,
+  /** Records expected when it was accepted. */
+  expected: number,
+  state: word<JobState>(),
   /** Records stored so far, numbered from 1. */
-  readonly done: number
+  done: number,
   /** Where the source continues; null at the start. */
-  readonly place: string | null
-  /** Whether a quota or the credits cut it short. */
-  readonly truncated: boolean
-  /** First ordinals of the parts of its completed body, and the size of the last part in bytes. */
-  readonly parts: readonly number[]
-  readonly partBytes: number
-  /** Whether one of its leads has an email address or a phone. */
-  readonly enriched: boolean
+  place: maybeText,
+  /** Size of the last part of its completed body, in bytes. */
+  partBytes: number,
   /** Credits it still holds. */
-  readonly held: number
+  held: number,
   /** Credits it has been charged. */
-  readonly spent: number
-  readonly error: string | null
+  spent: number,
+  error: maybeText,
   /** Engine time. */
-  readonly finishedAt: number | null
+  createdAt: number,
+  finishedAt: maybeNumber,
+  /** Fencing token of its worker. */
+  token: maybeText,
+  /** Real time until which a running job counts as alive. */
+  leaseUntil: number,
   /** How many times it was taken since it last made progress. */
-  readonly attempts: number
-}
-
-export type JobChange = Partial<JobProgress>
+  attempts: number,
+  streaming: boolean,
+  /** Whether a quota or the credits cut it short. */
+  truncated: boolean,
+  /** Whether one of its leads has an email address or a phone. */
+  enriched: boolean,
+  plan: json<JobPlan>(),
+  custom: json<Readonly<Record<string, unknown>> | null>(),
+  /** First ordinals of the parts of its completed body. */
+  parts: json<readonly number[]>(),
+})
+export type AsyncJob = RecordOf<typeof jobTable>
 
 /** The progress of a job that nobody has begun. */
 export const notBegun = {
@@ -85,31 +110,7 @@ export const notBegun = {
   token: null,
   leaseUntil: 0,
   attempts: 0,
-} as const satisfies JobProgress & Pick<AsyncJob, 'token' | 'leaseUntil'>
-
-/** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
-export interface AsyncJob extends JobProgress {
-  readonly id: string
-  readonly workspaceId: string
-  readonly memberId: string
-  readonly operation: OperationId
-  readonly kind: EventKind
-  readonly name: string
-  readonly plan: JobPlan
-  readonly webhookUrl: string | null
-  readonly streaming: boolean
-  readonly custom: Readonly<Record<string, unknown>> | null
-  /** Most records to store; null for all. */
-  readonly most: number | null
-  /** Records expected when it was accepted. */
-  readonly expected: number
-  /** Engine time. */
-  readonly createdAt: number
-  /** Fencing token of its worker. */
-  readonly token: string | null
-  /** Real time until which a running job counts as alive. */
-  readonly leaseUntil: number
-}
+} as const satisfies Partial<AsyncJob>
 
 export interface JobRecord {
   readonly ordinal: number
@@ -118,14 +119,15 @@ export interface JobRecord {
 }
 
 /** One contact of a waterfall, with the id it is read by. */
-export interface Enrichment {
-  readonly id: string
-  readonly jobId: string
-  readonly ordinal: number
-  readonly firstName: string | null
-  readonly lastName: string | null
-  readonly custom: Readonly<Record<string, unknown>> | null
-}
+export const enrichmentTable = new RecordTable('enrichments', {
+  id: text,
+  jobId: text,
+  ordinal: number,
+  firstName: maybeText,
+  lastName: maybeText,
+  custom: json<Readonly<Record<string, unknown>> | null>(),
+})
+export type Enrichment = RecordOf<typeof enrichmentTable>
 
 export interface JobFilter {
   readonly kind?: EventKind
@@ -152,21 +154,6 @@ export interface Dropped {
   readonly contacts: number
   readonly deliveries: number
 }
-
-export const jobTable = new RecordTable<AsyncJob>(
-  'jobs',
-  plain('id', 'workspaceId', 'memberId', 'operation', 'kind', 'name', 'webhookUrl', 'most', 'expected'),
-  plain('state', 'done', 'place', 'partBytes', 'held', 'spent', 'error', 'createdAt', 'finishedAt'),
-  plain('token', 'leaseUntil', 'attempts'),
-  booleans('streaming', 'truncated', 'enriched'),
-  json('plan', 'custom', 'parts'),
-)
-
-export const enrichmentTable = new RecordTable<Enrichment>(
-  'enrichments',
-  plain('id', 'jobId', 'ordinal', 'firstName', 'lastName'),
-  json('custom'),
-)
 
 const unended = "state IN ('queued', 'running')"
 const dueSql = `SELECT id FROM jobs WHERE ${unended} AND ${freeSql} LIMIT 1`
@@ -202,7 +189,7 @@ async function getJob(tx: Connection, sql: string, ...values: Value[]): Promise<
   return row && jobTable.toRecord(row)
 }
 
-export const findJob = (tx: Connection, workspaceId: string, id: string): Promise<AsyncJob | undefined> =>
+export const findJob = (tx: Connection, workspaceId: string, id: string) =>
   jobTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
 export function listJobs(tx: Connection, workspaceId: string, filter: JobFilter, slice: Slice) {
@@ -287,7 +274,7 @@ export const lockJobOf = (tx: Connection, workspaceId: string, id: string) =>
 export const renewJob = async (tx: Connection, id: string, token: string, leaseUntil: number) =>
   (await tx.run(renewSql, leaseUntil, id, token)) > 0
 
-export async function updateJob(tx: Connection, id: string, change: JobChange): Promise<void> {
+export async function updateJob(tx: Connection, id: string, change: Partial<AsyncJob>): Promise<void> {
   const statement = jobTable.updateStatement(change, 'id = ?', id)
   if (statement) await send(tx, ...statement)
 }
@@ -325,10 +312,9 @@ export async function insertRecords(tx: Connection, jobId: string, records: read
     await send(tx, addRecordSql, jobId, ordinal, status, record)
 }
 
-export const findEnrichment = (tx: Connection, id: string): Promise<Enrichment | undefined> =>
-  enrichmentTable.get(tx, 'WHERE id = ?', id)
+export const findEnrichment = (tx: Connection, id: string) => enrichmentTable.get(tx, 'WHERE id = ?', id)
 
-export const listEnrichments = (tx: Connection, jobId: string): Promise<readonly Enrichment[]> =>
+export const listEnrichments = (tx: Connection, jobId: string) =>
   enrichmentTable.all(tx, 'WHERE job_id = ? ORDER BY ordinal', jobId)
 
 export async function insertEnrichments(tx: Connection, enrichments: readonly Enrichment[]): Promise<void> {

@@ -5,19 +5,19 @@ import {
   readNumber,
   type Value,
 } from '../../storage/driver/connection.js'
-import { plain, RecordTable } from './record-table.js'
+import { number, type RecordOf, RecordTable, text, word } from './record-table.js'
 
-/** A list of companies; its import is the job with its id. */
-export interface CompanyList {
-  readonly id: string
-  readonly workspace_id: string
-  readonly name: string
-  readonly network_list_id: number
-  readonly status: 'pending' | 'completed' | 'failed'
-  /** Engine time. */
-  readonly created_at: number
-  readonly updated_at: number
-}
+/** A list of companies; its import is the job with its id. Times are engine time. */
+export const listTable = new RecordTable('lists', {
+  id: text,
+  workspace_id: text,
+  name: text,
+  network_list_id: number,
+  status: word<'pending' | 'completed' | 'failed'>(),
+  created_at: number,
+  updated_at: number,
+})
+export type CompanyList = RecordOf<typeof listTable>
 
 /** A list with its first companies as they were given. */
 export interface NewList extends CompanyList {
@@ -32,11 +32,6 @@ export interface ListedCompany {
   readonly account_id: string | null
 }
 
-export const listTable = new RecordTable<CompanyList>(
-  'lists',
-  plain('id', 'workspace_id', 'name', 'network_list_id', 'status', 'created_at', 'updated_at'),
-)
-
 const companiesPerTurn = 1_000
 const companyInsert = insertRows(
   'list_companies',
@@ -48,7 +43,7 @@ WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ? OFFSET ?`
 const accountsSql =
   'SELECT DISTINCT account_id AS id FROM list_companies WHERE list_id = ? AND account_id IS NOT NULL'
 
-export const findList = (tx: Connection, workspaceId: string, id: string): Promise<CompanyList | undefined> =>
+export const findList = (tx: Connection, workspaceId: string, id: string) =>
   listTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
 /** Finds a list by its `network_list_id`. */

@@ -8,7 +8,16 @@ import {
   type StoredRow,
 } from '../../storage/driver/connection.js'
 import { findEnrichment, findJob } from './jobs.js'
-import { booleans, json, plain, RecordTable } from './record-table.js'
+import {
+  boolean,
+  json,
+  maybeNumber,
+  maybeText,
+  number,
+  type RecordOf,
+  RecordTable,
+  text,
+} from './record-table.js'
 
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
 export interface StoredClock {
@@ -17,54 +26,54 @@ export interface StoredClock {
   readonly frozenAt: number | null
 }
 
-/** Ceilings set by hand; null for the plan's ceiling. */
-export interface QuotaCeilings {
-  readonly dailyProfiles: number | null
-  readonly dailyCompanies: number | null
-  readonly monthlyCompanies: number | null
-}
-
-export interface Workspace extends QuotaCeilings {
-  readonly id: string
-  readonly name: string
-  readonly plan: string
-  readonly createdAt: number
+const workspaceTable = new RecordTable('workspaces', {
+  id: text,
+  name: text,
+  plan: text,
+  /** Ceilings set by hand; null for the plan's ceiling. */
+  dailyProfiles: maybeNumber,
+  dailyCompanies: maybeNumber,
+  monthlyCompanies: maybeNumber,
+  createdAt: number,
   /** Engine time of the next monthly grant. */
-  readonly nextAllocationAt: number
-  readonly networkSession: boolean
-  readonly premiumSession: boolean
-}
+  nextAllocationAt: number,
+  networkSession: boolean,
+  premiumSession: boolean,
+})
+export type Workspace = RecordOf<typeof workspaceTable>
 
-export interface Member {
-  readonly id: string
-  readonly workspaceId: string
-  readonly email: string
-  readonly name: string | null
+const memberTable = new RecordTable('members', {
+  id: text,
+  workspaceId: text,
+  email: text,
+  name: maybeText,
   /** Credits per week, Monday to Sunday in UTC; null without a limit. */
-  readonly weeklyLimit: number | null
-  readonly consentPersonalEmail: boolean
-  readonly createdAt: number
+  weeklyLimit: maybeNumber,
+  createdAt: number,
   /** When they were removed; what they spent stays. */
-  readonly removedAt: number | null
-}
+  removedAt: maybeNumber,
+  consentPersonalEmail: boolean,
+})
+export type Member = RecordOf<typeof memberTable>
 
-export interface Key {
-  readonly id: string
-  readonly memberId: string
+const keyTable = new RecordTable('keys', {
+  id: text,
+  memberId: text,
   /** Lower-case hex SHA-256 of the key; the key itself is not stored. */
-  readonly hash: string
+  hash: text,
   /** Its first characters, such as `pk_AbCd`, to recognise it by. */
-  readonly hint: string
-  /** Areas it may use; null for all. */
-  readonly scopes: readonly string[] | null
-  readonly createdAt: number
-  readonly expiresAt: number | null
-  readonly revokedAt: number | null
+  hint: text,
+  createdAt: number,
+  expiresAt: maybeNumber,
+  revokedAt: maybeNumber,
   /** What its owner calls it. */
-  readonly name: string | null
+  name: maybeText,
   /** Engine time of its last use, recorded at most once an hour. */
-  readonly usedAt: number | null
-}
+  usedAt: maybeNumber,
+  /** Areas it may use; null for all. */
+  scopes: json<readonly string[] | null>(),
+})
+export type Key = RecordOf<typeof keyTable>
 
 /** Who is asking: a key with its member, workspace and the engine's clock, from one read. */
 export interface Principal {
@@ -77,25 +86,6 @@ export interface Principal {
   /** Number of faults on demand that the workspace has. */
   readonly faults: number
 }
-
-const workspaceTable = new RecordTable<Workspace>(
-  'workspaces',
-  plain('id', 'name', 'plan', 'dailyProfiles', 'dailyCompanies', 'monthlyCompanies', 'createdAt'),
-  plain('nextAllocationAt'),
-  booleans('networkSession', 'premiumSession'),
-)
-
-const memberTable = new RecordTable<Member>(
-  'members',
-  plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt', 'removedAt'),
-  booleans('consentPersonalEmail'),
-)
-
-const keyTable = new RecordTable<Key>(
-  'keys',
-  plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt', 'name', 'usedAt'),
-  json('scopes'),
-)
 
 const principalsSql = `
 SELECT ${keyTable.list('k')}, ${memberTable.list('m')}, ${workspaceTable.list('w')}, clock.offset_ms, clock.frozen_at,
@@ -144,11 +134,10 @@ export async function writeClock(tx: Connection, { offsetMs, frozenAt }: StoredC
   await tx.run('UPDATE clock SET offset_ms = ?, frozen_at = ?', offsetMs, frozenAt)
 }
 
-export const findWorkspace = (tx: Connection, id?: string): Promise<Workspace | undefined> =>
+export const findWorkspace = (tx: Connection, id?: string) =>
   id === undefined ? workspaceTable.get(tx, 'WHERE used = 1') : workspaceTable.get(tx, 'WHERE id = ?', id)
 
-export const listWorkspaces = (tx: Connection): Promise<readonly Workspace[]> =>
-  workspaceTable.all(tx, 'ORDER BY created_at, name')
+export const listWorkspaces = (tx: Connection) => workspaceTable.all(tx, 'ORDER BY created_at, name')
 
 /** Puts a workspace into use, in place of another. */
 export async function setUsedWorkspace(tx: Connection, id: string): Promise<void> {
@@ -161,17 +150,14 @@ export async function insertWorkspace(tx: Connection, workspace: Workspace, used
 }
 
 /** Changes the given fields only. */
-export const updateWorkspace = (
-  tx: Connection,
-  id: string,
-  change: Partial<Omit<Workspace, 'id' | 'createdAt'>>,
-) => workspaceTable.update(tx, change, 'id = ?', id)
+export const updateWorkspace = (tx: Connection, id: string, change: Partial<Workspace>) =>
+  workspaceTable.update(tx, change, 'id = ?', id)
 
 /** The members of a workspace, also those who were removed. */
-export const listAllMembers = (tx: Connection, workspaceId: string): Promise<readonly Member[]> =>
+export const listAllMembers = (tx: Connection, workspaceId: string) =>
   memberTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, email', workspaceId)
 
-export const listMembers = async (tx: Connection, workspaceId: string): Promise<readonly Member[]> =>
+export const listMembers = async (tx: Connection, workspaceId: string) =>
   (await listAllMembers(tx, workspaceId)).filter(({ removedAt }) => removedAt === null)
 
 export const insertMember = (tx: Connection, member: Member) => memberTable.insert(tx, member)
@@ -179,11 +165,7 @@ export const insertMember = (tx: Connection, member: Member) => memberTable.inse
 const limitOf = (memberId: string) => `weekly limit ${memberId}`
 const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'
 
-export function updateMember(
-  tx: Connection,
-  id: string,
-  change: Partial<Pick<Member, 'weeklyLimit' | 'consentPersonalEmail' | 'name' | 'createdAt' | 'removedAt'>>,
-) {
+export function updateMember(tx: Connection, id: string, change: Partial<Member>) {
   tx.known.delete(limitOf(id))
   return memberTable.update(tx, change, 'id = ?', id)
 }
@@ -198,7 +180,7 @@ export function readWeeklyLimit(tx: Connection, memberId: string): Awaitable<num
   })
 }
 
-export const listKeys = (tx: Connection, workspaceId: string): Promise<readonly Key[]> =>
+export const listKeys = (tx: Connection, workspaceId: string) =>
   keyTable.all(
     tx,
     'WHERE member_id IN (SELECT id FROM members WHERE workspace_id = ?) ORDER BY created_at, id',

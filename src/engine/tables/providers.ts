@@ -1,98 +1,81 @@
-import { type Connection, insertInto, readNumber, type StoredRow } from '../../storage/driver/connection.js'
-import { booleans, json, plain, RecordTable } from './record-table.js'
+import { dayMs } from '../../api/values/dates.js'
+import { type Connection, insertInto, readNumber } from '../../storage/driver/connection.js'
+import {
+  boolean,
+  json,
+  maybeNumber,
+  maybeText,
+  number,
+  type RecordOf,
+  RecordTable,
+  text,
+  word,
+} from './record-table.js'
 
 /** A data vendor of a workspace. Its key is not stored here. */
-export interface StoredProvider {
-  readonly workspaceId: string
-  readonly name: string
-  /** Its file, as JSON. */
-  readonly definition: unknown
-  /** Networks (CIDR) that its address may be in, over http too. */
-  readonly allow: readonly string[]
-  readonly enabled: boolean
-  readonly createdAt: number
+const providerTable = new RecordTable('providers', {
+  workspaceId: text,
+  name: text,
+  createdAt: number,
   /** When the next call may begin, in microseconds of real time. */
-  readonly nextAt: number
+  nextAt: number,
   /** Until when it is not asked, such as without credits. */
-  readonly pausedUntil: number
-  readonly pausedBy: string | null
-}
+  pausedUntil: number,
+  pausedBy: maybeText,
+  /** Its file. */
+  definition: json<unknown>(),
+  /** Networks (CIDR) that its address may be in, over http too. */
+  allow: json<readonly string[]>(),
+  enabled: boolean,
+})
+export type StoredProvider = RecordOf<typeof providerTable>
 
 /** In which order the providers of a kind are asked: of all, or of those that a condition is true of. */
-export interface ProviderOrder {
-  readonly workspaceId: string
-  readonly kind: string
+const orderTable = new RecordTable('provider_orders', {
+  workspaceId: text,
+  kind: text,
   /** Empty where the order is for all. */
-  readonly condition: string
-  readonly names: readonly string[]
-  readonly createdAt: number
-}
+  condition: text,
+  createdAt: number,
+  names: json<readonly string[]>(),
+})
+export type ProviderOrder = RecordOf<typeof orderTable>
 
 /** The state of a call: under way, accepted by the vendor, or ended. */
 type ProviderCallState = 'asked' | 'submitted' | 'found' | 'not_found' | 'unknown' | 'failed'
 
 /** What a provider was asked about someone, and what came of it. */
-export interface ProviderCall {
-  readonly workspaceId: string
-  readonly provider: string
-  readonly kind: string
+const callTable = new RecordTable('provider_calls', {
+  workspaceId: text,
+  provider: text,
+  kind: text,
   /** Hash of what it was asked. */
-  readonly identity: string
-  readonly attempt: number
-  readonly state: ProviderCallState
-  /** What it was asked. */
-  readonly subject: unknown
+  identity: text,
+  attempt: number,
+  state: word<ProviderCallState>(),
   /** The vendor's id of accepted work. */
-  readonly vendorId: string | null
+  vendorId: maybeText,
   /** Where it stands among the rows of one request, and how many these are. */
-  readonly place: number
-  readonly ofRows: number
-  readonly answer: unknown
-  readonly error: string | null
+  place: number,
+  ofRows: number,
+  error: maybeText,
   /** Millionths of the provider's credits, as of all amounts here. */
-  readonly cost: number
+  cost: number,
   /** The most that it may cost, while that is not known. */
-  readonly reserved: number
-  readonly memberId: string
-  readonly run: string
-  readonly askedAt: number
-  readonly answeredAt: number | null
-  readonly leaseUntil: number
-}
-
-const providerTable = new RecordTable<StoredProvider>(
-  'providers',
-  plain('workspaceId', 'name', 'createdAt', 'nextAt', 'pausedUntil', 'pausedBy'),
-  json('definition', 'allow'),
-  booleans('enabled'),
-)
-
-const orderTable = new RecordTable<ProviderOrder>(
-  'provider_orders',
-  plain('workspaceId', 'kind', 'condition', 'createdAt'),
-  json('names'),
-)
-
-const callTable = new RecordTable<ProviderCall>(
-  'provider_calls',
-  plain(
-    'workspaceId',
-    'provider',
-    'kind',
-    'identity',
-    'attempt',
-    'state',
-    'vendorId',
-    'place',
-    'ofRows',
-    'error',
-  ),
-  plain('cost', 'reserved', 'memberId', 'run', 'askedAt', 'answeredAt', 'leaseUntil'),
-  json('subject', 'answer'),
-)
+  reserved: number,
+  memberId: text,
+  run: text,
+  askedAt: number,
+  answeredAt: maybeNumber,
+  leaseUntil: number,
+  /** What it was asked. */
+  subject: json<unknown>(),
+  answer: json<unknown>(),
+})
+export type ProviderCall = RecordOf<typeof callTable>
 
 /** The providers of a workspace, in the order of their addition. */
-export const listProviders = (tx: Connection, workspaceId: string): Promise<StoredProvider[]> =>
+export const listProviders = (tx: Connection, workspaceId: string) =>
   providerTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, name', workspaceId)
 
 export const hasProviders = async (tx: Connection, workspaceId: string): Promise<boolean> =>
@@ -121,7 +104,7 @@ export const dropProvider = async (tx: Connection, workspaceId: string, name: st
   (await tx.run(`DELETE FROM providers WHERE ${ofName}`, workspaceId, name)) > 0
 
 /** The orders of a workspace; those with a condition come first, the oldest before the others. */
-export const listOrders = (tx: Connection, workspaceId: string): Promise<ProviderOrder[]> =>
+export const listOrders = (tx: Connection, workspaceId: string) =>
   orderTable.all(
     tx,
     "WHERE workspace_id = ? ORDER BY kind, CASE WHEN condition = '' THEN 1 ELSE 0 END, created_at, condition",
@@ -148,7 +131,7 @@ const keyOf = ({ workspaceId, provider, kind, identity }: CallKey) =>
   [workspaceId, provider, kind, identity] as const
 
 /** Returns the last time that a question was asked. */
-export const findCall = (tx: Connection, key: CallKey): Promise<ProviderCall | undefined> =>
+export const findCall = (tx: Connection, key: CallKey) =>
   callTable.get(tx, `WHERE ${ofCall} ORDER BY attempt DESC LIMIT 1`, ...keyOf(key))
 
 /** Records a question before it is sent. It fails where another process has done so. */
@@ -236,10 +219,19 @@ export async function spendBudget(
 
 const groupings = {
   provider: "''",
-  day: 'asked_at / 86400000',
+  day: `asked_at / ${dayMs}`,
   member: "coalesce((SELECT email FROM members WHERE id = member_id), '')",
   run: 'run',
 } as const
+
+const toDay = (day: string | number) => new Date(Number(day) * dayMs).toISOString().slice(0, 10)
+
+interface CallSums
+  extends Record<'provider' | 'kind' | 'by', string>,
+    Record<
+      'asked' | 'found' | 'notFound' | 'unknown' | 'failed' | 'cost' | 'atRisk' | 'costFound' | 'ms',
+      number
+    > {}
 
 /** Sums what the providers of a workspace were asked in `[from, to)` real time; `atRisk` is what the unknown ones may have cost. */
 export async function sumCalls(
@@ -247,51 +239,38 @@ export async function sumCalls(
   workspaceId: string,
   { from = 0, to = Number.MAX_SAFE_INTEGER, by = 'provider' as keyof typeof groupings } = {},
 ) {
-  const of = (state: ProviderCallState) => `sum(CASE WHEN state = '${state}' THEN 1 ELSE 0 END)`
-  const rows = await tx.all<StoredRow>(
-    `SELECT provider, kind, ${groupings[by]} AS group_key, count(*) AS asked, ${of('found')} AS found,
-       ${of('not_found')} AS not_found, ${of('unknown')} AS unknown, ${of('failed')} AS failed, sum(cost) AS cost,
-       sum(CASE WHEN state IN ('unknown', 'asked', 'submitted') THEN reserved ELSE 0 END) AS at_risk,
-       sum(CASE WHEN state = 'found' THEN cost ELSE 0 END) AS cost_found,
-       sum(CASE WHEN state IN ('found', 'not_found') THEN answered_at - asked_at ELSE 0 END) AS ms
+  const sum = (what: string, ...states: ProviderCallState[]) =>
+    `sum(CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN ${what} ELSE 0 END)`
+  const rows = await tx.all<CallSums>(
+    `SELECT provider, kind, ${groupings[by]} AS "by", count(*) AS asked, ${sum('1', 'found')} AS found,
+       ${sum('1', 'not_found')} AS "notFound", ${sum('1', 'unknown')} AS unknown, ${sum('1', 'failed')} AS failed,
+       sum(cost) AS cost, ${sum('reserved', 'unknown', 'asked', 'submitted')} AS "atRisk",
+       ${sum('cost', 'found')} AS "costFound",
+       coalesce(${sum('answered_at - asked_at', 'found', 'not_found')}, 0) AS ms
      FROM provider_calls WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
     workspaceId,
     from,
     to,
   )
-  return rows.map((row) => ({
-    provider: String(row.provider),
-    kind: String(row.kind),
-    by:
-      by === 'day'
-        ? new Date(Number(row.group_key) * 86_400_000).toISOString().slice(0, 10)
-        : String(row.group_key),
-    asked: Number(row.asked),
-    found: Number(row.found),
-    notFound: Number(row.not_found),
-    unknown: Number(row.unknown),
-    failed: Number(row.failed),
-    cost: Number(row.cost),
-    atRisk: Number(row.at_risk),
-    costFound: Number(row.cost_found),
-    ms: Number(row.ms),
-  }))
+  return by === 'day' ? rows.map((row) => ({ ...row, by: toDay(row.by) })) : rows
 }
+
+interface CallCosts
+  extends Record<'provider' | 'operation' | 'run' | 'member', string>,
+    Record<'day' | 'calls' | 'cost', number> {}
 
 /** What a provider was asked by a member in a run on a day (UTC), and what that cost in its credits, the oldest day first. */
 export async function listCosts(tx: Connection, workspaceId: string) {
-  const rows = await tx.all<StoredRow>(
-    `SELECT asked_at / 86400000 AS day, provider, kind, run, ${groupings.member} AS member, count(*) AS calls, sum(cost) AS cost
+  const rows = await tx.all<CallCosts>(
+    `SELECT ${groupings.day} AS day, provider, kind AS operation, run, ${groupings.member} AS member, count(*) AS calls,
+       sum(cost) AS cost
      FROM provider_calls WHERE workspace_id = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`,
     workspaceId,
   )
-  return rows.map(({ day, provider, kind, run, member, calls, cost }) => ({
-    day: new Date(Number(day) * 86_400_000).toISOString().slice(0, 10),
-    provider: String(provider),
-    operation: String(kind),
-    run: String(run),
-    member: member === '' ? null : String(member),
-    calls: Number(calls),
-    cost: Number(cost) / 1_000_000,
+  return rows.map(({ day, member, cost, ...row }) => ({
+    day: toDay(day),
+    ...row,
+    member: member || null,
+    cost: cost / 1_000_000,
   }))
 }

@@ -4,12 +4,7 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { readEngineTime } from '../clock.js'
 import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../jobs/payloads.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import {
-  type Delivery,
-  type DeliveryChange,
-  releaseNextDelivery,
-  updateDelivery,
-} from '../tables/deliveries.js'
+import { type Delivery, releaseNextDelivery, updateDelivery } from '../tables/deliveries.js'
 import { countFaults, type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
 import { findJob } from '../tables/jobs.js'
 import { listMembers, openSuppressor } from '../tables/members.js'
@@ -59,7 +54,7 @@ export async function attemptDeliveries(
   const chances = results.map(() => toFraction(ports.ids.bytes(4)))
   await ports.store.transaction(async (tx) => {
     const now = await readEngineTime(tx, ports.clock)
-    const changes = results.map((result, at): DeliveryChange => {
+    const changes = results.map((result, at) => {
       const attempts = claimed[at]?.attempts ?? 0
       return toDeliveryChange({ attempts }, result, now, chances[at] ?? 0)
     })
@@ -71,7 +66,7 @@ export async function attemptDeliveries(
 async function writeChanges(
   tx: Connection,
   claimed: readonly [Delivery, ...Delivery[]],
-  changes: readonly DeliveryChange[],
+  changes: readonly Partial<Delivery>[],
   now: number,
 ): Promise<void> {
   const [head] = claimed
@@ -191,7 +186,7 @@ function toDeliveryChange(
   { status, error, retryAfterMs = 0, refused, postponed, heldMs }: Result,
   now: number,
   fraction: number,
-): DeliveryChange {
+): Partial<Delivery> {
   // Behind what has waited longer; the wait for a connection is its pause.
   if (postponed) return { dueAt: now }
   const attempts = delivery.attempts + 1
