@@ -92,7 +92,6 @@ const answerOf = ({ status, error, body, credits }: StoredAnswerRow): RowAnswer 
   credits,
 })
 
-/** Returns the answers of a run to a range of rows, in their order. */
 export async function answersOf(
   connection: Connection,
   run: number,
@@ -103,7 +102,7 @@ export async function answersOf(
   return rows.map((row) => keptAnswer(run, row))
 }
 
-/** How many answers are read at once. */
+/** Answers that are read at once. */
 const atOnce = 256
 
 /** Returns the sum of a number over the bodies of a run's own answers, of rows before an ordinal. */
@@ -128,16 +127,13 @@ interface IdentifiedAnswer {
   readonly body: string | null
 }
 
-/** Answers that are read at once. */
-const portion = 500
-
 /** Yields the answers of a run that may serve other rows. */
 export async function* identifiedOf(driver: Driver, run: number): AsyncGenerator<IdentifiedAnswer> {
   const [begin, end] = placesOf(run)
   for (let from: number | undefined = begin; from !== undefined; ) {
     const first: number = from
     const answers = await driver.read((connection) =>
-      connection.all<IdentifiedAnswer>(identifiedSql, first, end, portion),
+      connection.all<IdentifiedAnswer>(identifiedSql, first, end, atOnce),
     )
     yield* answers
     const last = answers.at(-1)
@@ -171,7 +167,6 @@ export async function answeredUpTo(connection: Connection, run: number): Promise
   return last?.place == null ? 0 : last.place - toPlace(run, 0) + 1
 }
 
-/** Returns the indexed answer of another row of the same run with the same lookup. */
 export async function equalIn(
   connection: Connection,
   run: number,
@@ -198,7 +193,6 @@ export interface Lookup {
   readonly hash: number
 }
 
-/** An answer of another run, or of a single lookup. */
 export interface StoredAnswer {
   readonly answer: RowAnswer
   readonly place: number
@@ -206,10 +200,7 @@ export interface StoredAnswer {
   readonly answeredAt: number
 }
 
-/**
- * Returns the newest answer that found something for the same lookup on a target, not older than `since`; with `among` only
- * one of these runs.
- */
+/** Returns the newest answer since a moment that found something for the same lookup; with `among` only one of these runs. */
 export async function storedAnswer(
   connection: Connection,
   { operation, target, workspace, hash, identity }: Lookup,
@@ -275,7 +266,6 @@ function valuesOf(
   ]
 }
 
-/** An entry of the index of answers. */
 interface Indexed {
   readonly hash: number
   readonly place: number
@@ -290,6 +280,24 @@ export async function indexAnswers(connection: Connection, answers: readonly Ind
     indexInsert,
     sorted.map(({ hash, place }) => [hash, place]),
   )
+}
+
+// Whoever looked for stored answers meanwhile has those of a run indexed from then on.
+const isSharedSql = `SELECT 1 AS one FROM runs
+  WHERE status = 'running' AND operation = ? AND target = ? AND (number <> ? OR indexed > 1) LIMIT 1`
+
+/** Lets single lookups, and other runs that are under way, find answers of a run. */
+export async function indexShared(
+  connection: Connection,
+  { number, operation, target }: Pick<TurnTaker, 'operation' | 'target'> & { readonly number: number },
+  rows: readonly AnsweredRow[],
+): Promise<void> {
+  if (!(await connection.get(isSharedSql, operation, target, number))) return
+  const found = rows.filter(({ answer, origin }) => answer.status === 'found' && origin === undefined)
+  const indexed = found.flatMap(({ hash, ordinal }) =>
+    hash === undefined ? [] : [{ hash, place: toPlace(number, ordinal) }],
+  )
+  await indexAnswers(connection, indexed)
 }
 
 const indexedAtOnce = 16_384
@@ -315,14 +323,12 @@ export async function forgetAnswers(connection: Connection, run: number): Promis
 
 /** Finds answers to equal rows. The newest answers wait in memory and are indexed in large portions. */
 export class DuplicateAnswers {
-  readonly #run: number
-  readonly #window: number
   #recent = new Map<string, Indexed & { readonly ordinal: number }>()
 
-  constructor(run: number, window = 16_384) {
-    this.#run = run
-    this.#window = window
-  }
+  constructor(
+    private readonly run: number,
+    private readonly window = 16_384,
+  ) {}
 
   /** Returns the answer to an equal row of the run; with `retryUnknown` none whose outcome is unknown. */
   async find(connection: Connection, row: JournalRow, retryUnknown: boolean): Promise<RowAnswer | undefined> {
@@ -331,8 +337,8 @@ export class DuplicateAnswers {
     const recent = this.#recent.get(identity)
     const answer =
       !recent || recent.ordinal === ordinal
-        ? await equalIn(connection, this.#run, ordinal, hash, identity)
-        : (await answersOf(connection, this.#run, recent.ordinal, recent.ordinal + 1))[0]?.answer
+        ? await equalIn(connection, this.run, ordinal, hash, identity)
+        : (await answersOf(connection, this.run, recent.ordinal, recent.ordinal + 1))[0]?.answer
     return answer && retryUnknown && isUnknown(answer) ? undefined : answer
   }
 
@@ -343,10 +349,9 @@ export class DuplicateAnswers {
 
   /** Whether the waiting answers have to be indexed before these are added. */
   isFullBefore(rows: readonly AnsweredRow[]): boolean {
-    return this.#recent.size + rows.length > this.#window
+    return this.#recent.size + rows.length > this.window
   }
 
-  /** Indexes the waiting answers. */
   index(connection: Connection): Promise<void> {
     return indexAnswers(connection, [...this.#recent.values()])
   }
@@ -356,7 +361,7 @@ export class DuplicateAnswers {
     if (indexed) this.#recent = new Map()
     for (const { ordinal, identity, hash, repeats, answer } of rows)
       if (repeats && servesEqual(answer) && identity !== undefined && hash !== undefined)
-        this.#recent.set(identity, { hash, ordinal, place: toPlace(this.#run, ordinal) })
+        this.#recent.set(identity, { hash, ordinal, place: toPlace(this.run, ordinal) })
   }
 }
 
@@ -379,10 +384,7 @@ export function openNumbers() {
   }
 }
 
-/**
- * Hashes of identities that the answers of a run state, and the rows of these answers: the newest in memory, all others in a
- * temporary file.
- */
+/** By hash, identities that the answers of a run state, and their rows: the newest in memory, others in a temporary file. */
 export class StatedInRun {
   #open: ReturnType<typeof openNumbers> | undefined
   readonly #recent = new Map<number, number>()
@@ -392,7 +394,6 @@ export class StatedInRun {
     private readonly run: number,
   ) {}
 
-  /** Notes that the answer to a row states an identity. */
   add(hash: number, ordinal: number): void {
     this.#recent.set(hash, ordinal)
     if (this.#recent.size < recentStated) return
@@ -407,7 +408,6 @@ export class StatedInRun {
     return this.#recent.get(hash) ?? this.#open?.get(hash)
   }
 
-  /** Returns recorded answers of the run, by ordinal. */
   async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, KeptAnswer>> {
     const kept = await this.driver.read((connection) => answersAt(connection, this.run, ordinals))
     return new Map(kept.map((one) => [one.ordinal, one]))
@@ -425,7 +425,6 @@ const recentStated = 16_384
 /** How often the answer is looked for that somebody else has under way, in milliseconds. */
 export const turnPollMs = 50
 
-/** A request that is about to be sent. */
 interface TurnRow {
   readonly ordinal: number
   /** Hash of its identity; `undefined` for a lookup without equals. */
@@ -559,7 +558,6 @@ function compare(
   return { out, left: [...left] }
 }
 
-/** Returns the key of a row of a run, or of a single lookup. */
 function keyOf(run: string, ordinal: number | undefined): Pick<LeftTurn, 'key' | 'row'> {
   if (ordinal === undefined) return { key: run, row: undefined }
   return { key: `${run}-${ordinal}`, row: { run, ordinal, fresh: false } }
@@ -586,10 +584,6 @@ export const releaseHolder = async (driver: Driver, identityKey: string): Promis
   await driver.transaction((c) => c.run(`UPDATE turns SET holder = '' WHERE holder = ?`, identityKey))
 }
 
-// A single lookup has the answers of a run indexed from then on.
-const isSharedSql = `SELECT 1 AS one FROM runs
-  WHERE status = 'running' AND operation = ? AND target = ? AND (number <> ? OR indexed > 1) LIMIT 1`
-
 export class RunTurns {
   /** By ordinal, the number of the record that a row is in. */
   readonly #records = new Map<number, number>()
@@ -598,10 +592,7 @@ export class RunTurns {
   readonly #left = new Map<number, LeftTurn>()
   /** Records without open rows, which are deleted with the next answers. */
   #free: number[] = []
-  /**
-   * What an earlier part of this run, or another run with its lock, had under way is nobody's now. The rows of this run may
-   * come again.
-   */
+  /** What an earlier part of this run, or another run with its lock, had under way is nobody's now. */
   readonly #resume = once(() => releaseHolder(this.driver, this.run.identityKey))
 
   constructor(
@@ -655,19 +646,11 @@ export class RunTurns {
     return over
   }
 
-  /** Lets other runs that are under way find answers, and deletes records whose rows are all answered. */
-  async record(connection: Connection, rows: readonly AnsweredRow[], over: readonly number[]): Promise<void> {
+  /** Deletes records whose rows are all answered. */
+  async dropOver(connection: Connection, over: readonly number[]): Promise<void> {
     for (const number of over) await connection.run('DELETE FROM turns WHERE number = ?', number)
-    const { number, operation, target } = this.run
-    if (!(await connection.get(isSharedSql, operation, target, number))) return
-    const found = rows.filter(({ answer, origin }) => answer.status === 'found' && origin === undefined)
-    const indexed = found.flatMap(({ hash, ordinal }) =>
-      hash === undefined ? [] : [{ hash, place: toPlace(number, ordinal) }],
-    )
-    await indexAnswers(connection, indexed)
   }
 
-  /** Deletes the records of the run. */
   async drop(connection: Connection): Promise<void> {
     await connection.run('DELETE FROM turns WHERE run = ?', this.run.id)
   }

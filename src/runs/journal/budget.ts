@@ -12,7 +12,6 @@ export interface Budget {
   readonly sharedBudget?: { readonly credits: number; readonly runs: readonly number[] } | undefined
 }
 
-/** Credits that the budgets leave for a run. */
 export interface BudgetLeft {
   /** Without the credits that are set aside. Below 0 when those and the spent ones exceed a lowered budget. */
   readonly credits: number
@@ -23,7 +22,6 @@ export interface BudgetLeft {
   readonly shortage: BudgetShortage
 }
 
-/** The credits set aside for a row that may be sent. */
 interface Grant {
   readonly credits: number
   /** Replaces the row's own `limit`. */
@@ -102,7 +100,6 @@ export class QuotaBudget {
     this.#held.set(ordinal, units)
   }
 
-  /** Counts what answers have used. */
   settle(rows: readonly AnsweredRow[]): void {
     for (const { ordinal, answer } of rows)
       if (this.#held.delete(ordinal)) this.used += this.countIn(answer.body)
@@ -117,43 +114,24 @@ export class Holds {
   /** Rows under way for which an earlier part set credits aside. */
   readonly #inherited = new Set<number>()
   /** Rows with an unknown outcome that are sent again. */
-  readonly #retried = new Set<number>()
+  readonly retried = new Set<number>()
   /** Rows of the current range that an earlier part may have sent, and those of them with credits set aside. */
-  #sent = none
-  #covered = none
+  sent = none
+  covered = none
 
   /** The row that an earlier part sent with a lower `limit`, and that limit. */
   constructor(private readonly lowered: Pick<Run, 'loweredRow' | 'loweredLimit'>) {}
 
   /** Notes the rows of a range that may have been sent: those that `failed`, and those for which credits are set aside. */
-  resume(covered: ReadonlySet<number>, failed: ReadonlySet<number>): void {
-    this.#covered = covered
-    this.#sent = failed.size > 0 ? new Set([...covered, ...failed]) : covered
-  }
-
-  /** Notes that no row of the current range was sent. */
-  pass(): void {
-    this.#sent = this.#covered = none
-  }
-
-  /** Whether an earlier part may have sent a row. */
-  wasSent(ordinal: number): boolean {
-    return this.#sent.has(ordinal)
-  }
-
-  /** Whether an earlier part set credits aside for a row of the current range. */
-  isCovered(ordinal: number): boolean {
-    return this.#covered.has(ordinal)
-  }
-
-  get coversSome(): boolean {
-    return this.#covered.size > 0
+  resume(covered = none, failed = none): void {
+    this.covered = covered
+    this.sent = failed.size > 0 ? new Set([...covered, ...failed]) : covered
   }
 
   /** Returns the limit that a row was sent with because of a budget. */
   loweredOf(ordinal: number): number | null {
     const { loweredRow, loweredLimit } = this.lowered
-    return this.wasSent(ordinal) && ordinal === loweredRow ? loweredLimit : null
+    return this.sent.has(ordinal) && ordinal === loweredRow ? loweredLimit : null
   }
 
   /** Returns the credits that an earlier part set aside for a row. */
@@ -164,20 +142,15 @@ export class Holds {
 
   /** Returns what earlier parts have set aside. Only their rows have to fit in beside what is under way. */
   claims(): Claims {
-    const of = (row: WantedRow) =>
-      this.isCovered(row.ordinal) ? this.#addedBy(row.ordinal, this.heldFor(row), row.most) : undefined
-    return { underWay: this.coversSome ? this.#underWay() : 0, of }
-  }
-
-  #underWay(): number {
-    let credits = 0
-    for (const [ordinal, held] of this.#held) if (!this.#retried.has(ordinal)) credits += held
-    return credits
-  }
-
-  /** Returns what sending a row at a maximum of `cost` adds to the credits under way or of unknown outcome. */
-  #addedBy(ordinal: number, cost: number, most: number): number {
-    return cost - (this.#retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))
+    let underWay = 0
+    if (this.covered.size > 0)
+      for (const [ordinal, held] of this.#held) if (!this.retried.has(ordinal)) underWay += held
+    const of = (row: WantedRow) => {
+      const { ordinal, most } = row
+      if (!this.covered.has(ordinal)) return undefined
+      return this.heldFor(row) - (this.retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))
+    }
+    return { underWay, of }
   }
 
   hold(ordinal: number, credits: number, isInherited: boolean): void {
@@ -185,41 +158,25 @@ export class Holds {
     if (isInherited) this.#inherited.add(ordinal)
   }
 
-  retry(ordinal: number): void {
-    this.#retried.add(ordinal)
-  }
-
-  isRetried(ordinal: number): boolean {
-    return this.#retried.has(ordinal)
-  }
-
   /** Returns the credits that this part set aside for rows without an answer, except for some. */
   leftBut(isExcepted: (ordinal: number) => boolean): number {
-    let credits = 0
-    for (const [ordinal, held] of this.#held)
-      if (!this.#inherited.has(ordinal) && !isExcepted(ordinal)) credits += held
-    return credits
+    return this.freshOf([...this.#held.keys()].filter((ordinal) => !isExcepted(ordinal)))
   }
 
-  /** Returns the credits that this part set aside for some rows. */
   freshOf(ordinals: readonly number[]): number {
     const own = ordinals.filter((ordinal) => !this.#inherited.has(ordinal))
     return own.reduce((credits, ordinal) => credits + (this.#held.get(ordinal) ?? 0), 0)
   }
 
-  /** Releases the credits that this part set aside for some rows. */
   release(ordinals: readonly number[]): void {
     for (const ordinal of ordinals) if (!this.#inherited.has(ordinal)) this.#held.delete(ordinal)
   }
 
-  /**
-   * Returns what answers change in the counters of the run: `released` credits are no longer set aside, `unknown` ones stay
-   * so because the outcome of their rows is unknown.
-   */
+  /** Returns how answers change the counters of the run: `released` credits are free, `unknown` ones stay set aside. */
   changeBy(rows: readonly AnsweredRow[]) {
     const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
     for (const { ordinal, answer, source, most } of rows) {
-      const wasUnknown = this.#retried.has(ordinal)
+      const wasUnknown = this.retried.has(ordinal)
       if (source === 'live') {
         change.calls++
         change.credits += answer.credits
@@ -233,12 +190,11 @@ export class Holds {
     return change
   }
 
-  /** Removes rows whose answers are recorded. */
   settle(rows: readonly AnsweredRow[]): void {
     for (const { ordinal } of rows) {
       this.#held.delete(ordinal)
       this.#inherited.delete(ordinal)
-      this.#retried.delete(ordinal)
+      this.retried.delete(ordinal)
     }
   }
 }

@@ -47,7 +47,6 @@ export interface RowOutcome {
   readonly kept?: true
 }
 
-/** A row of a run before it is sent. */
 export interface AskedRow extends JournalRow {
   readonly input: Input
 }
@@ -82,7 +81,6 @@ export interface PlannedRows {
 export interface BudgetShortage {
   /** The credits of the run, of the profile for a day, or of several runs; or the profiles that the run may extract. */
   readonly budget: 'run' | 'day' | 'flow' | 'profiles'
-  /** How much it is. */
   readonly credits: number
 }
 
@@ -224,7 +222,6 @@ function pause({ headers, waitMs }: Reply, nowMs: number): ReplyVerdict {
   }
 }
 
-/** Returns the answer of a call that brought no reply. */
 export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): RowAnswer {
   if (unknown && isMetered(operation)) return unknownAnswer
   return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
@@ -300,7 +297,6 @@ export class DurabilityCheckpoint {
     if (before - this.#reported >= rowsPerReport) this.#working ??= this.#work(this.report)
   }
 
-  /** Resolves when everything has been reported. */
   async reported(): Promise<void> {
     await this.#working
     if (this.report && this.#reported < this.#before) await this.#work(this.report)

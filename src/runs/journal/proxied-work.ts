@@ -97,7 +97,6 @@ const workOf = (connection: Connection, target: string, id: string) =>
     id,
   )
 
-/** Returns the first known one of some work. */
 async function findWork(connection: Connection, target: string, ids: readonly string[]) {
   for (const id of ids) {
     const row = await workOf(connection, target, id)

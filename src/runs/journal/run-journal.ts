@@ -4,6 +4,7 @@ import {
   answersOf,
   DuplicateAnswers,
   indexedHashes,
+  indexShared,
   type KeptAnswer,
   keepAnswers,
   RunTurns,
@@ -30,7 +31,6 @@ import { changeRun, checkOwn, type OwnedRun } from './run-leases.js'
 import type { Run } from './runs.js'
 import { budgetLeft, countSpent, type Spender, scopeOf, settleDays } from './spending.js'
 
-/** How the journal of a run is kept. */
 export interface JournalOptions extends RequestOptions {
   /** Email of the member who pays; `undefined` where that is not known. */
   readonly member?: string | undefined
@@ -40,10 +40,7 @@ export interface JournalOptions extends RequestOptions {
   readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** How old answers of other runs may be that are taken, in milliseconds; none are taken where it is absent. */
   readonly store?: { readonly maxAgeMs: number } | undefined
-  /**
-   * The same for rows that an earlier part may have sent: whatever is older was there then, and they were sent all the same.
-   * 0 where none was taken.
-   */
+  /** The same for rows that an earlier part may have sent all the same; 0 where it took none. */
   readonly sentMaxAgeMs?: number | undefined
   /** Real time before which no answer of another run was given that is taken; any time where it is absent. */
   readonly notBefore?: number | undefined
@@ -57,7 +54,6 @@ export interface JournalOptions extends RequestOptions {
   readonly window?: number
 }
 
-/** What the journal of a run depends on of its record. */
 export type JournalledRun = Pick<Run, 'id' | 'sentFrom' | 'sentTo' | 'loweredRow' | 'loweredLimit'> &
   ConstructorParameters<typeof RunTurns>[1] &
   Spender
@@ -82,18 +78,13 @@ const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, 
 
 const none: ReadonlyMap<number, RowOutcome> = new Map()
 
-/**
- * The record of a run, which survives however the run ends. A row passes it in this order: resumed, or recalled, or
- * else planned, then kept, then written.
- */
+/** Survives however the run ends. A row passes it in this order: resumed, or recalled, or else planned, kept, then written. */
 class RunJournal {
-  readonly #driver: Driver
-  readonly #run: JournalledRun
-  readonly #options: JournalOptions
+  /** Ordinal behind the last row that an earlier part answered. */
+  readonly answeredUpTo: number
   readonly #own: OwnedRun
   readonly #scope: string
   readonly #holds: Holds
-  /** The requests that take several rows. */
   readonly bulks: BulkRequests
   /** What the answers of this run identify besides their own rows. Later parts note it again. */
   readonly stated: StatedInRun
@@ -103,10 +94,12 @@ class RunJournal {
   #sent: { from: number; to: number }
   #done = 0
 
-  constructor(driver: Driver, run: JournalledRun, options: JournalOptions) {
-    this.#driver = driver
-    this.#run = run
-    this.#options = options
+  constructor(
+    private readonly driver: Driver,
+    private readonly run: JournalledRun,
+    private readonly options: JournalOptions,
+  ) {
+    this.answeredUpTo = options.answeredUpTo
     this.#own = { number: run.number, fence: options.fence ?? '' }
     this.#scope = scopeOf(run, options.budget)
     this.#sent = { from: run.sentFrom, to: run.sentTo }
@@ -118,22 +111,16 @@ class RunJournal {
     this.bulks = new BulkRequests(driver, run, options, this.#holds)
   }
 
-  /** Ordinal behind the last row that an earlier part answered. */
-  get answeredUpTo(): number {
-    return this.#options.answeredUpTo
-  }
-
   /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
   async resume(from: number, to: number): Promise<ReadonlyMap<number, RowOutcome>> {
-    const { answeredUpTo } = this.#options
-    const { sentFrom, sentTo, number } = this.#run
+    const { sentFrom, sentTo, number } = this.run
     const bulksTo = await this.bulks.to()
-    if (from >= Math.max(answeredUpTo, sentTo, bulksTo)) {
-      this.#holds.pass()
+    if (from >= Math.max(this.answeredUpTo, sentTo, bulksTo)) {
+      this.#holds.resume()
       this.bulks.pass()
       return none
     }
-    const kept = await this.#driver.read(async (connection) => {
+    const kept = await this.driver.read(async (connection) => {
       await this.bulks.read(connection, from, to)
       return answersOf(connection, number, from, to)
     })
@@ -145,7 +132,7 @@ class RunJournal {
     for (const { ordinal, answer, source, answeredAt } of kept) {
       const isOpen = isUnknown(answer) && !this.#isFinal(answer)
       if (!isUnknown(answer)) open.delete(ordinal)
-      if (isOpen) this.#holds.retry(ordinal)
+      if (isOpen) this.#holds.retried.add(ordinal)
       const stored = source === 'store' ? { storedAt: answeredAt } : {}
       if (this.#isFinal(answer))
         answers.set(ordinal, { answer, source, credits: answer.credits, kept: true, ...stored })
@@ -157,24 +144,24 @@ class RunJournal {
 
   /** Whether an earlier part may have sent a row of the range resumed last: only its key shows whether it was paid for. */
   isMaybeSent(ordinal: number): boolean {
-    return this.#holds.isCovered(ordinal)
+    return this.#holds.covered.has(ordinal)
   }
 
   /** Whether a row keeps its answer when its run is resumed. */
   #isFinal({ status, error }: RowAnswer): boolean {
-    const { missing, others, mayRepeat, retryUnknown } = this.#options
+    const { missing, others, mayRepeat, retryUnknown } = this.options
     if (status !== 'failed' || missing) return true
     return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
   }
 
   /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
   async recall(rows: readonly JournalRow[]): Promise<readonly (RowOutcome | undefined)[]> {
-    const { mayRepeat, retryUnknown, missing, others, store, samples } = this.#options
+    const { mayRepeat, retryUnknown, missing, others, store, samples } = this.options
     const isAsked = store !== undefined || samples !== undefined || rows.some(({ repeats }) => repeats)
-    const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
+    const found = isAsked ? await this.driver.read((connection) => this.#findAll(connection, rows)) : []
     // Their answers are recorded for other rows.
     this.#turns?.release(rows.filter((_, at) => found[at]?.source === 'duplicate'))
-    if (!missing && !others && (!this.#holds.coversSome || mayRepeat || retryUnknown)) return found
+    if (!missing && !others && (this.#holds.covered.size === 0 || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
 
@@ -187,8 +174,8 @@ class RunJournal {
 
   /** Returns the answer of a row that must not be sent and has none. */
   #lost(ordinal: number): RowOutcome | undefined {
-    const { missing, others } = this.#options
-    const isCovered = this.#holds.isCovered(ordinal)
+    const { missing, others } = this.options
+    const isCovered = this.#holds.covered.has(ordinal)
     const fixed = missing ?? (isCovered ? undefined : others)
     if (fixed) return { answer: { ...fixed, body: undefined, credits: 0 }, source: null, credits: 0 }
     return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
@@ -196,13 +183,13 @@ class RunJournal {
 
   async #find(connection: Connection, row: JournalRow): Promise<RowOutcome | undefined> {
     const { hash, identity, repeats } = row
-    const { others, retryUnknown } = this.#options
-    const isSent = retryUnknown && (!others || this.#holds.isCovered(row.ordinal))
+    const { others, retryUnknown } = this.options
+    const isSent = retryUnknown && (!others || this.#holds.covered.has(row.ordinal))
     const equal = repeats ? await this.#duplicates.find(connection, row, isSent) : undefined
     if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
-    const { store, samples, now, notBefore = 0 } = this.#options
+    const { store, samples, now, notBefore = 0 } = this.options
     if (hash === undefined || identity === undefined) return undefined
-    const lookup = { ...this.#run, hash, identity }
+    const lookup = { ...this.run, hash, identity }
     const sampled = samples && (await storedAnswer(connection, lookup, notBefore, samples))
     const maxAgeMs = store && Math.min(store.maxAgeMs, this.#sentMaxAgeOf(row.ordinal))
     const since = maxAgeMs ? Math.max(notBefore, now() - maxAgeMs) : undefined
@@ -216,26 +203,23 @@ class RunJournal {
 
   /** Returns the age of stored answers below which a row was not sent by earlier parts. */
   #sentMaxAgeOf(ordinal: number): number {
-    const { sentMaxAgeMs = Number.POSITIVE_INFINITY } = this.#options
-    return this.#holds.isCovered(ordinal) ? sentMaxAgeMs : Number.POSITIVE_INFINITY
+    const { sentMaxAgeMs = Number.POSITIVE_INFINITY } = this.options
+    return this.#holds.covered.has(ordinal) ? sentMaxAgeMs : Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Takes the turns of rows, so that equal rows of other runs wait for their answers. Returns the ordinals of those that
-   * another run has under way; `undefined` where there are none.
-   */
+  /** Has equal rows of other runs wait for these. Returns the ordinals that another run has under way, if there are any. */
   async takeTurns(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined> {
     return this.#turns?.take(rows)
   }
 
   /** Records rows before they are sent, as many as the budget permits. */
   async plan(wanted: readonly WantedRow[]): Promise<PlannedRows> {
-    const { budget, quota, now } = this.#options
+    const { budget, quota, now } = this.options
     const rows = quota ? quota.fitting(wanted) : wanted
-    const { id } = this.#run
-    const { grants, shortage } = await this.#driver.transaction(async (connection) => {
-      if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
-      const left = await budgetLeft(connection, this.#run, budget, now())
+    const { id } = this.run
+    const { grants, shortage } = await this.driver.transaction(async (connection) => {
+      if (budget.perDay !== undefined) await settleDays(connection, this.run.profile, now())
+      const left = await budgetLeft(connection, this.run, budget, now())
       const granted = grantCredits(rows, left, this.#holds.claims())
       const last = rows[granted.length - 1]
       if (last === undefined) return { grants: granted, shortage: left.shortage }
@@ -249,12 +233,12 @@ class RunJournal {
       return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
     }, this.#scope)
     // Where a row could be paid twice, the record that it was sent has to survive a power cut.
-    if (!this.#options.mayRepeat) await this.#driver.flush()
+    if (!this.options.mayRepeat) await this.driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
       const row = rows[at] as WantedRow
       const { ordinal } = row
       const lowered = this.#holds.loweredOf(ordinal) ?? limit
-      const isCovered = this.#holds.isCovered(ordinal)
+      const isCovered = this.#holds.covered.has(ordinal)
       this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(row) : credits, isCovered)
       quota?.hold(row)
       // A lower limit would be another request than the one that was sent under that key.
@@ -262,17 +246,16 @@ class RunJournal {
       const isFree = lowered === undefined && this.#sentMaxAgeOf(ordinal) > 0
       const left = isFree ? this.#turns?.leftOf(ordinal) : undefined
       if (left) return left
-      const sent = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
+      const sent = { run: id, ordinal, fresh: !this.#holds.sent.has(ordinal) }
       return { key: `${id}-${ordinal}`, row: sent, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
     return { planned, shortage: rows.length < wanted.length ? quota?.shortage : shortage }
   }
 
   get #spender(): Spender {
-    return { ...this.#run, member: this.#options.member }
+    return { ...this.run, member: this.options.member }
   }
 
-  /** Extends the range of rows that may have been sent. */
   #mark(from: number, to: number): void {
     const { from: before, to: after } = this.#sent
     this.#sent = before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
@@ -280,14 +263,14 @@ class RunJournal {
 
   /** Records answers, which equal rows then recall. */
   async keep(rows: readonly AnsweredRow[]): Promise<void> {
-    const { now, missing } = this.#options
+    const { now, missing } = this.options
     if (missing) return
-    const { number } = this.#run
+    const { number } = this.run
     const { credits, calls, released, unknown } = this.#holds.changeBy(rows)
     const indexes = this.#duplicates.isFullBefore(rows)
     const bulks = this.bulks.changesBy(rows)
     const over = this.#turns?.overAfter(rows) ?? []
-    await this.#driver.transaction(async (connection) => {
+    await this.driver.transaction(async (connection) => {
       const moment = now()
       const values = [credits, released, released, unknown, this.#done]
       await Promise.all([
@@ -296,13 +279,14 @@ class RunJournal {
       ])
       if (indexes) await this.#duplicates.index(connection)
       await this.bulks.recordChanges(connection, bulks)
-      await this.#turns?.record(connection, rows, over)
+      await this.#turns?.dropOver(connection, over)
+      await indexShared(connection, this.run, rows)
       if (calls > 0) await countSpent(connection, this.#spender, { credits, calls }, moment)
     }, this.#scope)
     this.bulks.settle(rows)
     this.#duplicates.add(rows, indexes)
     this.#holds.settle(rows)
-    this.#options.quota?.settle(rows)
+    this.options.quota?.settle(rows)
   }
 
   /** Notes that every row before the ordinal `cleared` has a recorded answer, and that `rows` rows are in the output. */
@@ -314,25 +298,25 @@ class RunJournal {
 
   /** Resolves when all recorded answers survive a power cut. */
   flush(): Promise<void> {
-    return this.#driver.flush()
+    return this.driver.flush()
   }
 
   async end({ complete, certain, cleared, invalid, doubted = 0 }: RunEnd): Promise<void> {
-    const { missing, others, now } = this.#options
+    const { missing, others, now } = this.options
     this.stated.close()
     if (missing) return
-    const { sentTo } = this.#run
+    const { sentTo } = this.run
     // Rows of earlier parts that still have no answer remain open.
-    const from = Math.max(cleared, this.#run.sentFrom)
+    const from = Math.max(cleared, this.run.sentFrom)
     const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
     const isSettled = certain && from >= sentTo
-    await this.#driver.transaction(async (connection) => {
+    await this.driver.transaction(async (connection) => {
       await this.#duplicates.index(connection)
       // Otherwise they show which rows may have been paid for.
       if (certain && from >= sentTo) await this.#turns?.drop(connection)
       const status = complete || others ? 'finished' : 'stopped'
       const released = certain ? this.#holds.leftBut((at) => this.bulks.has(at)) : 0
-      const { number } = this.#run
+      const { number } = this.run
       // It may have been redacted meanwhile.
       const { request = '{}' } = (await connection.get<Pick<Run, 'request'>>(requestSql, number)) ?? {}
       const record = toJson({ ...(parseJson(request) as object), invalid })
@@ -343,7 +327,6 @@ class RunJournal {
   }
 }
 
-/** What requests need of how the journal of a run is kept. */
 interface RequestOptions {
   /** Real time. */
   readonly now: () => number
@@ -384,7 +367,6 @@ interface OpenRow {
   readonly counted: boolean
 }
 
-/** What answers change in a request. */
 interface BulkChange {
   readonly number: number
   /** Credits that are no longer set aside with it. */
@@ -398,10 +380,6 @@ const sumOf = (credits: readonly number[]): number => credits.reduce((sum, one) 
 
 /** The requests of a run for several rows, in a state database. */
 class BulkRequests {
-  readonly #driver: Driver
-  readonly #run: JournalledRun
-  readonly #options: RequestOptions
-  readonly #holds: Holds
   readonly #own: OwnedRun
   readonly #scope: string
   readonly #rows = new Map<number, OpenRow>()
@@ -411,18 +389,19 @@ class BulkRequests {
   #range: readonly Bulk[] = []
   #to: number | undefined
 
-  constructor(driver: Driver, run: JournalledRun, options: RequestOptions, holds: Holds) {
-    this.#driver = driver
-    this.#run = run
-    this.#options = options
-    this.#holds = holds
+  constructor(
+    private readonly driver: Driver,
+    private readonly run: JournalledRun,
+    private readonly options: RequestOptions,
+    private readonly holds: Holds,
+  ) {
     this.#own = { number: run.number, fence: options.fence ?? '' }
     this.#scope = scopeOf(run, options.budget)
   }
 
   /** Returns requests of earlier parts with rows of the range resumed last, of which one has no answer yet. */
   open(): readonly Bulk[] {
-    const { missing, mayRepeat, retryUnknown } = this.#options
+    const { missing, mayRepeat, retryUnknown } = this.options
     if (missing) return []
     const sent = this.#range.filter(({ accepted }) => accepted || mayRepeat || retryUnknown)
     return sent.map((bulk) => (this.#isGivenUp(bulk) ? { ...bulk, isGivenUp: true } : bulk))
@@ -433,18 +412,18 @@ class BulkRequests {
     const left = ordinals.filter((ordinal) => this.has(ordinal))
     return (
       accepted !== undefined &&
-      this.#options.retryUnknown &&
-      left.every((ordinal) => this.#holds.isRetried(ordinal))
+      this.options.retryUnknown &&
+      left.every((ordinal) => this.holds.retried.has(ordinal))
     )
   }
 
   /** Records rows as one request before it is sent, as many as the budget permits; none below `least`. */
   async plan(rows: readonly WantedRow[], least: number) {
-    const { budget, now } = this.#options
-    const { bulk, wanted, shortage } = await this.#driver.transaction(async (connection) => {
-      if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
-      const left = await budgetLeft(connection, this.#run, budget, now())
-      const grants = grantCredits(rows, left, this.#holds.claims())
+    const { budget, now } = this.options
+    const { bulk, wanted, shortage } = await this.driver.transaction(async (connection) => {
+      if (budget.perDay !== undefined) await settleDays(connection, this.run.profile, now())
+      const left = await budgetLeft(connection, this.run, budget, now())
+      const grants = grantCredits(rows, left, this.holds.claims())
       if (grants.length < least) return { wanted: [], shortage: left.shortage }
       const some = rows.slice(0, grants.length)
       const credits = sumOf(grants.map((grant) => grant.credits))
@@ -454,17 +433,17 @@ class BulkRequests {
     }, this.#scope)
     await this.#flush()
     for (const { ordinal, most } of wanted) {
-      this.#holds.hold(ordinal, most, this.#holds.isCovered(ordinal))
-      if (bulk) this.#note(ordinal, bulk, !this.#holds.isRetried(ordinal))
+      this.holds.hold(ordinal, most, this.holds.covered.has(ordinal))
+      if (bulk) this.#note(ordinal, bulk, !this.holds.retried.has(ordinal))
     }
     return { bulk, shortage }
   }
 
   async #add(connection: Connection, rows: readonly WantedRow[]): Promise<Bulk> {
     const ordinals = rows.map(({ ordinal }) => ordinal)
-    const counted = rows.filter(({ ordinal }) => !this.#holds.isRetried(ordinal))
+    const counted = rows.filter(({ ordinal }) => !this.holds.retried.has(ordinal))
     const reserved = sumOf(counted.map(({ most }) => most))
-    const values = [this.#run.number, ordinals[0] ?? 0, JSON.stringify(ordinals), reserved]
+    const values = [this.run.number, ordinals[0] ?? 0, JSON.stringify(ordinals), reserved]
     const made = await connection.get<BulkRow>(addSql, ...values)
     if (!made) throw new Error('a request was not recorded')
     return this.#bulkOf(made, true)
@@ -472,29 +451,28 @@ class BulkRequests {
 
   /** Where a request could be paid twice, the record that it was sent has to survive a power cut. */
   async #flush(): Promise<void> {
-    if (!this.#options.mayRepeat) await this.#driver.flush()
+    if (!this.options.mayRepeat) await this.driver.flush()
   }
 
   /** Resumes a request of an earlier part. Returns the shortage where a lowered budget leaves too little for its rows. */
   async reopen({ accepted }: Bulk, rows: readonly WantedRow[]) {
-    const { budget, now } = this.#options
-    const covered = rows.filter(({ ordinal }) => this.#holds.isCovered(ordinal))
+    const { budget, now } = this.options
+    const covered = rows.filter(({ ordinal }) => this.holds.covered.has(ordinal))
     // The cost of accepted work is fixed; only its results are requested.
-    const left = await this.#driver.read(async (reads) => {
+    const left = await this.driver.read(async (reads) => {
       await checkOwn(reads, this.#own)
-      return accepted ? undefined : budgetLeft(reads, this.#run, budget, now())
+      return accepted ? undefined : budgetLeft(reads, this.run, budget, now())
     })
-    if (left && grantCredits(covered, left, this.#holds.claims()).length < covered.length)
-      return left.shortage
+    if (left && grantCredits(covered, left, this.holds.claims()).length < covered.length) return left.shortage
     // For a row that failed, nothing is set aside any more; it is sent with the others.
     for (const { ordinal, most } of rows)
-      this.#holds.hold(ordinal, this.#holds.isCovered(ordinal) ? most : 0, true)
+      this.holds.hold(ordinal, this.holds.covered.has(ordinal) ? most : 0, true)
     return undefined
   }
 
   /** Records that the target accepted the request; from now on only its results are requested. */
   async accept({ number }: Bulk, accepted: Accepted): Promise<void> {
-    await this.#driver.transaction(async (connection) => {
+    await this.driver.transaction(async (connection) => {
       await checkOwn(connection, this.#own)
       await connection.run(acceptSql, JSON.stringify(accepted), number)
     }, this.#scope)
@@ -503,12 +481,12 @@ class BulkRequests {
 
   /** Deletes a request that certainly had no effect. */
   async withdraw({ number, ordinals }: Bulk): Promise<void> {
-    const released = this.#holds.freshOf(ordinals)
-    await this.#driver.transaction(async (connection) => {
+    const released = this.holds.freshOf(ordinals)
+    await this.driver.transaction(async (connection) => {
       await connection.run(dropSql, number)
       await changeRun(connection, this.#own, releaseSql, released, released)
     }, this.#scope)
-    this.#holds.release(ordinals)
+    this.holds.release(ordinals)
     for (const ordinal of ordinals)
       if (this.#rows.get(ordinal)?.number === number) this.#forget(ordinal, number)
   }
@@ -520,8 +498,8 @@ class BulkRequests {
 
   /** Returns the ordinal behind the first row of the last request of earlier parts. */
   async to(): Promise<number> {
-    this.#to ??= await this.#driver.read(async (connection) => {
-      const last = await connection.get<{ first: number | null }>(lastSql, this.#run.number)
+    this.#to ??= await this.driver.read(async (connection) => {
+      const last = await connection.get<{ first: number | null }>(lastSql, this.run.number)
       return last?.first == null ? 0 : last.first + 1
     })
     return this.#to
@@ -529,7 +507,7 @@ class BulkRequests {
 
   /** Reads the requests of a range of rows; their rows never lie outside of it. */
   async read(connection: Connection, from: number, to: number): Promise<void> {
-    const rows = await connection.all<BulkRow>(rangeSql, this.#run.number, from, to)
+    const rows = await connection.all<BulkRow>(rangeSql, this.run.number, from, to)
     this.#range = rows.map((row) => this.#bulkOf(row, false))
   }
 
@@ -579,7 +557,6 @@ class BulkRequests {
       else await connection.run(changeSql, released, released, number)
   }
 
-  /** Notes that answers are recorded. */
   settle(rows: readonly AnsweredRow[]): void {
     if (this.#rows.size === 0) return
     for (const row of rows) {
@@ -598,7 +575,7 @@ class BulkRequests {
   }
 
   #bulkOf({ number, ordinals, accepted }: BulkRow, fresh: boolean): Bulk {
-    const { id } = this.#run
+    const { id } = this.run
     return {
       number,
       ordinals: JSON.parse(ordinals) as number[],

@@ -2,7 +2,6 @@ import { Refusal } from '../../api/calls/errors.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
 import { timeSql } from '../../storage/driver/postgres/dialect.js'
 
-/** The lock of a run. */
 export interface HeldRun {
   release(): void | Promise<void>
 }
@@ -34,7 +33,6 @@ export async function forEachFree<Run extends LockedRun>(
 
 /** Locks of runs: locks of files in the home of one machine, leases in a database that several machines share. */
 export interface RunLocks {
-  /** Takes the lock of a run. Returns `undefined` where another process has it. */
   take(identityKey: string): Promise<HeldRun | undefined>
   isHeld(identityKey: string): Promise<boolean>
   /** Returns who has the lock, as part of a sentence; `undefined` where that is not known. */
@@ -48,7 +46,6 @@ export interface RunLocks {
 /** Returns the refusal of a run whose lock another machine has taken, because this one was silent for a while. */
 export const runLost = (): Refusal => new Refusal('run.taken_over')
 
-/** A run, and the fencing token that its holder writes with; empty with locks of files. */
 export interface OwnedRun {
   readonly number: number
   readonly fence: string

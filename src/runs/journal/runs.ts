@@ -116,7 +116,6 @@ const validEmailsSql = `SELECT count(*) AS lookups FROM (
 
 const acrossSql = 'SELECT ordinals FROM bulks WHERE run = ? AND first < ?'
 
-/** Returns the scope of transactions about one run. */
 export const runScope = (number: number): string => `run ${number}`
 
 // Resuming a finished run leaves it finished. Credits set aside count for the latest day on which the run was known to be
@@ -135,7 +134,6 @@ export interface RunFilter {
   readonly limit?: number
 }
 
-/** A number of lookups that ended in the same way. */
 export interface AnswerCount {
   readonly status: RowStatus
   readonly error: string | null
@@ -200,14 +198,12 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       if (!begun) throw runLost()
       return begun
     },
-    /** Records files that a run is about to write. */
     addFiles: ({ number }: Pick<Run, 'number'>, paths: readonly string[]) =>
       driver.transaction(async (connection) => {
         for (const path of paths) await connection.run(addFileSql, number, path)
       }, runScope(number)),
     /** Moves records under former names of a target to its current name. */
     adopt: (target: NamedTarget) => adoptAliases(driver, target),
-    /** Returns the newest run of an identity. */
     known: ({ identityKey, target }: Pick<RunIdentity, 'identityKey' | 'target'>) =>
       one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', identityKey, target),
     /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */
@@ -241,10 +237,17 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       driver.read((connection) => readNumber(connection, validEmailsSql, ...placesOf(number))),
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
-    /** Indexes the answers of other runs of the same operation and target. */
-    indexOthers: (run: Pick<Run, 'number' | 'operation' | 'target'>) => indexOthers(driver, run),
-    /** Indexes the answers of the runs of an operation on a target. Those under way index theirs from now on. */
-    indexAll: (operation: string, target: string) => indexAll(driver, operation, target),
+    /** Indexes the answers of other runs of an operation on a target. Those under way index theirs from now on. */
+    indexOthers: async ({ operation, target, number: own = 0 }: IndexedRuns) => {
+      const others = await driver.read((reads) => reads.all<Run>(othersSql, operation, target, own))
+      for (const { number, status, indexed } of others) {
+        if (indexed === 2) continue
+        // First, so that no answer is recorded in between without being indexed.
+        if (status === 'running') await driver.transaction((c) => c.run(beginIndexSql, number))
+        await indexRun(driver, number)
+        await driver.transaction((c) => c.run(endIndexSql, number), runScope(number))
+      }
+    },
     index: (run: Pick<Run, 'number'>) => indexRun(driver, run.number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
@@ -267,38 +270,12 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
   }
 }
 
+type IndexedRuns = Pick<Run, 'operation' | 'target'> & Partial<Pick<Run, 'number'>>
+
 const othersSql =
   'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?'
-type IndexedRun = Pick<Run, 'number' | 'indexed' | 'status'>
-
-async function indexOthers(
-  driver: Driver,
-  { number, operation, target }: Pick<Run, 'number' | 'operation' | 'target'>,
-): Promise<void> {
-  const others = await driver.read((reads) => reads.all<IndexedRun>(othersSql, operation, target, number))
-  for (const other of others)
-    if (other.indexed !== 2) {
-      await indexRun(driver, other.number)
-      await driver.transaction(
-        // A running one has more answers to come.
-        (c) => c.run(`UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`, other.number),
-        runScope(other.number),
-      )
-    }
-}
-
-async function indexAll(driver: Driver, operation: string, target: string): Promise<void> {
-  const runs = await driver.read((reads) => reads.all<IndexedRun>(othersSql, operation, target, 0))
-  for (const { number, status, indexed } of runs) {
-    if (indexed === 2) continue
-    // First, so that no answer is recorded in between without being indexed.
-    const begin = 'UPDATE runs SET indexed = 3 WHERE number = ?'
-    if (status === 'running') await driver.transaction((c) => c.run(begin, number))
-    await indexRun(driver, number)
-    const end = 'UPDATE runs SET indexed = 2 WHERE number = ? AND (indexed = 3 OR status <> ?)'
-    await driver.transaction((c) => c.run(end, number, 'running'), runScope(number))
-  }
-}
+const beginIndexSql = 'UPDATE runs SET indexed = 3 WHERE number = ?'
+const endIndexSql = `UPDATE runs SET indexed = 2 WHERE number = ? AND (indexed = 3 OR status <> 'running')`
 
 async function indexRun(driver: Driver, run: number): Promise<void> {
   for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
@@ -388,10 +365,7 @@ const overSql = `SELECT number, id, known_by AS "identityKey", lost_at AS "lostA
 const stillSql = 'SELECT 1 AS one FROM runs WHERE number = ? AND lost_at = ?'
 const doneSql = 'UPDATE runs SET lost_at = NULL WHERE number = ? AND lost_at = ?'
 
-/**
- * Calls `settle` with the ids of ended runs of a target and a profile that a part lost long ago, so that it sends nothing any
- * more. `now` is real time.
- */
+/** Calls `settle` with the ids of ended runs that a part lost so long ago that it sends nothing more. `now` is real time. */
 export async function settleLost(
   driver: Driver,
   { target, profile }: Pick<Run, 'target' | 'profile'>,

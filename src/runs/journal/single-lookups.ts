@@ -27,7 +27,6 @@ export interface LookupTurn {
   readonly left: LeftTurn | undefined
 }
 
-/** A single lookup that is about to be sent. */
 interface AskedLookup extends Lookup {
   readonly input: Input
   readonly id: string
@@ -37,16 +36,14 @@ interface AskedLookup extends Lookup {
 
 export type LookupOptions = Omit<TurnOptions, 'takesKeys'>
 
-/** The stored answers that single lookups share with runs. */
 export type LookupStore = ReturnType<typeof lookupsOver>
 
-/** Returns the stored answers in a state database. */
 export function lookupsOver(driver: Driver) {
   const runs = runsOver(driver)
   return {
     /** Returns the newest answer to a lookup that was stored since a moment, by a single lookup or a run. */
     find: async (lookup: Lookup, since: number): Promise<StoredAnswer | undefined> => {
-      await runs.indexAll(lookup.operation, lookup.target)
+      await runs.indexOthers({ operation: lookup.operation, target: lookup.target })
       return driver.read((reads) => storedAnswer(reads, lookup, since))
     },
     /** Whether an equal lookup may be under way: a run of the operation is, or turns are taken or were left. */

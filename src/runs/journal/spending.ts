@@ -23,7 +23,6 @@ export function scopeOf(
 /** Returns the day (UTC) that spending at a time is counted for. */
 export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
 
-/** Returns the start of the day of a time. */
 export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 
 export async function budgetLeft(
@@ -53,7 +52,6 @@ export async function budgetLeft(
   return { credits: left, reserved, unknown, shortage }
 }
 
-/** Returns the credits that runs have spent or set aside. */
 const usedBy = (connection: Connection, runs: readonly number[]): Promise<number> =>
   readNumber(
     connection,
@@ -105,7 +103,6 @@ export interface Spender extends Pick<Run, 'number' | 'profile' | 'target' | 'op
   readonly member?: string | undefined
 }
 
-/** What calls cost, and how many of their answers may be those to other requests. */
 interface SpentCalls {
   readonly credits: number
   readonly calls: number
@@ -194,7 +191,6 @@ export interface Spent {
   readonly cost?: number
 }
 
-/** What spending can be summed by. */
 export const spentDimensions = ['run', 'day', 'operation', 'profile', 'target', 'member', 'provider'] as const
 
 type SpentDimension = (typeof spentDimensions)[number]
@@ -248,18 +244,13 @@ SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits,
   nullif(s.member, '') AS member
 FROM (SELECT * FROM spending WHERE calls > 0 OR doubted > 0) s LEFT JOIN runs r ON r.number = s.run`
 
-/** The spending of this machine's commands. */
 export type Spending = ReturnType<typeof spendingOver>
 
-/** Returns the spending in a state database. */
 export function spendingOver(driver: Driver) {
   return {
     count: (...[spender, spent, now]: SpentCall) =>
       driver.transaction((c) => countCall(c, spender, spent, now), 'single calls'),
-    /**
-     * Sets credits aside for a single call, as many as `decide` returns for what the budget of the day leaves, in one
-     * transaction. Returns both; no credits are `undefined`.
-     */
+    /** Sets aside for a single call what `decide` returns for the rest of the day's budget. No credits are `undefined`. */
     hold: (
       { id, profile, perDay }: { readonly id: string; readonly profile: string; readonly perDay: number },
       decide: (left: number) => number | undefined,
@@ -300,7 +291,6 @@ export function spendingOver(driver: Driver) {
         connection.all<Spent>(`${listSql} WHERE TRUE${where} ${order}`, ...values),
       )
     },
-    /** Returns the credits set aside in unfinished runs. */
     open: ({ profile, target }: Pick<SpentFilter, 'profile' | 'target'>) => {
       const { where, values } = joinGiven([
         ['profile = ?', profile],
@@ -312,7 +302,6 @@ export function spendingOver(driver: Driver) {
   }
 }
 
-/** The cost of a run's lookups so far. */
 export interface RunResults {
   /** The request of the run, as JSON; `{}` when it was forgotten. */
   readonly request: string

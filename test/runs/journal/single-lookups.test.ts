@@ -38,6 +38,16 @@ describe.each(states())('answers to single lookups in %s', (_, open) => {
     expect(await lookupsOver(driver).find(lookup, 0)).toMatchObject({ answer: { body: { name: 'first' } } })
   })
 
+  it('are those that a run which takes no stored answers gets from then on', async () => {
+    const driver = await open()
+    const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { now: () => now })
+    const { find } = lookupsOver(driver)
+    expect(await find(lookup, 0)).toBeUndefined()
+    const row = { ...lookup, ordinal: 0, repeats: false, most: 1, source: 'live' as const }
+    await journal.keep([{ ...row, answer: found('later') }])
+    expect(await find(lookup, 0)).toMatchObject({ answer: { body: { name: 'later' } } })
+  })
+
   it('are purged day by day, and are no runs', async () => {
     const driver = await open()
     const { keep, find } = lookupsOver(driver)
