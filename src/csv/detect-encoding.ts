@@ -8,7 +8,6 @@ export interface Reading {
   readonly sample?: string
 }
 
-/** How the bytes of a file become text. */
 export interface Encoding {
   /** A label that TextDecoder knows. */
   readonly label: string
@@ -54,7 +53,6 @@ export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
   return found
 }
 
-/** Returns the refusal of an encoding that is no more likely than another one. */
 const uncertain = (found: Reading, rival: Reading, line: number): Refusal =>
   new Refusal('csv.encoding_uncertain', {
     readings: [found, rival].map(({ label, sample = '' }): Reading => ({ label, sample })),
@@ -122,10 +120,7 @@ export function decoderFor(label: string) {
   }
 }
 
-/**
- * Returns what an encoding is known by after further bytes. Throws a Refusal, with the line that `lineAt` returns for a
- * position, where these have letters that the encoding does not explain and another one does.
- */
+/** Adds further bytes to the evidence. Throws a Refusal where these have letters that only another encoding explains. */
 export function confirmEncoding(
   label: string,
   evidence: Evidence,
@@ -168,7 +163,6 @@ export function suggestEncoding(text: Buffer): string | undefined {
 const maxEvidenceBytes = 16_384
 const linesWithByte = 20
 
-/** Returns lines with bytes above ASCII. */
 function linesOf(text: Buffer): Evidence {
   const counts = new Map<number, number>()
   const lines: Buffer[] = []
@@ -250,7 +244,6 @@ function byLetters(evidence: Evidence): Encoding & { readonly rival?: Reading } 
 /** Whether an encoding has a byte for each character, so that any bytes are text. */
 const isAlphabet = (label: string): boolean => commonRows[label] === undefined
 
-/** Returns bytes as text; `undefined` where they are none. */
 function decodeAll(label: string, bytes: Buffer): string | undefined {
   try {
     // Node decodes windows-1252 correctly only from a stream.
@@ -392,7 +385,6 @@ const otherScripts: Readonly<Record<string, readonly string[]>> = {
 }
 const models = new Map<string, Model>()
 
-/** Returns the models of the languages that a script is used for, made on first use. */
 function modelsOf(script: Script): readonly Model[] {
   const others = Object.values(otherScripts).flat()
   return Object.entries(known.pairs)

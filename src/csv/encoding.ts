@@ -11,10 +11,7 @@ const delimiterSampleBytes = 65_536
 export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
   new TextDecoder(label).decode(head.subarray(mark, delimiterSampleBytes), { stream: true })
 
-/**
- * Converts the bytes of a file to UTF-8 without its mark, in pieces of whole characters. Throws a Refusal with the line
- * of what is not text.
- */
+/** Converts a file to UTF-8 without its mark, in pieces of whole characters. Throws a Refusal with the line of no text. */
 export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
   const lines = new LineCounter()
   const bytes = skip(encoding.mark, chunks)
@@ -100,21 +97,16 @@ const carriageReturn = 13
 
 /** Counts the lines of a text in pieces. Lines end with LF or CRLF, or with CR where a piece has no LF. */
 export class LineCounter {
-  #line = 1
-
-  /** Returns the line of the next byte, counted from 1. */
-  get line(): number {
-    return this.#line
-  }
+  /** The line of the next byte, counted from 1. */
+  line = 1
 
   /** Counts the lines of the bytes before `end`. */
   pass(bytes: Uint8Array, end = bytes.length): void {
     const mark = bytes.includes(lineFeed) ? lineFeed : carriageReturn
-    for (let at = bytes.indexOf(mark); at >= 0 && at < end; at = bytes.indexOf(mark, at + 1)) this.#line++
+    for (let at = bytes.indexOf(mark); at >= 0 && at < end; at = bytes.indexOf(mark, at + 1)) this.line++
   }
 }
 
-/** Yields a stream without its first bytes. */
 export async function* skip(bytes: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let left = bytes
   for await (const chunk of chunks) {
@@ -149,7 +141,6 @@ export function detectDelimiter(sample: string, skipLines?: number): DetectedDel
   return { delimiter: agreedDelimiter(lines.slice(above).map(({ counts }) => counts)), preamble }
 }
 
-/** Returns the first lines of a text, with their ends. Throws a Refusal where there are fewer. */
 function firstLines(text: string, count: number): string {
   const ends = /\r\n|\n|\r/g
   for (let line = 0; line < count; line++)
@@ -198,7 +189,6 @@ const isNarrower = (lines: readonly TextLine[], index: number, at: number): bool
 
 const countNames = (line: TextLine, at: number): number => cellsOf(line, at).filter(isColumnName).length
 
-/** Returns the cells of a line, roughly: names of columns have no delimiters in them. */
 const cellsOf = ({ text }: TextLine, at: number): string[] =>
   text.split(candidates[at] ?? ',').map((cell) => cell.replace(/"/g, '').trim())
 

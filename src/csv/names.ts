@@ -112,6 +112,10 @@ export class LeftOutCounter {
     else this.#counts.set(field, { values, sample: toSample(value) })
   }
 
+  addRow(values: readonly Pick<LeftOutValue, 'field' | 'value'>[]): void {
+    for (const { field, value } of values) this.add(field, value)
+  }
+
   addAll(counts: readonly LeftOutValues[]): void {
     for (const { field, sample, values } of counts) this.add(field, sample, values)
   }

@@ -76,21 +76,21 @@ export async function* parseRows(texts: AsyncIterable<Buffer>, options: ParseOpt
   const plain = new PlainRows(delimiter, firstLine, limit)
   let any: AnyRows | undefined
   for await (const text of texts) {
-    if (any) yield* yieldRows(await any.take(text))
+    if (any) yield* yieldRows(await any.parse(text))
     else {
       yield plain.take(text)
       if (!plain.stopped) continue
       any = new AnyRows({ ...options, firstLine: plain.line })
-      yield* yieldRows(await any.take(plain.rest))
+      yield* yieldRows(await any.parse(plain.rest))
     }
   }
   if (!any) {
     yield plain.end()
     if (!plain.stopped) return
     any = new AnyRows({ ...options, firstLine: plain.line })
-    yield* yieldRows(await any.take(plain.rest))
+    yield* yieldRows(await any.parse(plain.rest))
   }
-  yield* yieldRows(await any.end())
+  yield* yieldRows(await any.parseEnd())
 }
 
 function* yieldRows({ rows, failure }: ParsedRows): Generator<CsvRow[]> {
@@ -108,33 +108,21 @@ const maxLines = 16
  * quoted whole or not at all. It stops before the first row that is anything else.
  */
 export class PlainRows {
-  #line: number
   #waiting: Buffer[] = []
   #length = 0
-  #stopped = false
+  /** Whether it met a row that it cannot split: the one that `rest` begins with. */
+  stopped = false
 
-  /** `limit` is the longest row in bytes. */
+  /** `line` is that which `rest` begins on, `limit` the longest row in bytes. */
   constructor(
     private readonly delimiter: string,
-    firstLine: number,
+    public line: number,
     private readonly limit: number,
-  ) {
-    this.#line = firstLine
-  }
-
-  /** Whether it met a row that it cannot split: the one that `rest` begins with. */
-  get stopped(): boolean {
-    return this.#stopped
-  }
+  ) {}
 
   /** The bytes that are not split yet. */
   get rest(): Buffer {
     return this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting)
-  }
-
-  /** The line that `rest` begins on. */
-  get line(): number {
-    return this.#line
   }
 
   /** Returns the rows that end in a piece of text. */
@@ -159,7 +147,7 @@ export class PlainRows {
     const bytes = this.rest
     const rows: CsvRow[] = []
     let from = 0
-    while (from < bytes.length && !this.#stopped) {
+    while (from < bytes.length && !this.stopped) {
       const to = this.#readRow(bytes, from, isLast, rows)
       if (to === undefined) break
       from = to
@@ -167,7 +155,7 @@ export class PlainRows {
     const rest = bytes.subarray(from)
     this.#waiting = [rest]
     this.#length = rest.length
-    this.#stopped ||= this.#isOdd(rest)
+    this.stopped ||= this.#isOdd(rest)
     return rows
   }
 
@@ -188,14 +176,14 @@ export class PlainRows {
         continue
       }
       if (cells === 'odd' || cells === 'open' || cells.length > maxCells) return this.#stop()
-      if (cells.length > 0) rows.push({ line: this.#line, cells })
-      this.#line += lines
+      if (cells.length > 0) rows.push({ line: this.line, cells })
+      this.line += lines
       return end < 0 ? to : end + 1
     }
   }
 
   #stop(): undefined {
-    this.#stopped = true
+    this.stopped = true
   }
 
   /** Returns the cells of a row, none when it is blank; `open` when a quote is not closed, `odd` when it is not simple. */
@@ -251,38 +239,8 @@ interface ParsedRows {
   readonly failure?: unknown
 }
 
-/** Splits any CSV text into rows, or returns what is wrong with it. */
-export class AnyRows {
-  readonly #parser: RowParser
-
-  constructor(options: ParseOptions) {
-    this.#parser = new RowParser(options)
-  }
-
-  /** Returns the rows that end in a piece of text. */
-  take(text: Buffer): Promise<ParsedRows> {
-    return this.#taken((done) => this.#parser.write(text, done))
-  }
-
-  /** Returns the last row of the text. */
-  end(): Promise<ParsedRows> {
-    return this.#taken((done) => this.#parser.end(done))
-  }
-
-  #taken(step: (done: (error?: Error | null) => void) => void): Promise<ParsedRows> {
-    return new Promise((resolve) => {
-      step((error) => {
-        const failure = error
-          ? toRefusal(error, this.#parser.nextLine, this.#parser.limit)
-          : this.#parser.failure()
-        resolve({ rows: this.#parser.takeRows(), failure })
-      })
-    })
-  }
-}
-
-/** Collects rows as the parser pushes them: several times faster than reading them from a stream one by one. */
-class RowParser extends Parser {
+/** Splits any CSV text. Collecting rows as the parser pushes them is several times faster than reading its stream. */
+export class AnyRows extends Parser {
   #rows: CsvRow[] = []
   /** Last line of the row before, and blank lines so far, both as the parser counts them. */
   #end = 0
@@ -290,7 +248,7 @@ class RowParser extends Parser {
   /** The parser counts a CRLF within quotes as two lines. */
   #surplus: number
   /** Longest row in bytes. */
-  readonly limit: number
+  readonly #limit: number
   /** Rows and blank lines, and the bytes up to here, when the last of them ended; the parser limits cells only. */
   #ended = 0
   #endedAt = 0
@@ -306,37 +264,51 @@ class RowParser extends Parser {
       max_record_size: limit,
     })
     this.#surplus = 1 - firstLine
-    this.limit = limit
+    this.#limit = limit
     this.resume()
     // The failed write reports it. Without a listener the process would end.
     this.on('error', () => {})
   }
 
+  /** Returns the rows that end in a piece of text, and what is wrong with the text behind them. */
+  parse(text: Buffer): Promise<ParsedRows> {
+    return this.#taken((done) => this.write(text, done))
+  }
+
+  /** Returns the last row of the text. */
+  parseEnd(): Promise<ParsedRows> {
+    return this.#taken((done) => this.end(done))
+  }
+
+  #taken(step: (done: (error?: Error | null) => void) => void): Promise<ParsedRows> {
+    return new Promise((resolve) => {
+      step((error) => {
+        const rows = this.#rows
+        this.#rows = []
+        resolve({ rows, failure: error ? toRefusal(error, this.#nextLine, this.#limit) : this.#failure() })
+      })
+    })
+  }
+
   /** Returns the first line of the row that is being read. */
-  get nextLine(): number {
+  get #nextLine(): number {
     return this.#end + 1 + this.info.empty_lines - this.#blank - this.#surplus
   }
 
   /** Returns the error of a row that is too large, which the parser itself would accept. */
-  failure(): Refusal | undefined {
+  #failure(): Refusal | undefined {
     if (this.#tooWide) return this.#tooWide
     const { bytes, records, empty_lines } = this.info
     if (records + empty_lines !== this.#ended) {
       this.#ended = records + empty_lines
       this.#endedAt = bytes
     }
-    return bytes - this.#endedAt > this.limit ? tooLong(this.nextLine, this.limit) : undefined
-  }
-
-  takeRows(): CsvRow[] {
-    const rows = this.#rows
-    this.#rows = []
-    return rows
+    return bytes - this.#endedAt > this.#limit ? tooLong(this.#nextLine, this.#limit) : undefined
   }
 
   override push(cells: string[] | null): boolean {
     if (cells === null) return super.push(null)
-    const line = this.nextLine
+    const line = this.#nextLine
     if (cells.length > maxCells)
       this.#tooWide ??= new Refusal('csv.row_too_wide', { cells: cells.length, max: maxCells, line })
     if (this.#tooWide) return true

@@ -137,8 +137,8 @@ test('the fast path returns the same rows, lines and errors as the full parser',
       const options = { firstLine: 3, looseQuotes, limit: 40 }
       const fast = await readUntilRefused(inPieces(Buffer.from(text), pieces), options)
       const full = new AnyRows({ delimiter: ',', ...options })
-      const first = await full.take(Buffer.from(text))
-      const last = first.failure ? undefined : await full.end()
+      const first = await full.parse(Buffer.from(text))
+      const last = first.failure ? undefined : await full.parseEnd()
       const failure = (first.failure ?? last?.failure) as Refusal | undefined
       expect(fast.rows).toEqual([...first.rows, ...(last?.rows ?? [])])
       expect(fast.refusal?.details.line).toBe(failure?.details.line)

@@ -59,7 +59,6 @@ export async function openArchive(path: string) {
   }
 }
 
-/** Yields the bytes of all parts of a ZIP archive. */
 export async function* unpacked(path: string): AsyncIterable<Buffer> {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false })
   try {

@@ -15,11 +15,7 @@ export type ConversionResult =
   | { readonly refusal: LocalCode; readonly details: Details }
   | { readonly message: string; readonly code: string | undefined }
 
-/**
- * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where the
- * given one is no workbook. Throws a Refusal where it cannot be converted, or is another file that is no text, and when the
- * signal aborts.
- */
+/** Does what `RunPorts` says; it also throws a Refusal when the signal aborts. */
 export async function convertSheet(
   workbook: string,
   sheet: string | undefined,

@@ -185,7 +185,6 @@ class CellText {
   }
 }
 
-/** Returns how numbers of each style are displayed. */
 async function readFormats(archive: Archive, part: string): Promise<readonly (NumberFormat | undefined)[]> {
   const codes = new Map<number, string>()
   const formats: (NumberFormat | undefined)[] = []
@@ -296,7 +295,6 @@ const flushLength = 1 << 18
 
 const tooLong = (row: number): Refusal => new Refusal('workbook.row_too_long', { max: rowLimit, line: row })
 
-/** Rows among which the header is looked for. */
 const rowsOfBeginning = 20
 
 /** A CSV file with a line for each row of a sheet. Rows are as long as the header, or longer. */

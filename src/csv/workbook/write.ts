@@ -166,7 +166,6 @@ class ZipWriter {
     this.#directory.push(record, Buffer.from(name))
   }
 
-  /** Writes the directory of the archive. */
   finish(): void {
     const directory = Buffer.concat(this.#directory)
     const end = Buffer.alloc(22)
