@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { ApiError, isRefusal, Refusal } from '../api/calls/errors.js'
 import { readBody } from '../http/body.js'
-import { Content, Shell } from './page/elements.js'
+import { Shell } from './page/elements.js'
 import type { ActionResult, DashboardPorts, Fields, Html, ServerPorts, View } from './page/view.js'
 import { catalogue } from './views/catalogue.js'
 import { engine } from './views/engine.js'
@@ -72,11 +72,18 @@ export function createDashboard(options: DashboardOptions) {
   async function show(request: Request, view: View): Promise<Response> {
     const query = new URL(request.url).searchParams
     const content = await view.render({ ports, query, isReadOnly })
-    const html = await toText(
-      <Content title={view.title} workspace={workspace.name} isReadOnly={isReadOnly} body={content} />,
+    return htmlOf(
+      <>
+        <div class="heading">
+          <h1 tabindex={-1}>{view.title}</h1>
+          <p>
+            Workspace {workspace.name}
+            {isReadOnly && ' · read-only'}
+          </p>
+        </div>
+        {content}
+      </>,
     )
-    const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' }
-    return new Response(html, { headers })
   }
 
   async function act(request: Request, view: View, name: string): Promise<Response> {
@@ -107,7 +114,7 @@ export function createDashboard(options: DashboardOptions) {
     if (asset !== undefined) return serveAsset(asset)
     const isPage = isPagePath(path)
     if (isPage && (request.method === 'GET' || request.method === 'HEAD'))
-      return page(<Shell views={views} />)
+      return htmlOf(<Shell views={views} />, '<!doctype html>')
     return answerData(request, path)
   }
 
@@ -170,11 +177,9 @@ const json = (body: unknown, headers: Readonly<Record<string, string>> = {}, sta
     headers: { ...securityHeaders, 'content-type': 'application/json', ...headers },
   })
 
-/** Returns the text of an element. Components are not asynchronous: views read first, and render then. */
-const toText = async (html: Html): Promise<string> => String(await html)
-
-const page = async (html: Html): Promise<Response> =>
-  new Response(`<!doctype html>${await toText(html)}`, {
+/** Components are not asynchronous: views read first, and render then. */
+const htmlOf = async (html: Html, begin = ''): Promise<Response> =>
+  new Response(begin + String(await html), {
     headers: { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' },
   })
 
@@ -203,7 +208,6 @@ function findAsset(file: string): string {
 /** Between two comments that keep an unchanged stream alive, in milliseconds. */
 const beatMs = 10_000
 
-/** Server-sent events. Databases are watched while a page is open. */
 function createLive(watch: (onChange: () => void) => () => void) {
   const encoder = new TextEncoder()
   const open = new Set<ReadableStreamDefaultController<Uint8Array>>()
@@ -267,7 +271,6 @@ const securityHeaders = {
 /** The header with the token of the page. A page of another origin cannot send it. */
 const tokenHeader = 'x-dashboard-token'
 
-/** A request as far as it proves who sends it. */
 type Sender = Pick<Request, 'headers' | 'url'>
 
 /** How many browsers are admitted at most; the oldest is forgotten. */

@@ -151,7 +151,6 @@ function tell({ message, detail, error, hint }: Answer, place?: HTMLElement | nu
   element('messages').replaceChildren(box)
 }
 
-/** Asks a question; resolves with whether it was confirmed. */
 function ask(text: string, label: string): Promise<boolean> {
   const dialog = element<HTMLDialogElement>('question')
   element('question-text').textContent = text

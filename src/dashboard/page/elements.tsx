@@ -1,9 +1,9 @@
-import type { JSX } from 'hono/jsx'
+import type { JSX, PropsWithChildren } from 'hono/jsx'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input as RequestInput } from '../../api/calls/caller.js'
 import { commandOf } from '../../api/operations/table.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
-import type { Html, View } from './view.js'
+import type { Fields, Html, View } from './view.js'
 
 /** Returns a number with commas between its thousands; a dash for none. */
 export const formatNumber = (value: number | null | undefined): string =>
@@ -24,7 +24,7 @@ export function formatSeconds(seconds: number): string {
 export const none = <span class="none">–</span>
 
 /** A moment in UTC; the script shows how long ago it was as a hint. */
-export const Time = ({ at }: { readonly at: number | string | null | undefined }) =>
+export const Time = ({ at }: Readonly<{ at: number | string | null | undefined }>) =>
   at === null || at === undefined ? (
     none
   ) : (
@@ -33,15 +33,7 @@ export const Time = ({ at }: { readonly at: number | string | null | undefined }
     </time>
   )
 
-export const Section = ({
-  title,
-  children,
-  wide,
-}: {
-  readonly title: string
-  readonly children?: Html
-  readonly wide?: boolean
-}) => (
+export const Section = ({ title, children, wide }: PropsWithChildren<{ title: string; wide?: boolean }>) => (
   <section class={wide ? 'wide' : ''}>
     <h2>{title}</h2>
     {children}
@@ -49,7 +41,7 @@ export const Section = ({
 )
 
 /** What a part shows while it has nothing: a sentence, and what to do. */
-export const Empty = ({ children, command }: { readonly children?: Html; readonly command?: string }) => (
+export const Empty = ({ children, command }: PropsWithChildren<{ command?: string }>) => (
   <p class="empty">
     {children}
     {command !== undefined && <code>prospect {command}</code>}
@@ -79,7 +71,6 @@ function cellOf(field: string, value: unknown): Html {
   return Array.isArray(value) ? value.join(', ') : String(value)
 }
 
-/** Returns fields of a record as facts. */
 export const factsOf = <Of extends object>(record: Of, ...fields: readonly (keyof Of & string)[]) =>
   Object.fromEntries(fields.map((field) => [titleOf(field), cellOf(field, record[field])]))
 
@@ -151,13 +142,9 @@ export function Table<Row>({
   )
 }
 
-export const Tabs = ({
-  label,
-  tabs,
-}: {
-  readonly label: string
-  readonly tabs: readonly { readonly title: string; readonly path: string; readonly isCurrent: boolean }[]
-}) => (
+type Tab = Readonly<{ title: string; path: string; isCurrent: boolean }>
+
+export const Tabs = ({ label, tabs }: Readonly<{ label: string; tabs: readonly Tab[] }>) => (
   <nav class="tabs" aria-label={label}>
     {tabs.map(({ title, path, isCurrent }) => (
       <a href={path} aria-current={isCurrent ? 'true' : undefined}>
@@ -167,7 +154,7 @@ export const Tabs = ({
   </nav>
 )
 
-export const State = ({ state }: { readonly state: string }) => (
+export const State = ({ state }: Readonly<{ state: string }>) => (
   <span class={`state ${stateKinds[state] ?? ''}`}>{state}</span>
 )
 
@@ -185,24 +172,13 @@ const stateKinds: Readonly<Record<string, string>> = {
   frozen: 'active',
 }
 
-export const Bar = ({
-  label,
-  value,
-  max,
-}: {
-  readonly label: string
-  readonly value: number
-  readonly max: number
-}) => (
+export const Bar = ({ label, value, max }: Readonly<{ label: string; value: number; max: number }>) => (
   <progress aria-label={label} value={Math.min(value, max)} max={Math.max(max, 1)}>
     {value} of {max}
   </progress>
 )
 
-export const Input = ({
-  label,
-  ...attributes
-}: JSX.IntrinsicElements['input'] & { readonly label: string }) => (
+export const Input = ({ label, ...attributes }: JSX.IntrinsicElements['input'] & { label: string }) => (
   <label>
     {label}
     <input {...attributes} />
@@ -232,13 +208,13 @@ export const Select = (props: {
   </label>
 )
 
-export const LinkLine = ({ path, children }: { readonly path: string; readonly children?: Html }) => (
+export const LinkLine = ({ path, children }: PropsWithChildren<{ path: string }>) => (
   <p>
     <a href={path}>{children}</a>
   </p>
 )
 
-export const Facts = ({ facts }: { readonly facts: Readonly<Record<string, Html>> }) => (
+export const Facts = ({ facts }: Readonly<{ facts: Readonly<Record<string, Html>> }>) => (
   <dl>
     {Object.entries(facts).map(([name, value]) => (
       <div>
@@ -249,30 +225,33 @@ export const Facts = ({ facts }: { readonly facts: Readonly<Record<string, Html>
   </dl>
 )
 
-export const ActionButton = ({
-  action,
-  fields = {},
-  label,
-  primary,
-}: {
-  /** The view and the name of the action: `jobs/retry`. */
-  readonly action: string
-  readonly fields?: Readonly<Record<string, string>>
+type FormProps = PropsWithChildren<{
+  /** The view and the name of the action: `jobs/retry`. Without one, the form filters. */
+  readonly action?: string
+  /** Fields that are sent and not shown. */
+  readonly fields?: Fields
+  /** The text of its button. */
   readonly label: string
   readonly primary?: boolean
-}) => (
-  <form data-action={action} class="action">
+  readonly look?: 'bar' | 'fields' | 'action'
+}>
+
+export const Form = ({ action, fields = {}, label, primary, look = 'bar', children }: FormProps) => (
+  <form data-action={action} class={look}>
     {Object.entries(fields).map(([name, value]) => (
       <input type="hidden" name={name} value={value} />
     ))}
+    {children}
     <button type="submit" class={primary ? 'primary' : ''}>
       {label}
     </button>
   </form>
 )
 
+export const ActionButton = (props: FormProps) => <Form {...props} look="action" />
+
 /** A page without any data: the script loads what it shows once the browser is signed in. */
-export const Shell = ({ views }: { readonly views: readonly View[] }) => (
+export const Shell = ({ views }: Readonly<{ views: readonly View[] }>) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -331,36 +310,10 @@ export function pathOf(
   return `/dashboard${name === '' ? '' : `/${name}`}${search}`
 }
 
-export const Content = ({
-  title,
-  workspace,
-  isReadOnly,
-  body,
-}: {
-  readonly title: string
-  readonly workspace: string
-  readonly isReadOnly: boolean
-  readonly body: Html
-}) => (
-  <>
-    <div class="heading">
-      <h1 tabindex={-1}>{title}</h1>
-      <p>
-        Workspace {workspace}
-        {isReadOnly && ' · read-only'}
-      </p>
-    </div>
-    {body}
-  </>
-)
-
 export interface RequestField {
   readonly name: string
   readonly kind: FieldKind
 }
-
-/** The texts of a form by the names of its fields; several values are the lines of one text. */
-type Texts = Readonly<Record<string, string>>
 
 /** Returns the fields of a request: required ones first, else in the order of the schema. */
 export const requestFields = ({ input }: Pick<Shape, 'input'>): RequestField[] =>
@@ -368,8 +321,8 @@ export const requestFields = ({ input }: Pick<Shape, 'input'>): RequestField[] =
     .map(([name, field]) => ({ name, kind: kindOf(field) }))
     .sort((one, other) => Number(other.kind.required) - Number(one.kind.required))
 
-/** Returns the fields that a form has given. Texts of another kind than the field's stay, for validation to refuse. */
-export function readRequest({ input }: Pick<Shape, 'input'>, texts: Texts): RequestInput {
+/** Returns what a form has given. Several values are the lines of one text. Validation refuses those of another kind. */
+export function readRequest({ input }: Pick<Shape, 'input'>, texts: Fields): RequestInput {
   const given = requestFields({ input }).flatMap(({ name, kind }) => {
     const text = texts[name]?.trim()
     if (!text) return []
@@ -385,16 +338,12 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
+/** With `showsName`, its label has the name of the field in the API, too. */
 export const RequestControl = ({
   field: { name, kind },
   value,
   showsName,
-}: {
-  readonly field: RequestField
-  readonly value: string | undefined
-  /** Whether the label has the name of the field in the API, too. */
-  readonly showsName?: boolean
-}) => (
+}: Readonly<{ field: RequestField; value: string | undefined; showsName?: boolean }>) => (
   <div class="field">
     <label for={`field-${name}`}>
       {kind.description}

@@ -20,7 +20,6 @@ export interface Page {
   readonly isReadOnly: boolean
 }
 
-/** One view of the dashboard: reads what it shows and returns it as HTML. */
 export interface View {
   /** The last part of its path: `runs` is served at `/dashboard/runs`; empty for the first view. */
   readonly name: string

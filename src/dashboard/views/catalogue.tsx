@@ -9,6 +9,7 @@ import {
   count,
   Empty,
   Facts,
+  Form,
   formatNumber,
   none,
   pathOf,
@@ -47,7 +48,6 @@ export const catalogue: View = {
 
 type Kind = 'companies' | 'people'
 
-/** The operation whose filters and first results a search has. */
 const previews = {
   companies: 'accounts.search_preview',
   people: 'leads.advanced_search_preview',
@@ -75,18 +75,15 @@ const filterForm = (kind: Kind, fields: readonly RequestField[], texts: Fields) 
   const more = fields.slice(firstFilters)
   const controls = (some: readonly RequestField[]) =>
     some.map((field) => <RequestControl field={field} value={texts[field.name]} />)
+  const hidden = kind === 'people' ? { of: 'people' } : {}
   return (
-    <form class="fields">
-      {kind === 'people' && <input type="hidden" name="of" value="people" />}
+    <Form look="fields" fields={hidden} label="Search" primary>
       {controls(fields.slice(0, firstFilters))}
       <details open={more.some(({ name }) => texts[name])}>
         <summary>{count(more.length, 'more filter')}</summary>
         <div class="fields">{controls(more)}</div>
       </details>
-      <button type="submit" class="primary">
-        Search
-      </button>
-    </form>
+    </Form>
   )
 }
 
@@ -161,11 +158,9 @@ async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, a
           : `Results: ${total === 1 ? `1 ${noun}` : `${formatNumber(total)} ${decoded.kind}`}`
       }
     >
-      {decoded.kind === 'companies' ? (
-        <Companies records={page.records as readonly RecordOf<'companies'>[]} />
-      ) : (
-        <People records={page.records as readonly RecordOf<'people'>[]} />
-      )}
+      {decoded.kind === 'companies'
+        ? companyTable(page.records as readonly RecordOf<'companies'>[])
+        : personTable(page.records as readonly RecordOf<'people'>[])}
       <nav class="pages" aria-label="Pages">
         {after !== undefined && <a href={pathOf('catalogue', filters)}>First page</a>}
         {page.next !== undefined && (
@@ -181,7 +176,7 @@ async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, a
 const isPosition = (text: string | undefined): text is string =>
   text !== undefined && /^\[-?\d+(,-?\d+)?\]$/.test(text)
 
-const Companies = ({ records }: { readonly records: readonly RecordOf<'companies'>[] }) => (
+const companyTable = (records: readonly RecordOf<'companies'>[]) => (
   <Table
     label="Companies"
     columns={[
@@ -199,7 +194,7 @@ const Companies = ({ records }: { readonly records: readonly RecordOf<'companies
   />
 )
 
-const People = ({ records }: { readonly records: readonly RecordOf<'people'>[] }) => (
+const personTable = (records: readonly RecordOf<'people'>[]) => (
   <Table
     label="People"
     columns={[
@@ -262,9 +257,7 @@ async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> 
           </p>
         )}
       </Section>
-      {lists.map(([field, entries]) => (
-        <Entries title={titleOf(field)} entries={entries as readonly Values[]} />
-      ))}
+      {lists.map(([field, entries]) => listOf(titleOf(field), entries as readonly Values[]))}
       {kind === 'companies' && (await jobsOf({ ports }, record))}
     </>
   )
@@ -287,7 +280,7 @@ const textOf = (value: unknown): string => {
 }
 
 /** A list of a record, such as past positions: a column for each field that occurs. */
-const Entries = ({ title, entries }: { readonly title: string; readonly entries: readonly Values[] }) => {
+const listOf = (title: string, entries: readonly Values[]) => {
   const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))]
   return (
     <Section title={title}>

@@ -4,6 +4,7 @@ import {
   ActionButton,
   Empty,
   Facts,
+  Form,
   factsOf,
   formatNumber,
   formatSeconds,
@@ -19,7 +20,6 @@ import type { DashboardPorts, View } from '../page/view.js'
 type Clock = Awaited<ReturnType<DashboardPorts['admin']['clock']>>
 type ListedKey = Key & { readonly member: string }
 
-/** Plan, credits, members, keys and the clock of the local engine. */
 export const engine: View = {
   name: 'engine',
   title: 'Engine',
@@ -46,7 +46,7 @@ export const engine: View = {
           <Empty command="engine plan set NAME">Change the plan: </Empty>
           <Empty command="engine credits add 500">Add credits: </Empty>
         </Section>
-        <ClockSection clock={clock} isReadOnly={page.isReadOnly} />
+        {clockSection(clock, page.isReadOnly)}
         <Section title="Members" wide>
           <Table
             label="Members"
@@ -57,7 +57,7 @@ export const engine: View = {
           <Empty command="engine members add ann@example.com --weekly-limit 100">Add a member: </Empty>
         </Section>
         <Section title="Keys" wide>
-          {!page.isReadOnly && <NewKey emails={members.map(({ email }) => email)} />}
+          {!page.isReadOnly && newKeyForm(members.map(({ email }) => email))}
           {keyTable([...keys].sort(byUse), clock.now, page.isReadOnly)}
         </Section>
       </div>
@@ -103,7 +103,7 @@ const toClockResult = ({ now, frozen }: Clock) => ({
   message: `Engine time is ${new Date(now).toISOString()}${frozen ? ', frozen' : ''}.`,
 })
 
-const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly isReadOnly: boolean }) => (
+const clockSection = (clock: Clock, isReadOnly: boolean) => (
   <Section title="Clock">
     <Facts
       facts={{
@@ -116,7 +116,7 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
     />
     {!isReadOnly && (
       <>
-        <form data-action="engine/advance" class="bar">
+        <Form action="engine/advance" label="Move">
           <Input
             label="Move forward by"
             name="number"
@@ -128,23 +128,21 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
             required
           />
           <Select label="Unit" name="unit" values={Object.keys(unitMs)} chosen="days" />
-          <button type="submit">Move</button>
-        </form>
-        <form data-action="engine/set" class="bar">
+        </Form>
+        <Form action="engine/set" label="Set">
           <Input label="Time (UTC)" name="time" type="datetime-local" step="1" required />
           <label class="inline">
             <input name="frozen" type="checkbox" /> Stand still
           </label>
-          <button type="submit">Set</button>
-        </form>
+        </Form>
         <ActionButton action="engine/reset" label="Back to real time" />
       </>
     )}
   </Section>
 )
 
-const NewKey = ({ emails }: { readonly emails: readonly string[] }) => (
-  <form data-action="engine/create" class="bar">
+const newKeyForm = (emails: readonly string[]) => (
+  <Form action="engine/create" label="Create a key" primary>
     <Select label="Member" name="member" values={emails} chosen={undefined} />
     <Input label="Name (optional)" name="name" maxlength={100} />
     <label>
@@ -156,10 +154,7 @@ const NewKey = ({ emails }: { readonly emails: readonly string[] }) => (
       </select>
     </label>
     <Input label="Expires (UTC, optional)" name="expires" type="datetime-local" step="1" />
-    <button type="submit" class="primary">
-      Create a key
-    </button>
-  </form>
+  </Form>
 )
 
 /** Valid keys first, and the newest first among them. */

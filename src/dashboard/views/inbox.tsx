@@ -5,6 +5,7 @@ import {
   count,
   Empty,
   Facts,
+  Form,
   factsOf,
   Input,
   LinkLine,
@@ -17,7 +18,6 @@ import type { Fields, Html, Page, View } from '../page/view.js'
 
 const perPage = 50
 
-/** Events that the receiver of this machine has kept. */
 export const inbox: View = {
   name: 'inbox',
   title: 'Inbox',
@@ -48,11 +48,10 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
   const rows = page.slice(0, perPage)
   return (
     <>
-      <form class="bar">
+      <Form label="Show">
         <Input label="Event" name="event" value={event} placeholder="completed" />
         <Input label="Search id" name="search" value={search} />
-        <button type="submit">Show</button>
-      </form>
+      </Form>
       <Section title="Received events">
         <Table
           label="Received events"
@@ -89,13 +88,9 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
 }
 
 const sendForm = (action: string, fields: Fields, label: string) => (
-  <form data-action={action} class="bar">
-    {Object.entries(fields).map(([name, value]) => (
-      <input type="hidden" name={name} value={value} />
-    ))}
+  <Form action={action} fields={fields} label={label}>
     <Input label="Address" name="url" type="url" required placeholder="http://localhost:3000/hooks" />
-    <button type="submit">{label}</button>
-  </form>
+  </Form>
 )
 
 async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Promise<Html> {

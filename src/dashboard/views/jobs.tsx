@@ -8,6 +8,7 @@ import {
   count,
   Empty,
   Facts,
+  Form,
   factsOf,
   formatNumber,
   LinkLine,
@@ -61,7 +62,7 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
   const { pending, delivered, failed } = status.deliveries
   return (
     <>
-      <form class="bar">
+      <Form label="Show">
         <Select label="Jobs" name="state" values={jobStates} chosen={state} all="all" />
         <Select
           label="Deliveries"
@@ -70,25 +71,24 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
           chosen={deliveryState}
           all="all"
         />
-        <button type="submit">Show</button>
-      </form>
+      </Form>
       <Section title={found.length === newest ? `Jobs: the ${newest} newest` : 'Jobs'}>
-        <JobTable jobs={found} />
+        {jobTable(found)}
       </Section>
       <Section title={deliveries.length === newest ? `Deliveries: the ${newest} newest` : 'Deliveries'}>
         <p class="empty">
           {formatNumber(pending)} pending, {formatNumber(delivered)} delivered, {formatNumber(failed)} failed
         </p>
-        <DeliveryTable
-          deliveries={deliveries}
-          none="No webhook was sent. Jobs with --webhook-url deliver their results there."
-        />
+        {deliveryTable(
+          deliveries,
+          'No webhook was sent. Jobs with --webhook-url deliver their results there.',
+        )}
       </Section>
     </>
   )
 }
 
-const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
+const jobTable = (jobs: readonly AsyncJob[]) => (
   <Table
     label="Jobs"
     keyOf={({ id }) => id}
@@ -111,13 +111,7 @@ const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
   </Table>
 )
 
-const DeliveryTable = ({
-  deliveries,
-  none,
-}: {
-  readonly deliveries: readonly Delivery[]
-  readonly none: string
-}) => (
+const deliveryTable = (deliveries: readonly Delivery[], none: string) => (
   <Table
     label="Deliveries"
     keyOf={({ id }) => id}
@@ -164,14 +158,12 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
         )}
       </Section>
       <Section title="Deliveries">
-        <DeliveryTable
-          deliveries={deliveries}
-          none={
-            job.webhookUrl === null
-              ? 'Nothing of this job is sent to a webhook.'
-              : 'Nothing was sent to its webhook yet.'
-          }
-        />
+        {deliveryTable(
+          deliveries,
+          job.webhookUrl === null
+            ? 'Nothing of this job is sent to a webhook.'
+            : 'Nothing was sent to its webhook yet.',
+        )}
       </Section>
       <Section title="First records">
         {records.length === 0 ? (

@@ -3,7 +3,18 @@ import { dayMs, dayOf } from '../../api/values/dates.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
-import { Empty, formatNumber, Input, none, pathOf, Section, Select, Table, Tabs } from '../page/elements.js'
+import {
+  Empty,
+  Form,
+  formatNumber,
+  Input,
+  none,
+  pathOf,
+  Section,
+  Select,
+  Table,
+  Tabs,
+} from '../page/elements.js'
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 const usualDays = 30
@@ -13,7 +24,6 @@ const pageSize = 50
 const groupings = ['day', 'operation', 'member', 'run'] as const
 type By = (typeof groupings)[number]
 
-/** Movements of credits, and what was consumed by day, operation, member and run. */
 export const ledger: View = {
   name: 'ledger',
   title: 'Ledger',
@@ -38,7 +48,7 @@ export const ledger: View = {
           ]}
         />
         {by.length === 0 ? await movementsOf(page) : await sumsOf(page, by, days)}
-        {!page.isReadOnly && <Export by={by} days={days} only={onlyOf(Object.fromEntries(page.query))} />}
+        {!page.isReadOnly && exportForm(by, days, onlyOf(Object.fromEntries(page.query)))}
       </>
     )
   },
@@ -157,7 +167,7 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
   ]
   return (
     <Section title={`Credits consumed by ${title}`}>
-      <form class="bar">
+      <Form label="Show">
         {groupings.map((name) => (
           <Input
             label={`Sum by ${name}`}
@@ -184,8 +194,7 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
           all="all commands"
           textOf={commandOf}
         />
-        <button type="submit">Show</button>
-      </form>
+      </Form>
       <Table
         label={`Credits by ${title}`}
         columns={[
@@ -235,7 +244,7 @@ async function movementsOf({ ports, query }: Page): Promise<Html> {
     )
   return (
     <Section title="Movements, newest first">
-      <Movements movements={movements} />
+      {movementTable(movements)}
       <nav class="pages" aria-label="Pages">
         {before !== undefined && <a href={pathOf('ledger')}>Newest</a>}
         {last > 1 && <a href={pathOf('ledger', { before: last })}>Older</a>}
@@ -244,7 +253,7 @@ async function movementsOf({ ports, query }: Page): Promise<Html> {
   )
 }
 
-const Movements = ({ movements }: { readonly movements: readonly MovementRecord[] }) => (
+const movementTable = (movements: readonly MovementRecord[]) => (
   <Table
     label="Movements"
     columns={[
@@ -267,21 +276,13 @@ const formatChange = (change: number): string =>
   change === 0 ? '0' : `${change < 0 ? '−' : '+'}${formatNumber(Math.abs(change))}`
 
 /** Saves what the commands print: movements oldest first, or sums. Cells of a CSV file hold no formulas. */
-const Export = ({
-  by,
-  days,
-  only,
-}: {
-  readonly by: readonly By[]
-  readonly days: Days
-  readonly only: Only
-}) => (
+const exportForm = (by: readonly By[], days: Days, only: Only) => (
   <Section title="Export">
-    <form data-action="ledger/export" class="bar">
-      {by.length > 0 &&
-        Object.entries({ by: by.join(','), ...only }).map(([name, value]) => (
-          <input type="hidden" name={name} value={value} />
-        ))}
+    <Form
+      action="ledger/export"
+      fields={by.length > 0 ? { by: by.join(','), ...only } : {}}
+      label={by.length === 0 ? 'Export movements' : `Export sums by ${by.join(', ')}`}
+    >
       <Input label="From (UTC)" type="date" name="from" value={by.length > 0 ? days.from : undefined} />
       <Input label="To (UTC, included)" type="date" name="to" value={by.length > 0 ? days.to : undefined} />
       <Select
@@ -291,9 +292,6 @@ const Export = ({
         chosen="csv"
         textOf={(format) => format.toUpperCase()}
       />
-      <button type="submit">
-        {by.length === 0 ? 'Export movements' : `Export sums by ${by.join(', ')}`}
-      </button>
-    </form>
+    </Form>
   </Section>
 )

@@ -10,7 +10,6 @@ import type { DashboardPorts, Html, ListedRun, View } from '../page/view.js'
 
 const chartDays = 30
 
-/** The first view: what is left, what was spent, what is running and what needs attention. */
 export const overview: View = {
   name: '',
   title: 'Overview',
@@ -40,7 +39,7 @@ export const overview: View = {
               Nothing was spent in the last 30 days. Try:{' '}
             </Empty>
           ) : (
-            <DayChart days={everyDay(days, from)} />
+            dayChart(everyDay(days, from))
           )}
         </Section>
         <Section title="Credits by operation">
@@ -59,10 +58,10 @@ export const overview: View = {
           )}
         </Section>
         <Section title="Quotas" wide>
-          <Quotas quotas={limits.quotas} />
+          {quotaTable(limits.quotas)}
         </Section>
         <Section title="Rate limits" wide>
-          <Windows windows={limits.windows} />
+          {windowTable(limits.windows)}
         </Section>
       </div>
     )
@@ -125,7 +124,7 @@ const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | und
   </>
 )
 
-const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
+const quotaTable = (quotas: LimitsReport['quotas']) => (
   <Table
     label="Quotas"
     columns={[
@@ -144,7 +143,7 @@ const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
 )
 
 /** Windows that requests have opened; the others are full. */
-const Windows = ({ windows }: Pick<LimitsReport, 'windows'>) => (
+const windowTable = (windows: LimitsReport['windows']) => (
   <Table
     label="Rate limits"
     columns={[
@@ -244,7 +243,7 @@ const height = 120
 const step = 14
 
 /** One bar for each day, drawn without a library: SVG with attributes only, which the security policy permits. */
-function DayChart({ days }: { readonly days: readonly Sum[] }) {
+function dayChart(days: readonly Sum[]) {
   const most = Math.max(1, ...days.map(({ credits }) => credits))
   const width = days.length * step
   const total = days.reduce((sum, { credits }) => sum + credits, 0)

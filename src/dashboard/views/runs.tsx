@@ -13,7 +13,7 @@ import {
   Table,
   titleOf,
 } from '../page/elements.js'
-import type { Fields, Html, ListedRun, RestQuote, RunsPort, ShownRun, ShownStep, View } from '../page/view.js'
+import type { Fields, Html, ListedRun, RestQuote, ShownRun, ShownStep, View } from '../page/view.js'
 
 const perPage = 50
 
@@ -31,7 +31,7 @@ export const runs: View = {
     )
     return (
       <Section title={isShared ? 'Runs that machines share' : 'Runs of this machine'}>
-        <Places canShare={runs.canShare} isShared={isShared} />
+        {placesOf(runs.canShare, isShared)}
         {runTable(page.slice(0, perPage), isShared)}
         {page.length > perPage && (
           <LinkLine path={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
@@ -43,7 +43,7 @@ export const runs: View = {
   },
   actions: {
     export: async ({ runs }, fields) => {
-      const { id, isShared } = runOf(fields)
+      const [id, isShared] = runOf(fields)
       const headers = {
         'content-type': 'text/csv; charset=utf-8',
         'content-disposition': `attachment; filename="run-${id.slice(0, 8)}.csv"`,
@@ -51,38 +51,32 @@ export const runs: View = {
       return new Response(await runs.export(id, isShared), { headers })
     },
     quote: async ({ runs }, fields) => {
-      const { id, isShared } = runOf(fields)
-      const quote = await runs.quote(id, isShared)
+      const quote = await runs.quote(...runOf(fields))
       const most = String(quote.credits.max)
       return {
         message: describeQuote(quote),
         confirm: { action: 'resume', fields: { ...fields, most }, label: 'Resume' },
       }
     },
-    check: async ({ runs }, fields) => {
-      const { id, isShared } = runOf(fields)
-      return { message: describeQuote(await runs.quote(id, isShared)) }
-    },
+    check: async ({ runs }, fields) => ({ message: describeQuote(await runs.quote(...runOf(fields))) }),
     resume: async ({ runs }, fields) => {
-      const { id, isShared } = runOf(fields)
-      await runs.resume(id, isShared, Number(fields.most) || 0)
-      return { message: `Resuming the run ${id}.` }
+      await runs.resume(...runOf(fields), Number(fields.most) || 0)
+      return { message: `Resuming the run ${fields.id}.` }
     },
     stop: async ({ runs }, fields) => {
-      const { id, isShared } = runOf(fields)
-      await runs.stop(id, isShared)
-      return { message: `The run ${id} stops once the rows it is looking up are answered.` }
+      await runs.stop(...runOf(fields))
+      return { message: `The run ${fields.id} stops once the rows it is looking up are answered.` }
     },
   },
 }
 
 const placeOf = (isShared: boolean) => (isShared ? 'shared' : undefined)
 
-const runOf = ({ id = '', place }: Fields) => ({ id, isShared: place === 'shared' })
+const runOf = ({ id = '', place }: Fields): [id: string, isShared: boolean] => [id, place === 'shared']
 
 const fieldsOf = (id: string, isShared: boolean): Fields => ({ id, ...(isShared ? { place: 'shared' } : {}) })
 
-const Places = ({ canShare, isShared }: Pick<RunsPort, 'canShare'> & { readonly isShared: boolean }) => (
+const placesOf = (canShare: boolean, isShared: boolean) => (
   <p class="empty">
     {isShared
       ? 'These runs are in the shared database; any machine can resume them. '
@@ -151,15 +145,9 @@ function runPage(run: ShownRun, isShared: boolean, isReadOnly: boolean) {
         )}
         {run.problem !== undefined && <p class="refusal">The last resume ended: {run.problem}</p>}
       </Section>
-      {run.steps ? (
-        <Section title="Steps">
-          <Steps steps={run.steps} />
-        </Section>
-      ) : (
-        <Section title="Lookups">
-          <Funnel run={run} />
-        </Section>
-      )}
+      <Section title={run.steps ? 'Steps' : 'Lookups'}>
+        {run.steps ? stepTable(run.steps) : lookupTable(run)}
+      </Section>
     </>
   )
 }
@@ -177,7 +165,7 @@ function factsOfRun(run: ShownRun): Readonly<Record<string, Html>> {
 }
 
 /** What the steps of a flow took, found and left in the flow, and what that cost. */
-const Steps = ({ steps }: { readonly steps: readonly ShownStep[] }) => (
+const stepTable = (steps: readonly ShownStep[]) => (
   <Table
     label="Steps"
     columns={[
@@ -195,16 +183,12 @@ const Steps = ({ steps }: { readonly steps: readonly ShownStep[] }) => (
   />
 )
 
-function Funnel({ run: { answers, invalid, done, rows } }: { readonly run: ShownRun }) {
+function lookupTable({ answers, invalid, done, rows }: ShownRun) {
   const sum = (some: ShownRun['answers']) => some.reduce((all, { lookups }) => all + lookups, 0)
   const lookups = sum(answers)
   const refused = sum(answers.filter(({ status }) => status === 'invalid'))
   const others = Math.max(0, done - lookups - Math.max(0, (invalid ?? 0) - refused))
-  const steps: readonly {
-    readonly step: string
-    readonly number: number
-    readonly detail?: string | null
-  }[] = [
+  const steps: readonly Readonly<{ step: string; number: number; detail?: string | null }>[] = [
     { step: 'Rows of the file', number: rows },
     { step: 'Done', number: done },
     { step: 'Looked up', number: lookups },

@@ -13,6 +13,7 @@ import {
   count,
   Empty,
   Facts,
+  Form,
   RequestControl,
   readRequest,
   requestFields,
@@ -30,7 +31,7 @@ export const tryIt: View = {
     return (
       <>
         <Section title="Operation">
-          <form class="bar">
+          <Form label="Choose">
             <label>
               Operation
               <select name="operation">
@@ -47,8 +48,7 @@ export const tryIt: View = {
                 ))}
               </select>
             </label>
-            <button type="submit">Choose</button>
-          </form>
+          </Form>
           {!chosen && <Empty>Choose an operation. Nothing is sent before you have seen its price.</Empty>}
         </Section>
         {chosen && (await formOf(chosen, texts, page))}
@@ -114,16 +114,16 @@ async function formOf(row: Operation, texts: Fields, { ports, isReadOnly }: Page
   return (
     <>
       <Section title={row.summary}>
-        <form class="fields">
-          <input type="hidden" name="operation" value={row.id} />
-          <input type="hidden" name="show" value="1" />
+        <Form
+          look="fields"
+          fields={{ operation: row.id, show: '1' }}
+          label="Show the request and its price"
+          primary
+        >
           {requestFields(shape).map((field) => (
             <RequestControl field={field} value={texts[field.name]} showsName />
           ))}
-          <button type="submit" class="primary">
-            Show the request and its price
-          </button>
-        </form>
+        </Form>
       </Section>
       {isShown && (await requestOf(texts, ports, isReadOnly))}
     </>
