@@ -83,10 +83,7 @@ const literalTypes: Readonly<Record<string, FieldType>> = {
 }
 const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
 
-/**
- * Reads and checks a condition before anything is spent. Throws a Refusal that names the place of what is wrong; `option` is
- * where the condition was given.
- */
+/** Reads and checks a condition that `option` gives. Throws a Refusal that names the place of what is wrong. */
 export async function parseExpression(text: string, scope: Scope, option: string): Promise<Expression> {
   const { Environment: Cel, ParseError } = await import('@marcbachmann/cel-js')
   const { serialize } = await import('@marcbachmann/cel-js/serialize')
@@ -221,7 +218,6 @@ class Rewriter {
     )
   }
 
-  /** Refuses a name that the values do not have. */
   #check(root: ASTNode & { readonly op: 'id' }, path: readonly Step[]): void {
     let known: Scope[string] | undefined = this.scope
     let name = ''

@@ -21,7 +21,6 @@ export interface Match {
   readonly taken: readonly string[]
 }
 
-/** A row of a list: its line, its cells to take as JSON, and its keys. */
 type StoredRow = readonly [line: bigint | null, taken: string | null, ...keys: (bigint | null)[]]
 
 /** Equal keys of more rows than these say little: a placeholder, or a number that many share. */
@@ -200,7 +199,6 @@ function judgeBy(
   }
 }
 
-/** What the rows of a list are about. */
 export type ListKind = 'companies' | 'people'
 
 /** Hashes of what identifies a row, in the order of `keyColumns`; null for what it does not say. */
@@ -247,10 +245,7 @@ const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
   ],
 }
 
-/**
- * Returns a reader of the keys of a row or record, whose fields may have the names of any operation. A person with a second
- * email address has one set of keys for each.
- */
+/** Reads the keys of fields with the names of any operation. A person with two email addresses has a set of keys for each. */
 export const keyReader = (kind: ListKind): ((fields: Fields) => readonly RowKeys[]) => {
   if (kind === 'people') return personKeys
   const codes = new Map<string, string | undefined>()

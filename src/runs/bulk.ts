@@ -3,7 +3,7 @@ import { type Failure, failureOf } from '../api/calls/errors.js'
 import { isOutcomeUnknown } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
-import { type Fields, isObject } from '../api/values/objects.js'
+import { type Fields, isObject, valueAt } from '../api/values/objects.js'
 import type { StopReason } from './flow-control.js'
 import {
   type Accepted,
@@ -65,7 +65,6 @@ export function acceptedIn(body: unknown, ordinals: readonly number[], into: str
   return { id, parts }
 }
 
-/** Returns the results of rows in the order of their ordinals; `undefined` where there is none. */
 function resultsIn(
   body: unknown,
   ordinals: readonly number[],
@@ -110,22 +109,17 @@ function unmarked({ custom, ...item }: Fields): Fields {
   return Object.keys(rest).length === 0 ? item : { ...item, custom: rest }
 }
 
-/**
- * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or the run
- * ends.
- */
+/** Rows of a request are answered or under way (`taken`), or are sent in smaller requests, or singly, or the run ends. */
 type SendResult = 'taken' | 'smaller' | 'singly' | 'ended'
 
 /** The result of one try; `open` where the run ends and the effect of the request is not known. */
 type SubmitResult = Accepted | SendResult | 'open'
 
-/** What sending requests for several rows depends on. */
 interface BulkPorts extends CallPorts {
   readonly bulkRequests: BulkRequests
   readonly journal: Journal['bulks']
 }
 
-/** Sends several rows as one request, and settles them with its results. */
 class BulkCalls {
   readonly #operation: Operation
   readonly #single: Operation
@@ -136,7 +130,6 @@ class BulkCalls {
     this.#single = operation(ports.batch.operation)
   }
 
-  /** Sends recorded rows. Resolves when the target has accepted or refused them. */
   async start(states: readonly RowState[], bulk: Bulk): Promise<SendResult> {
     const { inFlight, journal } = this.ports
     inFlight.begin()
@@ -168,7 +161,6 @@ class BulkCalls {
       .then(() => state.settle(undefined))
   }
 
-  /** Returns the accepted work, or another result of the request. */
   async #ask(states: readonly RowState[], bulk: Bulk): Promise<SubmitResult> {
     const { batch, bulkRequests, stopReason, rateGate, doubted } = this.ports
     const ordinals = states.map(({ ordinal }) => ordinal)
@@ -350,7 +342,6 @@ const failureIn = (reply: Polled): Failure =>
 /** Rows, and the request that an earlier part sent for them. */
 type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]
 
-/** Requests whose results are awaited at once. */
 const bulkRequestsAtOnce = 16
 /** The same where no request takes several rows. */
 const aloneAtOnce = 64
@@ -361,9 +352,10 @@ const aloneAtOnce = 64
  */
 export class BulkLauncher {
   readonly #calls: BulkCalls
-  readonly #spendable: CreditBalance
   readonly #alone = new Set<RowState>()
   #most: number
+  /** The credits of the target that are left as far as they are known; asking for them is free. */
+  #spendable = 0
 
   constructor(
     private readonly ports: BulkPorts,
@@ -371,7 +363,6 @@ export class BulkLauncher {
     private readonly kept: () => Promise<void>,
   ) {
     this.#calls = new BulkCalls(ports)
-    this.#spendable = new CreditBalance(ports.batch)
     this.#most = ports.bulkRequests.most
   }
 
@@ -408,7 +399,6 @@ export class BulkLauncher {
     return anew
   }
 
-  /** Whether the budget permits resuming a request. */
   async #reopen(bulk: Bulk, open: readonly RowState[]): Promise<boolean> {
     const { stopReason, journal, inFlight } = this.ports
     for (let isLast = false; !stopReason.signal.aborted; ) {
@@ -423,7 +413,6 @@ export class BulkLauncher {
     return false
   }
 
-  /** Sends rows that are not under way, in their order. */
   async send(states: readonly RowState[]): Promise<void> {
     const { stopReason, inFlight } = this.ports
     for (let left = states; left.length > 0 && !stopReason.signal.aborted; ) {
@@ -465,9 +454,8 @@ export class BulkLauncher {
   async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
     const isLast = this.ports.inFlight.isIdle
     const sent = await this.#calls.start(states, bulk)
-    this.#spendable.take(maxCreditsOf(states))
+    this.#spendable = isRefused(sent) ? 0 : this.#spendable - maxCreditsOf(states)
     if (!isRefused(sent)) return states
-    this.#spendable.forget()
     if (sent === 'singly') for (const state of states) this.#alone.add(state)
     // With nothing else under way, no credits will be released either.
     if (sent === 'smaller' && isLast) this.#most = Math.floor(states.length / 2)
@@ -481,7 +469,7 @@ export class BulkLauncher {
     if (isLast) await this.kept()
     const { bulk, shortage } = await journal.plan([state], 1)
     if (bulk) {
-      this.#spendable.take(state.most)
+      this.#spendable -= state.most
       this.#calls.startAlone(state, bulk)
       return [state]
     }
@@ -493,7 +481,8 @@ export class BulkLauncher {
   /** Returns how many of the rows can certainly be paid. */
   async #size(states: readonly RowState[]): Promise<number> {
     const wanted = states.slice(0, this.#most)
-    let left = await this.#spendable.reaching(maxCreditsOf(wanted))
+    if (this.#spendable < maxCreditsOf(wanted)) this.#spendable = await this.#readCredits()
+    let left = this.#spendable
     let size = 0
     for (const { most } of wanted) {
       left -= most
@@ -501,6 +490,15 @@ export class BulkLauncher {
       size++
     }
     return size
+  }
+
+  /** Returns no limit for a target that does not report its balance; it refuses what it cannot pay. */
+  async #readCredits(): Promise<number> {
+    const { caller, callOptions = {} } = this.ports.batch
+    const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)
+    const isKnown = 'status' in reply && isOk(reply)
+    const credits = isKnown ? valueAt(reply.body, ['credits', 'enrichment']) : undefined
+    return typeof credits === 'number' ? credits : Number.POSITIVE_INFINITY
   }
 
   async #room(): Promise<void> {
@@ -515,36 +513,3 @@ const isRefused = (sent: SendResult): boolean => sent !== 'taken' && sent !== 'e
 
 const maxCreditsOf = (states: readonly RowState[]): number =>
   states.reduce((credits, { most }) => credits + most, 0)
-
-/** The balance of a target as far as it is known; asking for it is free. */
-class CreditBalance {
-  #left: number | undefined
-
-  constructor(private readonly batch: Batch) {}
-
-  /** Returns the credits left; asks the target when the known ones are too few. */
-  async reaching(credits: number): Promise<number> {
-    if (this.#left === undefined || this.#left < credits) this.#left = await this.#ask()
-    return this.#left
-  }
-
-  /** Subtracts the maximum cost of accepted work. */
-  take(credits: number): void {
-    if (this.#left !== undefined) this.#left -= credits
-  }
-
-  /** Forgets the known balance, which was wrong. */
-  forget(): void {
-    this.#left = undefined
-  }
-
-  /** Returns no limit for a target that does not report its balance; it refuses what it cannot pay. */
-  async #ask(): Promise<number> {
-    const { caller, callOptions = {} } = this.batch
-    const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)
-    const body =
-      'status' in reply && isOk(reply) ? (reply.body as { credits?: { enrichment?: unknown } } | null) : null
-    const credits = body?.credits?.enrichment
-    return typeof credits === 'number' ? credits : Number.POSITIVE_INFINITY
-  }
-}

@@ -126,7 +126,6 @@ class Runner {
     return isFault || (signal.aborted && this.#launched >= this.batch.journal.answeredUpTo)
   }
 
-  /** Sends the rows, and writes them in their order. */
   async #process(): Promise<void> {
     let written = Promise.resolve()
     const open: Promise<void>[] = []
@@ -158,7 +157,8 @@ class Runner {
         await this.batch.writer.write(rows)
         for (const row of rows) this.#tally.add(row)
         for (const { outcome, leftOut } of rowBatch.states)
-          if (outcome && outcome.answer.status !== 'invalid') this.#tally.addLeftOut(leftOut)
+          if (leftOut.length > 0 && outcome && outcome.answer.status !== 'invalid')
+            this.#tally.leftOut.addRow(leftOut)
       }
     } catch (error) {
       this.#isWritable = false
@@ -216,26 +216,23 @@ class Runner {
   #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.batch
     const doubted = this.#doubted.counts
-    const { written, reasons, leftOut, notAsked: not_asked } = this.#tally
-    const counts = {
-      ...written,
-      invalid_reasons: reasons,
-      not_understood: leftOut,
-      not_asked,
-      ...(doubted === undefined ? {} : { doubted }),
-    }
+    const { written, reasons, leftOut, notAsked } = this.#tally
     const { cause } = this.#stopReason
-    const files = {
+    const rows_left = total === undefined ? null : total - written.rows
+    return {
+      ...written,
+      invalid_reasons: reasons.counts,
+      not_understood: leftOut.counts,
+      not_asked: [...notAsked.values()],
+      ...(doubted === undefined ? {} : { doubted }),
+      seconds,
+      ...(complete || !cause ? {} : { stopped: { ...cause, rows_left } }),
       output: complete ? (writer.output ?? null) : null,
       partial: complete ? null : (writer.partial ?? null),
     }
-    if (complete || !cause) return { ...counts, seconds, ...files }
-    const rows_left = total === undefined ? null : total - counts.rows
-    return { ...counts, seconds, stopped: { ...cause, rows_left }, ...files }
   }
 }
 
-/** Yields rows in portions of one size; the last one may be smaller. */
 async function* inPortions(
   batches: AsyncIterable<readonly CsvRow[]>,
   size: number,
@@ -286,13 +283,13 @@ function outputRow({ row, outcome }: RowState): OutputRow[] {
   return [{ ...row, body, status, error, credits, source }]
 }
 
-/** Sends rows, a limited number at once, and settles them with their answers. */
 class Calls {
   readonly #operation: Operation
   #calling = 0
   /** Calls that wait until another one has ended. */
   readonly #line: (() => void)[] = []
-  #isCertain = true
+  /** Whether each call was answered or certainly not made. */
+  isCertain = true
 
   constructor(
     private readonly ports: CallPorts,
@@ -304,18 +301,12 @@ class Calls {
     })
   }
 
-  /** Whether each call was answered or certainly not made. */
-  get isCertain(): boolean {
-    return this.#isCertain
-  }
-
   /** Resolves when another row may be sent, or when none will be any more. */
   async room(): Promise<void> {
     while (this.ports.inFlight.underWay >= this.atOnce && !this.ports.stopReason.signal.aborted)
       await this.ports.inFlight.progress()
   }
 
-  /** Sends a row; it is settled when its answer comes. */
   start(state: RowState, planned: PlannedRow): void {
     this.ports.inFlight.begin()
     state.sent = true
@@ -329,7 +320,7 @@ class Calls {
       if (answer) this.ports.answered(state, answer)
       state.settle(answer && { answer, source: 'live', credits: answer.credits })
     } catch (error) {
-      this.#isCertain = false
+      this.isCertain = false
       this.ports.stopReason.fail(error)
       state.settle(undefined)
     }
@@ -359,7 +350,6 @@ class Calls {
     this.#line.shift()?.()
   }
 
-  /** Returns the answer to a row; `undefined` when the run ends first. */
   async #ask(state: RowState, { key, row, limit, input }: PlannedRow): Promise<RowAnswer | undefined> {
     const { batch, doubted } = this.ports
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
@@ -379,7 +369,7 @@ class Calls {
       if (reply instanceof ConnectionLost) {
         if (!signal?.aborted) return lostAnswer(reply, this.#operation)
         // What was started goes on, and the next part of the run asks for it under the same key.
-        this.#isCertain = false
+        this.isCertain = false
         return undefined
       }
       if (reply.isDoubted) doubted.add([state.ordinal], 'discarded')
@@ -388,7 +378,7 @@ class Calls {
         return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
       if (verdict.kind === 'stop') {
         // A call to a database that could no longer be reached may have been executed.
-        if (verdict.failure.code === 'outcome_unknown') this.#isCertain = false
+        if (verdict.failure.code === 'outcome_unknown') this.isCertain = false
         this.ports.stopReason.refuse(verdict.failure, state.ordinal)
         return undefined
       }
@@ -399,7 +389,6 @@ class Calls {
   }
 }
 
-/** Settles the rows of a row batch that have answers, and sends the others. */
 class Launcher {
   /** Absent where each row is a request. */
   readonly #bulks: BulkLauncher | undefined
@@ -512,10 +501,7 @@ class Launcher {
     return valid
   }
 
-  /**
-   * Returns the rows that are not settled, one for each identity. All others follow one of these rows or of those that were
-   * `sent` together before.
-   */
+  /** Returns the open rows, one for each identity. Others follow one of these, or of those that were `sent` together before. */
   #originalsOf(valid: readonly RowState[], sent: ReadonlySet<RowState>): readonly RowState[] {
     return valid.filter((state) => {
       if (state.isSettled) return false
@@ -526,7 +512,6 @@ class Launcher {
     })
   }
 
-  /** Returns the rows without an answer, and settles the others. */
   async #recall(rows: readonly RowState[]): Promise<readonly RowState[]> {
     const recalled = await this.ports.batch.journal.recall(rows)
     const open = rows.filter((state, at) => {
@@ -565,7 +550,6 @@ class Launcher {
     return !original
   }
 
-  /** Sends rows as the budget permits, in their order. */
   async #send(states: readonly RowState[]): Promise<void> {
     const { journal, othersUnderWay = () => false, time } = this.ports.batch
     let settled = false

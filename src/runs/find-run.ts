@@ -25,12 +25,10 @@ export interface InputFile {
   keep(): void
 }
 
-/** How the copy of a sheet as CSV is read. */
 const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: true }
 
 type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
 
-/** Which input is read, and how. */
 type ReadChoices = Pick<InputChoices, 'file' | 'sheet' | 'encoding' | 'delimiter' | 'skipLines' | 'header'> &
   Partial<Pick<InputChoices, 'raw'>>
 
@@ -78,7 +76,6 @@ async function openFile(
   throw new Refusal('workbook.not_text', { path, field: encoding === undefined ? 'delimiter' : 'encoding' })
 }
 
-/** Opens the input of a batch. Throws a Refusal where the file of a recorded run is gone. */
 export async function openRunInput(
   ports: RunPorts,
   { choices, run }: BatchRequest,
@@ -92,7 +89,6 @@ export async function openRunInput(
   }
 }
 
-/** Returns the identity of a batch's run: the same when the batch is started again. */
 export async function identifyRun(
   { operation, constants, choices }: BatchRequest,
   { target: { names } }: RunPorts,
@@ -131,7 +127,6 @@ export async function identifyRun(
   }
 }
 
-/** Returns the SHA-256 of a file. */
 export async function hashOfFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
@@ -187,10 +182,7 @@ export async function findRun(
   throw new Refusal('run.in_the_way', { file: identity.file, run: id, place, done, total })
 }
 
-/**
- * Returns the numbers of the sample runs of a file, whose answers its run takes. Throws a Refusal where one of them has rows
- * without an answer, which could be paid twice.
- */
+/** Returns the sample runs of a file, whose answers its run takes. Throws a Refusal where rows of one could be paid twice. */
 export async function samplesOf(
   { choices, place = '' }: BatchRequest,
   identity: RunIdentity,
@@ -214,7 +206,6 @@ export async function checkRows({ choices: { rows } }: BatchRequest, run: Run, r
   throw new Refusal('run.rows_together', { run: run.id, last: last + 1 })
 }
 
-/** Returns the current record of a run. Throws a Refusal where the batch is not the same run. */
 async function sameRun(
   { choices, place }: BatchRequest,
   run: Run,
@@ -233,10 +224,7 @@ async function sameRun(
   throw new Refusal('run.file_changed', { read: run.file, run: run.id, place })
 }
 
-/**
- * Has a person confirm that another member than the one who started a run pays for its rest. Throws where nobody can be
- * asked, or the answer is no.
- */
+/** Has a person confirm that another member pays for the rest of a run. Throws where nobody can be asked, or refuses. */
 export async function checkMember({ target, dialog }: BatchPorts, run: Run): Promise<void> {
   const { member: starter } = parseJson(run.request) as Partial<RecordedRequest>
   const member = await target.member()

@@ -11,31 +11,19 @@ export type Explain = (why: Refusal | Failure) => Pick<RunStop, 'reason' | 'hint
 /** Whether and why a run ends before its last row. The first cause counts. */
 export class StopReason {
   readonly #controller = new AbortController()
-  #cause: Cause | undefined
   #bug: { readonly error: unknown } | undefined
-  #isFault = false
-
-  /** `explain` returns what a refusal means to a person. */
-  constructor(private readonly explain: Explain) {}
-
   /** Aborted when the run has to end. */
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  get cause(): Cause | undefined {
-    return this.#cause
-  }
-
+  readonly signal = this.#controller.signal
+  cause: Cause | undefined
   /** Whether reading, writing or recording failed, so that no recorded answers can be written either. */
-  get isFault(): boolean {
-    return this.#isFault
-  }
+  isFault = false
+
+  constructor(private readonly explain: Explain) {}
 
   /** Ends the run because of a refusal that would meet all further rows. */
   refuse(failure: Failure, ordinal: number): void {
     const row = ordinal + 1
-    if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
+    if (this.cause?.at_row && row < this.cause.at_row) this.cause = { ...this.cause, at_row: row }
     this.#end({ ...this.explain(failure), at_row: row })
   }
 
@@ -53,7 +41,6 @@ export class StopReason {
     this.#end({ ...why, budget, at_row: ordinal + 1 })
   }
 
-  /** Ends the run because of Ctrl-C or SIGTERM. */
   interrupt(signal: AbortSignal): void {
     if (signal.reason === 'SIGTERM') this.#end({ reason: 'Terminated', exit_code: exitCodes.terminated })
     else this.#end({ reason: 'Interrupted', exit_code: exitCodes.interrupted })
@@ -61,25 +48,18 @@ export class StopReason {
 
   /** Ends the run because reading, writing or recording failed; any other error is a bug. */
   fail(error: unknown): void {
-    this.#isFault = true
+    this.isFault = true
     const known = error instanceof Refusal ? this.explain(error) : undefined
     if (!known) this.#bug ??= { error }
     this.#end(known ?? { reason: 'Internal error', exit_code: exitCodes.bug })
   }
 
-  /** Throws the bug that ended the run, if one did. */
   raise(): void {
     if (this.#bug) throw this.#bug.error
   }
 
-  #end({
-    reason,
-    hint = '',
-    exit_code,
-    at_row = null,
-    ...others
-  }: Pick<Cause, 'reason' | 'exit_code'> & Partial<Cause>): void {
-    this.#cause ??= { ...others, reason, hint, exit_code, at_row }
+  #end({ reason, exit_code, ...why }: Pick<Cause, 'reason' | 'exit_code'> & Partial<Cause>): void {
+    this.cause ??= { reason, hint: '', exit_code, at_row: null, ...why }
     this.#controller.abort()
   }
 }
@@ -94,8 +74,10 @@ export interface Time {
 
 /** Lets calls pass until one has to wait. Then all wait, on one timer. */
 export class RateGate {
-  #opensAt = 0
-  #waiting: Promise<void> | undefined
+  /** When calls may pass, in milliseconds since 1970. */
+  opensAt = 0
+  /** Resolves when calls may pass; `undefined` when they may pass now. */
+  opens: Promise<void> | undefined
 
   /** `closed` is called when calls have to wait, and when they have to wait longer. */
   constructor(
@@ -106,38 +88,28 @@ export class RateGate {
 
   /** Holds every call back for `ms` milliseconds from now. */
   close(ms: number): void {
-    const before = this.#opensAt
-    this.#opensAt = Math.max(before, this.time.now() + ms)
-    this.#waiting ??= this.#wait()
+    const before = this.opensAt
+    this.opensAt = Math.max(before, this.time.now() + ms)
+    this.opens ??= this.#wait()
     // Many calls are refused at once.
-    if (this.#opensAt - before >= 1_000) this.closed()
-  }
-
-  /** When calls may pass, in milliseconds since 1970. */
-  get opensAt(): number {
-    return this.#opensAt
-  }
-
-  /** Resolves when calls may pass; `undefined` when they may pass now. */
-  get opens(): Promise<void> | undefined {
-    return this.#waiting
+    if (this.opensAt - before >= 1_000) this.closed()
   }
 
   async #wait(): Promise<void> {
     // Also a wait of nothing, as after `Retry-After: 0`, ends after it is known that it has begun.
     await Promise.resolve()
     for (let ms = this.#left(); ms > 0; ms = this.#left()) await this.time.sleep(ms, this.signal)
-    this.#waiting = undefined
+    this.opens = undefined
   }
 
   #left(): number {
-    return this.signal.aborted ? 0 : this.#opensAt - this.time.now()
+    return this.signal.aborted ? 0 : this.opensAt - this.time.now()
   }
 }
 
 /** Counts the calls under way. One waiter at a time learns when one has ended. */
 export class InFlightCounter {
-  #underWay = 0
+  underWay = 0
   #wake: () => void = () => {}
 
   /** Waits end when the signal is given. */
@@ -145,20 +117,16 @@ export class InFlightCounter {
     signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
-  get underWay(): number {
-    return this.#underWay
-  }
-
   get isIdle(): boolean {
-    return this.#underWay === 0
+    return this.underWay === 0
   }
 
   begin(): void {
-    this.#underWay++
+    this.underWay++
   }
 
   end(): void {
-    this.#underWay--
+    this.underWay--
     this.#wake()
   }
 

@@ -14,7 +14,6 @@ import { checkWidth, identityOf, type Lookup } from './plan/lookup.js'
 import { type BatchQuote, createQuote, noRowCounts } from './plan/quote.js'
 import type { Remaining } from './ports.js'
 
-/** Returns the schema of the items of an array field. */
 export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
   (bare(input.shape[field] as z.ZodType) as z.ZodArray<z.ZodObject>).element
 
@@ -28,7 +27,6 @@ export interface ItemProblem {
 
 export interface Items {
   readonly items: readonly Input[]
-  /** Line of each item, in their order. */
   readonly lines: readonly number[]
   readonly problems: readonly ItemProblem[]
   /** Rows that are left out, because a list of known rows has them. */
@@ -68,7 +66,7 @@ export async function readItems(
           await rejects?.add([{ line, cells, reason: text }])
         } else if (isKnown(input)) found.known++
         else {
-          for (const { field, value } of leftOut) counter.add(field, value)
+          counter.addRow(leftOut)
           found.items.push(input)
           found.lines.push(line)
         }
@@ -83,7 +81,6 @@ export async function readItems(
   return { ...found, leftOut: counter.counts }
 }
 
-/** Returns why rows are not among the items, the most frequent reason first. */
 export function countReasons({ problems }: Pick<Items, 'problems'>): ReasonCount[] {
   const reasons = new ReasonCounter()
   for (const { text } of problems) reasons.add(text)

@@ -14,7 +14,6 @@ import { type Mapping, mapColumns, parsePins, rowInput, unknownName } from './in
 import type { Table } from './input/table.js'
 import type { RunHome, RunPorts } from './ports.js'
 
-/** A list whose columns are known. */
 export interface MappedList {
   readonly kind: ListKind
   readonly mapping: Mapping
@@ -40,10 +39,7 @@ const needed: Readonly<Record<ListKind, readonly string[]>> = {
   people: ['email', 'personal_email', 'network_url', 'first_name', 'last_name', 'full_name'],
 }
 
-/**
- * Returns what the rows of a table are about, where that is not given, and its columns of keys. Throws a Refusal, with the
- * `name` of the file.
- */
+/** Returns what the rows of a table are about, and its columns of keys. Throws a Refusal, with the `name` of the file. */
 export function mapList(
   table: Pick<Table, 'header' | 'samples' | 'notes'>,
   name: string,
@@ -97,7 +93,6 @@ function isOfPeople(
   return ['email', 'personal_email'].some((field) => columnOf(people, field)) && !isOfCompany
 }
 
-/** Returns the pairs of `--map` whose column a table has. */
 export const pairsFor = (pairs: readonly string[], header: readonly string[]): string[] =>
   pairs.filter((pair) => columnNamed(header, pair.slice(pair.indexOf('=') + 1).trim()) >= 0)
 
@@ -213,7 +208,6 @@ function checkTaken(lists: readonly KnownList[], take: readonly string[]): void 
   }
 }
 
-/** What opening lists takes. */
 export type ListPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile' | 'records'>
 
 /** Whether a source of known rows is no file. */
@@ -268,7 +262,6 @@ function mapAs(
   throw new Refusal('list.of_companies', { option, source })
 }
 
-/** The rows of `--skip-known`. */
 export interface KnownRows {
   /** Equal for the same lists. */
   readonly fingerprint: string

@@ -31,7 +31,6 @@ export interface ResolvedBatch {
   readonly sharedBudget?: Budget['sharedBudget']
 }
 
-/** A run with its journal and its target. */
 interface OpenRun {
   readonly run: Run
   readonly journal: Journal
@@ -127,7 +126,6 @@ export async function readQuotaBudget(
   return { used, most: choices.maxProfiles }
 }
 
-/** Returns what counts the records of a reply with several. */
 const countResults =
   ({ batch }: Operation) =>
   (body: unknown): number => {
@@ -220,7 +218,6 @@ function sentMaxAgeOf(known: Run | undefined): number | undefined {
   return choices && Math.min(choices.maxAgeMs ?? 0, sentMaxAgeMs ?? Number.POSITIVE_INFINITY)
 }
 
-/** Whether rows may be sent again under their keys. */
 const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }: Caller): Promise<boolean> =>
   !isMetered(operation) || !supportsIdempotency || supportsIdempotency()
 

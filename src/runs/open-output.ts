@@ -38,7 +38,6 @@ import type { RunPorts } from './ports.js'
 import { fileLock, hold } from './records.js'
 import type { BatchRequest, InputChoices } from './request.js'
 
-/** Where the rows of a run go. */
 export interface OpenOutput {
   /** Absolute path; null for stdout. */
   readonly path: string | null
@@ -138,10 +137,7 @@ function besideOf(output: string | null): string | undefined {
   return `${name}.rejects.csv`
 }
 
-/**
- * Holds a regular file, also one to come: two commands that write it would each lose rows, so the second is refused. Returns
- * whether the path is that of one.
- */
+/** Holds a regular file, also one to come: two commands that write it would lose rows. Returns whether the path is one. */
 async function holdFile(ports: RunPorts, path: string): Promise<boolean> {
   const kind = await nodeFiles.kind(path).catch(() => undefined)
   if (kind !== 'file' && kind !== 'nothing') return false
@@ -188,7 +184,6 @@ export async function openRejectsOf(
 type FilePorts = Pick<RunPorts, 'openFile' | 'claimFile'>
 type RejectsChoices = Pick<InputChoices, 'raw' | 'rejects'>
 
-/** Opens the file for invalid rows. */
 async function openRejects(
   ports: FilePorts,
   path: string | undefined,

@@ -17,7 +17,6 @@ import type { Sink, Writer } from './output/writer.js'
 import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
 
-/** How several rows are sent in one request. */
 export interface BulkRequests {
   /** The operation that accepts several rows, and answers later. */
   readonly operation: OperationId
@@ -60,7 +59,6 @@ export interface AnswerSource {
   readonly text: string
 }
 
-/** The target that answers the rows of a batch. */
 export interface BatchTarget {
   /** The name that spending is counted under. */
   readonly profile: string
@@ -71,10 +69,7 @@ export interface BatchTarget {
   answersFrom(): Promise<number>
   caller(): Promise<Caller>
   apiKey(): Promise<string | undefined>
-  /**
-   * Returns the member whose key this command has: the email at an engine, else `key` with a fingerprint of the key;
-   * `undefined` where the key is not valid.
-   */
+  /** Returns whose key this command has: an email, else `key` with its fingerprint; `undefined` where it is not valid. */
   member(): Promise<string | undefined>
   /** Returns where answers come from; `undefined` where that is not known. */
   source(): Promise<AnswerSource | undefined>
@@ -88,13 +83,10 @@ export interface BatchTarget {
   distribute(run: Run, apiKey: string | undefined, signal: AbortSignal): Promise<Distribution>
 }
 
-/** A run whose rows are answered by workers. */
 interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
-  /** Returns the number of workers that take part. */
   workers(): number
 }
 
-/** The columns of an output by what they are. */
 interface ShownColumns {
   /** Those that were asked for; `undefined` where none were. */
   readonly asked: readonly string[] | undefined
@@ -108,7 +100,6 @@ export interface RunSentences {
   readonly explainRows: ExplainRows
 }
 
-/** What a run needs from its command. */
 export interface RunPorts extends RunHome {
   readonly target: BatchTarget
   readonly streams: {
@@ -125,7 +116,6 @@ export interface RunPorts extends RunHome {
     sheet: string | undefined,
     openCopy: () => Promise<FileHandle>,
   ): Promise<FileHandle | undefined>
-  /** Returns the records that `catalogue` or `list:NAME` stands for. */
   records(source: string, kind: ListKind): AsyncIterable<Fields>
   /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
   readonly screen?: {
@@ -147,17 +137,14 @@ export interface TargetRefusal {
   readonly reply: Reply
 }
 
-/** Credits and requests that a target has left for an operation. */
 export interface Remaining {
   readonly spendable: Omit<RunFunds, 'budget'>
   /** null where the plan's limits are not known. */
   readonly windows: readonly RateWindow[] | null
 }
 
-/** Shows the progress of long work. */
 interface ProgressDisplay {
   update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'> & Partial<RunProgress>): void
-  /** Removes the display. */
   stop(): void
 }
 
@@ -167,7 +154,6 @@ export interface ChosenMapping {
   readonly map: readonly string[]
 }
 
-/** A run that a batch resumes. */
 export interface KnownRun extends Run {
   /** The run is finished, and only its rows of unknown outcome are sent again. */
   readonly onlyUnknown?: boolean
@@ -185,7 +171,6 @@ export interface BatchDialog {
   showKnownRun(run: KnownRun): void
   /** Asks whether another member resumes a run. Throws where the answer is no, or nobody can be asked. */
   confirmMember(run: Run, starter: string, member: string): Promise<void>
-  /** Reports that rows have more or fewer cells than the header. */
   showRagged(rows: number, firstLine: number | undefined): void
   /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */
   confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<void>
@@ -194,7 +179,6 @@ export interface BatchDialog {
   showProgress(run: Run, workers: () => number | undefined): Promise<ProgressDisplay>
 }
 
-/** What a batch needs from its command. */
 export interface BatchPorts extends RunPorts {
   readonly dialog: BatchDialog
   /** Asks a target for its remaining credits and requests, which is free. */
@@ -204,7 +188,6 @@ export interface BatchPorts extends RunPorts {
   interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
 }
 
-/** Everything that executing a run takes. */
 export interface Batch extends Lookup {
   readonly table: Pick<Table, 'header' | 'rows'>
   readonly operation: OperationId
@@ -227,13 +210,11 @@ export interface Batch extends Lookup {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: RunProgress) => void
   readonly explainStop: Explain
-  /** Tells a person about something that happened on the way. */
   readonly notify?: (note: string | Note) => void
   /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
   readonly onSafe?: (before: number) => Promise<void>
 }
 
-/** What sending the rows of a batch depends on. */
 export interface CallPorts {
   readonly batch: Batch
   readonly stopReason: StopReason

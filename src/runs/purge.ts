@@ -34,7 +34,6 @@ export async function purgeOldRuns(
   }
 }
 
-/** What forgetting a run depends on. */
 interface ForgetOptions {
   readonly records: Pick<RunRecords, 'runs' | 'locks' | 'now'>
   /** Locks that this command has already. Runs of the same command have one lock. */
@@ -58,7 +57,6 @@ export async function forgetRun(
   await rm(runFolder(home, run.id), { recursive: true, force: true })
 }
 
-/** Runs and answers that were deleted. */
 interface PurgedRuns {
   readonly runs: readonly string[]
   readonly answers: number

@@ -23,7 +23,6 @@ import type { HeldRun, RunLocks } from './journal/run-leases.js'
 import type { Run, Runs } from './journal/runs.js'
 import type { RunHome } from './ports.js'
 
-/** The records of runs, their locks, and their database. */
 export interface RunRecords {
   readonly runs: Runs
   readonly locks: RunLocks
@@ -79,7 +78,6 @@ export function namedLock(home: HomeOnly, name: string): string {
   return join(lockFolder(home), `name-${name}`)
 }
 
-/** Returns the path of the lock of a file that a command writes. */
 export const fileLock = (home: HomeOnly, path: string): string =>
   join(lockFolder(home), `file-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`)
 
@@ -95,7 +93,6 @@ export const fileLocks = (home: Pick<RunHome, 'home' | 'clock'>): RunLocks => ({
   fenceOf: () => '',
 })
 
-/** Returns the locks of runs in a database that several machines share. */
 export async function leasesOver(
   { clock, ids }: Pick<RunHome, 'clock' | 'ids'>,
   database: Driver,
@@ -132,10 +129,7 @@ export async function holdRun(
   home.onClose(() => held.release())
 }
 
-/**
- * Holds a lock until the command ends, and records its holder for others. Throws a Refusal (exit 15) when another process
- * has it.
- */
+/** Holds a lock until the command ends, with its holder for others. Throws a Refusal (exit 15) when another process has it. */
 export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, what: LockedThing): void {
   const lock = tryLock(path)
   if (!lock) throw inUse(what, readHolder(path))
@@ -166,7 +160,6 @@ export async function holdLookups(home: Pick<RunHome, 'home' | 'onClose'>): Prom
 const inUse = (what: LockedThing, holder: string | undefined, freedAfterMs?: number): Refusal =>
   new Refusal('run.locked', { ...what, holder, freedAfterMs })
 
-/** What a lock is of. */
 interface LockedThing {
   readonly of: 'run' | 'file' | 'lock' | 'lookups'
   /** Its id, path or name; absent for the run of the command itself. */
@@ -237,10 +230,7 @@ export async function openRunFolder(home: RunHome, id = home.ids.uuid()) {
   }
 }
 
-/**
- * Opens a file that has no name any more when it gets its first byte, so that it is gone when this process ends, however it
- * ends.
- */
+/** Opens a file whose name is removed before its first byte, so that it is gone however this process ends. */
 export async function openUnnamedFile(home: RunHome): Promise<FileHandle> {
   const { path } = await openRunFolder(home)
   const file = await open(join(path, 'unnamed'), 'wx+', 0o600)
@@ -311,7 +301,6 @@ export function takeLock(path: string, timeout = timeoutMs): HeldRun | undefined
   }
 }
 
-/** Whether any process holds the lock of a file. */
 export function isLocked(path: string): boolean {
   let database: Database.Database
   try {

@@ -19,10 +19,8 @@ export interface InputChoices {
   readonly saved?: SavedMap | undefined
   /** Input that replaces the columns of its fields in every row. */
   readonly overrides?: Input | undefined
-  /** Name to keep the map under. */
   readonly saveMap?: string | undefined
   readonly mapOnly?: boolean | undefined
-  /** Only the quote is wanted. */
   readonly dryRun: boolean
   readonly encoding?: string | undefined
   readonly delimiter?: string | undefined
@@ -68,7 +66,6 @@ export interface RunChoices {
   readonly summaryJson?: string | undefined
 }
 
-/** The options of a batch command. */
 export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly excel?: boolean | undefined
   readonly format: Exclude<FormatName, 'table' | 'ids'>
@@ -88,7 +85,6 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly baseline?: string | null | undefined
   /** Writes the columns of the input behind those of `layout`, and rows that were not found. */
   readonly keepInput?: boolean | undefined
-  /** Writes the rows that `skipKnown` leaves out. */
   readonly keepKnown?: boolean | undefined
   /** Id of the flow that the run is a step of, in the record of a run. */
   readonly flow?: string | undefined

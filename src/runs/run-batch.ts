@@ -155,10 +155,7 @@ async function planBatch(
   }
 }
 
-/**
- * Opens the run that rows are compared with: that of the run that is resumed, since it is fixed when a run begins, else the
- * last one. `undefined` where nothing is compared.
- */
+/** Opens the run that rows are compared with, which is fixed when a run begins; `undefined` where nothing is compared. */
 async function openComparison(
   ports: RunPorts,
   request: BatchRequest,
@@ -233,7 +230,6 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   })
 }
 
-/** Sends the rows of a planned batch and writes its output. */
 async function executeBatch(
   ports: BatchPorts,
   batch: PlannedBatch,

@@ -14,7 +14,6 @@ import { identityOf } from './plan/lookup.js'
 
 interface OpenAnswers extends Pick<Lookup, 'target' | 'workspace'>, LookupOptions {
   readonly store: LookupStore
-  /** Takes the lock of this process's lookups, and returns its name. */
   readonly holdLock: () => Promise<string>
 }
 
@@ -26,7 +25,6 @@ interface HeldTurn extends LookupTurn {
 /** How often an equal lookup is looked for before that is said. */
 const pollsBeforeNotice = 20
 
-/** What answering single lookups from the stored answers needs. */
 interface StoredLookupPorts {
   readonly open: () => Promise<OpenAnswers>
   /** Returns the real time from when on answers are taken; none is taken when absent. */
@@ -42,13 +40,11 @@ interface StoredLookupPorts {
   readonly sleep: (ms: number) => Promise<void>
   /** Called when an equal lookup has been under way elsewhere for a second. */
   readonly onWait?: () => void
-  /** Called when a stored answer was taken. */
   readonly onStored?: (answeredAt: number) => void
   /** Called when a paid answer could not be stored. */
   readonly onFault: (error: unknown) => Promise<void> | void
 }
 
-/** Single lookups that use the stored answers of runs, and add theirs. */
 export type StoredLookups = ReturnType<typeof createStoredLookups>
 
 /** A reply from the store. It costs nothing. */
@@ -100,7 +96,6 @@ export function createStoredLookups(ports: StoredLookupPorts) {
       await ports.sleep(turnPollMs)
     }
   }
-  /** Sends a lookup under the key of its turn. */
   const sendInTurn = async (
     caller: Caller,
     turn: HeldTurn,
@@ -155,7 +150,6 @@ export function createStoredLookups(ports: StoredLookupPorts) {
       },
     }
   }
-  /** Stores the answers of the target. */
   const keep: Layer = (caller) => ({
     ...caller,
     call: async (id, input, options = {}) => {

@@ -58,7 +58,9 @@ export function describeMapping(
   const width = Math.max(0, ...mapping.columns.map(({ field }) => spell(field).length))
   const lines = mapping.columns.map(({ field, column, sample }) => {
     const line = `${spell(field).padEnd(width)}  <-  "${column}"`
-    return sample === undefined ? line : cutSample(`${line}, such as `, sample.replace(/\s+/g, ' '), columns)
+    if (sample === undefined) return line
+    const [shown, room] = [sample.replace(/\s+/g, ' '), Math.max(columns - line.length - 10, 12)]
+    return `${line}, such as ${shown.length > room ? `${shown.slice(0, room - 1)}…` : shown}`
   })
   const unused = mapping.unused.filter((name) => name !== '')
   const named = unused.slice(0, columnsNamed).map((name) => `"${name}"`)
@@ -74,12 +76,6 @@ export function showMapping(context: Context, file: string, { kind, mapping }: M
   context.notify(oneLine(`${what}: ${kind}`))
   for (const line of describeMapping({ ...mapping, unused: [] }, streams.stderr.columns))
     context.notify(oneLine(`  ${line}`))
-}
-
-/** Returns a line that ends with a value, cut where it would be too long. */
-function cutSample(line: string, sample: string, columns: number): string {
-  const room = Math.max(columns - line.length, 12)
-  return `${line}${sample.length > room ? `${sample.slice(0, room - 1)}…` : sample}`
 }
 
 /** Prints which column fills which field; returns the exit code. */
@@ -244,9 +240,8 @@ const words: Readonly<Record<string, string>> = {
 
 function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal) => string {
   const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
-  const optionOf = (field: string) =>
-    constants[field] === undefined ? (words[field] ?? field) : `--${flagOf(field)}`
-  const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
+  const optionOf = (field: string) => (constants[field] === undefined ? words[field] : `--${flagOf(field)}`)
+  const nameOf = (field: string) => columns.get(field) ?? optionOf(field) ?? field
   return (refusal) => {
     if (!(refusal instanceof ApiError)) return describe(refusal)
     const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid

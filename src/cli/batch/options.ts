@@ -34,10 +34,7 @@ import {
   pathOf,
 } from '../output/output.js'
 
-/**
- * Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. Stored
- * answers serve single lookups, too, where these are paid for.
- */
+/** Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. */
 export function addBatchOptions(command: Command, operation: Operation, shape: Shape): void {
   const { batch, starts } = operation
   if (!batch) {

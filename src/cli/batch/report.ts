@@ -52,15 +52,6 @@ export function screenOf(context: Context, { operation, choices }: BatchCommand)
 
 type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
 
-export async function showEnd(context: Context, ended: EndedPart, command: BatchCommand): Promise<void> {
-  const { run, report } = ended
-  await showReport(context, ended, command)
-  if (run.total > report.rows && !report.stopped)
-    context.notify(
-      `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows. Without --rows, the same command continues with the others.`,
-    )
-}
-
 /** Prints on stderr how a run ended: its counts, and where it stopped, the reason and how to resume it. */
 export async function showReport(
   context: Context,
@@ -248,7 +239,6 @@ const bugOf = (error: unknown) => ({
 const inputOf = (file: string, { streams }: StreamsContext): string =>
   file === '-' ? file : resolve(streams.cwd, file)
 
-/** The report of no rows. */
 export const emptyReport: RunReport = {
   ...noRows,
   invalid_reasons: [],

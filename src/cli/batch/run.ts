@@ -23,7 +23,7 @@ import { answersFrom } from '../target/local-target.js'
 import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
-import { screenOf, showEnd, showReport, withSummary } from './report.js'
+import { screenOf, showReport, withSummary } from './report.js'
 import { type BatchCommand, readOverrides, rowCaller, toRequest, toRowRequest } from './request.js'
 import { listPorts } from './run-home.js'
 
@@ -68,7 +68,14 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
   })
   const { choices } = command
   return withSummary(context, command, async (onEnd) => {
-    const ports = createPorts(context, command, createDialog(context, command))
+    const ports: BatchPorts = {
+      ...createRunPorts(context, command),
+      ...screenOf(context, command),
+      sleep: (ms, signal) => context.sleep(ms, signal),
+      interruptible: (work) => interruptible(context.streams, work),
+      remaining: (operation, constants) => readRemaining(context, operation, constants),
+      dialog: createDialog(context, command),
+    }
     const stopWatching = capYoungGeneration()
     const result = await runBatch(toRequest(context, command), ports).finally(stopWatching)
     if (result.kind === 'mapping') return printMapping(context, result.mapping)
@@ -77,8 +84,15 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
     logReport(context, result)
-    await showEnd(context, result, command)
-    return exitOf(result, choices.failOn)
+    await showReport(context, result, command)
+    const { run, report, wasFinished } = result
+    if (run.total > report.rows && !report.stopped)
+      context.notify(
+        `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows. Without --rows, the same command continues with the others.`,
+      )
+    // One that was finished before has ended well, whatever its rows.
+    if (wasFinished && !report.stopped) return exitCodes.ok
+    return exitOfSignal(result.signal) ?? exitCodeOf(report, choices.failOn)
   })
 }
 
@@ -97,12 +111,6 @@ function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
   } = report
   log?.write('result', { run: run.id, ...counts })
   log?.spend(report.credits - credits_before)
-}
-
-/** Returns the exit code of a run; 0 for one that was finished before. */
-function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 'none'): number {
-  if (wasFinished && !report.stopped) return exitCodes.ok
-  return exitOfSignal(signal) ?? exitCodeOf(report, failOn)
 }
 
 /** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
@@ -226,22 +234,13 @@ export function withRunDatabase<
 >(context: Context, command: Command): { readonly context: Context; readonly command: Command } {
   const { choices } = command
   const database = command.database ?? (choices.distribute ? context.home.engine : undefined)
-  if (choices.distribute) checkDatabase(context, database)
   const isShared = database !== undefined && isPostgres(database)
+  // Workers can share no other database.
+  if (choices.distribute && !isShared)
+    throw new Refusal(context.isLocal() ? 'usage.distribute_here' : 'usage.distribute_server')
   return {
     context: context.withDatabase(database ?? context.home.engine),
     command: isShared ? { ...command, database, place: runPlaceOption(context, { database }) } : command,
-  }
-}
-
-function createPorts(context: Context, command: BatchCommand, dialog: BatchDialog): BatchPorts {
-  return {
-    ...createRunPorts(context, command),
-    ...screenOf(context, command),
-    sleep: (ms, signal) => context.sleep(ms, signal),
-    interruptible: (work) => interruptible(context.streams, work),
-    remaining: (operation, constants) => readRemaining(context, operation, constants),
-    dialog,
   }
 }
 
@@ -274,7 +273,6 @@ async function memberOf(context: Context): Promise<string | undefined> {
   return `key ${hashKey(key).slice(0, 8)}`
 }
 
-/** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */
 async function bulkOptions(context: Context, { operation, choices }: TargetCommand, run: string) {
   const { bulkRequests } = operation.batch ?? {}
   const row = operations().find(
@@ -311,13 +309,6 @@ export function finishHere(
 const atOnce = 4_096
 /** How long a run may have no worker before that is reported. */
 const silentMs = 10_000
-
-/** Throws UsageError where no database is given that workers can share. */
-function checkDatabase(context: Context, database: string | undefined): void {
-  if (database !== undefined && isPostgres(database)) return
-  if (context.isLocal()) throw new Refusal('usage.distribute_here')
-  throw new Refusal('usage.distribute_server')
-}
 
 function distributor(context: Context, { operation }: TargetCommand): BatchTarget['distribute'] {
   return async (run, apiKey, signal) => {

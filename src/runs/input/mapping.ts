@@ -35,7 +35,6 @@ import {
   synonymsOf,
 } from '../../csv/names.js'
 
-/** What columns are to be matched with. */
 export interface MappingRequest {
   readonly header: readonly string[]
   /** The first non-empty cells of each column, in the order of the header. */
@@ -60,22 +59,17 @@ export interface MappingRequest {
   readonly anyOf?: readonly string[]
 }
 
-/** A field and the column that fills it. */
 interface MappedColumn {
   readonly field: string
   readonly column: string
   /** Position of the column, from 0. */
   readonly at: number
-  /**
-   * Because the user said so, because the column has the field's name, because it means the same, because its values are
-   * what the field holds, or because nothing better is there.
-   */
+  /** Why: the user said so, the column has the field's name or a synonym or its values, or nothing better is there. */
   readonly by: 'pin' | 'name' | 'synonym' | 'values' | 'last resort'
   /** The first value of the column. */
   readonly sample?: string
 }
 
-/** Which columns fill which fields. */
 export interface Mapping {
   readonly columns: readonly MappedColumn[]
   /** Columns that are carried along and not sent. */
@@ -87,7 +81,6 @@ export interface Mapping {
 /** Reads `field=Column` pairs of `--map`. */
 export const parsePins = (pairs: readonly string[]): Record<string, string> => parsePairs(pairs, 'map')
 
-/** Reads the `name=text` pairs of an option. */
 export function parsePairs(pairs: readonly string[], option: 'map' | 'override'): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
@@ -98,7 +91,6 @@ export function parsePairs(pairs: readonly string[], option: 'map' | 'override')
   )
 }
 
-/** A mapping that was saved under a name. */
 export interface SavedMap {
   readonly name: string
   /** `field=Column` */
@@ -361,7 +353,6 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
   })
 }
 
-/** Returns a note on a header that looks like the rows below it. */
 function firstRowNotes({ header, samples }: MappingRequest): Note[] {
   if (header.some(isRecognised)) return []
   const alike = header.find((name, at) => {
@@ -380,7 +371,6 @@ const personNames = new Set(
 
 const howNamed: readonly MappedColumn['by'][] = ['name', 'synonym', 'synonym', 'last resort']
 
-/** Returns the names of columns that fill a field, by rank. */
 function namesOfField(about: 'companies' | 'people', field: string): readonly ReadonlySet<string>[] {
   const known = recordFields[about][field]?.map((one) => synonymsOf(about, one)) ?? []
   const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
@@ -401,7 +391,6 @@ const othersNote = (columns: readonly string[], { field, column }: MappedColumn)
 const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =>
   anyOf ?? identifying[subject].filter((field) => fields.includes(field))
 
-/** Whether something says which company or person a row is about. */
 const isIdentified = (request: MappingRequest, filled: ReadonlyMap<string, unknown>): boolean =>
   needed(request).some((field) => filled.has(field) || request.constants?.[field] !== undefined)
 
@@ -550,10 +539,7 @@ export function createRowReader(
   }
 }
 
-/**
- * Returns a reader of cells for a schema: countries by any of their names, email addresses as the domain they are at, phone
- * numbers with any separators.
- */
+/** Returns a reader of cells: countries by any name, email addresses as their domain, phone numbers with any separators. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
   const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))

@@ -39,7 +39,6 @@ export interface Table {
   readonly delimiter: string
   /** Text before the header: a `sep=` line, other lines, or nothing. */
   readonly preamble: string
-  /** Size of the file. */
   readonly bytes: number
   /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
   rows(): AsyncGenerator<readonly CsvRow[]>
@@ -121,7 +120,6 @@ async function* fileChunks(path: string, copy?: FileHandle): AsyncGenerator<Buff
 const toReadError = (path: string, error: unknown): Refusal =>
   error instanceof Refusal ? error : new Refusal('csv.unreadable', { path, cause: error })
 
-/** Returns the first row, and the first cells below it. */
 async function readBeginning(
   path: string,
   batches: AsyncGenerator<CsvRow[]>,
@@ -172,7 +170,6 @@ export const isBlank = (cells: readonly string[]): boolean =>
 
 /** The rows of a file that a run looks up: all of them where nothing is given. */
 interface RowSelection {
-  /** The first rows. */
   readonly rows?: number | undefined
   /** This many rows, spread evenly over the file. */
   readonly sample?: number | undefined

@@ -11,7 +11,6 @@ import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { FieldType } from '../../lists/expressions.js'
 import type { AnswerSource, RowStatus } from '../journal/journal.js'
 
-/** A column of results: its name, and the way to its value in a reply. */
 export interface ResultColumn {
   readonly name: string
   readonly path: readonly string[]
@@ -21,7 +20,6 @@ export interface ResultColumn {
   readonly show?: (value: unknown) => unknown
 }
 
-/** The part of a schema that its columns depend on. */
 export interface Node {
   readonly shape?: Readonly<Record<string, Node>>
   readonly def: {
@@ -75,7 +73,6 @@ const fieldTypes: Readonly<Record<string, FieldType>> = {
 const fieldTypeOf = ({ def: { type, entries } }: Node): FieldType | undefined =>
   entries ? { is: 'text', values: Object.values(entries) } : fieldTypes[type]
 
-/** Whether a field of records is the code of a country. */
 const isCode = (path: readonly string[]): boolean => /^country(_code)?$/.test(path.at(-1) ?? '')
 
 const hasFields = (node: Node): boolean =>
@@ -151,7 +148,6 @@ export function toCell(value: unknown): string {
 
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 
-/** What the columns of a result depend on. */
 export interface ResultRequest {
   readonly operation: Operation
   readonly shape: Shape
@@ -290,14 +286,12 @@ function missingField(option: string, field: string, names: readonly string[]): 
   return new Refusal('output.no_field', { option, field, meant: near ? [near] : inner.slice(0, 3), names })
 }
 
-/** One row of the output: its input and its result. */
 export interface OutputRow {
   /** Line of the input where it begins. */
   readonly line: number
   readonly cells: readonly string[]
   /** What a row has that comes from no file. */
   readonly fields?: Fields | undefined
-  /** Body of the reply, or undefined. */
   readonly body: unknown
   readonly status: RowStatus
   readonly error: string | null
@@ -432,7 +426,6 @@ export function findOnlyMissing(
   return { at, column, status: status && statusAt >= 0 ? { at: statusAt, column: status } : undefined }
 }
 
-/** Returns the column that rows may have filled already; `undefined` where all rows are looked up. */
 export const onlyMissingOf = (
   request: ResultRequest & {
     readonly choices: { readonly explode?: boolean; readonly onlyMissing?: string | undefined }
@@ -477,7 +470,6 @@ export interface Layout<Row> {
   record(row: Row): Fields
 }
 
-/** How rows become text. */
 export interface Format<Row> {
   /** Before the first row. */
   readonly head: string
@@ -488,7 +480,6 @@ export interface Format<Row> {
   readonly isHeldBack?: true
 }
 
-/** Choices about the text of a format. */
 interface FormatChoices {
   /** What separates cells; a comma by default. */
   readonly delimiter?: string
@@ -595,7 +586,6 @@ const idFields = [
   'email',
 ]
 
-/** Returns the id of a record; `undefined` when it has none. */
 export function idOf(record: Fields): string | undefined {
   const { lead, ...inner } = isObject(record.message) ? record.message : record
   const values = idFields.map((name) => inner[name] ?? (isObject(lead) ? lead[name] : undefined))

@@ -17,7 +17,6 @@ interface CrmFacts extends Readonly<Record<CrmKind, Columns>> {
 
 const layouts: Readonly<Record<string, CrmFacts>> = facts.layouts
 
-/** Returns the columns that a system's import expects. */
 export function crmColumns(crm: string, kind: CrmKind) {
   const layout = layouts[crm]
   if (!layout) throw new Error(`there is no layout ${crm}`)
@@ -125,7 +124,6 @@ export function withCrmColumns(
 /** The systems whose import has a layout. */
 export const crmNames: readonly string[] = Object.keys(facts.layouts)
 
-/** What the rows of a layout are about. */
 type CrmKind = 'companies' | 'people'
 
 /** Returns what identifies a company or person: the profile, else the address or the domain; `undefined` without any. */

@@ -1,5 +1,5 @@
 import { notAskedIn, type SkippedVendor } from '../../api/operations/table.js'
-import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
+import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowOutcome, RowStatus } from '../journal/journal.js'
 import type { OutputRow } from './columns.js'
 
@@ -17,7 +17,6 @@ export interface RunStop {
   readonly rows_left: number | null
 }
 
-/** A number of rows that are invalid for one reason. */
 export interface ReasonCount {
   readonly reason: string
   readonly rows: number
@@ -26,7 +25,6 @@ export interface ReasonCount {
 /** Reasons counted apart; a reason can quote a cell, and memory has to stay constant. */
 const maxReasons = 50
 
-/** Counts invalid rows by reason. */
 export class ReasonCounter {
   readonly #rows = new Map<string, number>()
 
@@ -58,7 +56,6 @@ interface DoubtedCount {
 
 const maxNamed = 50
 
-/** Counts rows whose answers were doubted. */
 export class DoubtedRows {
   readonly #counts = { discarded: { answers: 0, rows: [] }, passed_on: { answers: 0, rows: [] } } as Record<
     DoubtedWhen,
@@ -111,7 +108,6 @@ type Counts = Readonly<typeof noRows> & {
   readonly oldest_stored?: number | undefined
 }
 
-/** The result of a run. */
 export interface RunReport extends Counts {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
@@ -142,10 +138,11 @@ const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as co
 
 /** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */
 export class Tally {
-  readonly #reasons = new ReasonCounter()
-  readonly #leftOut = new LeftOutCounter()
+  readonly reasons = new ReasonCounter()
+  /** Cells that written rows were looked up without. */
+  readonly leftOut = new LeftOutCounter()
   /** By vendor and reason. */
-  readonly #notAsked = new Map<string, SkippedRows>()
+  readonly notAsked = new Map<string, SkippedRows>()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
   readonly #settled = { ...noRows }
@@ -156,13 +153,13 @@ export class Tally {
   /** Counts a row that is in the output. */
   add(row: OutputRow): void {
     count(this.#written, row.status, row.source)
-    if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
+    if (row.status === 'invalid') this.reasons.add(row.error ?? '')
     const { body, source } = row
     // Hardly any has it, and every row comes by.
     const hasVendors = source === 'live' && typeof body === 'object' && body !== null && 'not_asked' in body
     for (const { provider, reason } of hasVendors ? notAskedIn(body) : []) {
       const key = `${provider} ${reason}`
-      this.#notAsked.set(key, { provider, reason, rows: (this.#notAsked.get(key)?.rows ?? 0) + 1 })
+      this.notAsked.set(key, { provider, reason, rows: (this.notAsked.get(key)?.rows ?? 0) + 1 })
     }
   }
 
@@ -174,23 +171,6 @@ export class Tally {
     if (!kept) return
     this.#settled.credits_before += credits
     this.#replayed++
-  }
-
-  get reasons(): ReasonCount[] {
-    return this.#reasons.counts
-  }
-
-  get notAsked(): SkippedRows[] {
-    return [...this.#notAsked.values()]
-  }
-
-  /** Counts the cells that a written row was looked up without. */
-  addLeftOut(values: readonly Pick<LeftOutValue, 'field' | 'value'>[]): void {
-    for (const { field, value } of values) this.#leftOut.add(field, value)
-  }
-
-  get leftOut(): LeftOutValues[] {
-    return this.#leftOut.counts
   }
 
   /** Returns the counts of the output. */

@@ -26,7 +26,6 @@ import {
 export const onlyNames = ['found', 'valid', 'new', 'changed'] as const
 export type Only = (typeof onlyNames)[number]
 
-/** Options about which rows and columns of a result are written. */
 export interface SelectChoices {
   /** A condition in CEL. */
   readonly where?: string | undefined
@@ -35,7 +34,6 @@ export interface SelectChoices {
   readonly columns?: readonly string[] | undefined
 }
 
-/** Chooses the rows that are written. */
 export interface Selection {
   keeps(row: OutputRow): boolean
   readonly written: number
@@ -97,7 +95,6 @@ export async function createSelection(
   }
 }
 
-/** Returns the columns with the status of an email address. */
 function emailStatuses(columns: readonly ResultColumn[]): readonly ResultColumn[] {
   const found = columns.filter(({ name, show }) => !show && /(?:^|[._])email_status$/.test(name))
   if (found.length > 0) return found
@@ -147,14 +144,10 @@ export function scopeOf(columns: readonly Pick<ResultColumn, 'path' | 'type'>[])
   return scope
 }
 
-/** Returns the scope of names with nothing below them. */
 export const scopeOfNames = (names: readonly string[], type: FieldType | true = true): Scope =>
   Object.fromEntries(names.map((name) => [name, type] as const))
 
-/**
- * Returns a format that writes the rows of a selection only, with `many` a row for each result. What a row cost stands in the
- * first of its rows that is written, so that a sum stays right.
- */
+/** Writes the rows of a selection, with `many` a row for each result. Only the first has its cost, so that sums stay right. */
 export function selected(
   format: Format<OutputRow>,
   selection: Selection | undefined,

@@ -11,7 +11,6 @@ import { rejectColumns } from '../../csv/names.js'
 import type { Table } from '../input/table.js'
 import type { Format, OutputRow } from './columns.js'
 
-/** Where an output goes. */
 export interface Sink {
   /** Name of the complete output; undefined for a stream. */
   readonly output: string | undefined
@@ -41,7 +40,6 @@ export interface Files {
   syncFolder(path: string): Promise<void>
 }
 
-/** The file system of this machine. */
 export const nodeFiles: Files = {
   async create(path) {
     await rm(path, { force: true })
@@ -282,9 +280,7 @@ interface RejectedRow {
   readonly reason: string
 }
 
-/** How rejected rows become bytes. */
 interface RejectsFormat {
-  /** Before the first row. */
   readonly head: Buffer
   encode(rows: readonly RejectedRow[]): Buffer
 }
@@ -332,7 +328,6 @@ function parseRecord(text: string): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : { _record: text }
 }
 
-/** The file of rejected rows. */
 export type Rejects = ReturnType<typeof createRejects>
 
 /** Creates a file of rejected rows, in the format that `toFormat` returns when the first of them comes. */
@@ -375,13 +370,11 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat) {
   }
 }
 
-/** Returns a writer that leaves out rows that a list of known rows has. */
 export const withoutKnown = (writer: Writer): Writer => ({
   ...writer,
   write: (rows) => writer.write(rows.filter(({ status }) => status !== 'known')),
 })
 
-/** Returns a writer that also writes invalid rows to the rejects. */
 export const withRejects = (writer: Writer, rejects: Rejects): Writer => ({
   ...writer,
   async write(rows: readonly OutputRow[]) {

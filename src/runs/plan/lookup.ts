@@ -24,7 +24,6 @@ import { isBlank, type Table } from '../input/table.js'
 import type { RowOutcome } from '../journal/journal.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 
-/** As much of a batch's request as the lookups of its rows depend on. */
 interface LookupRequest extends ResultRequest {
   readonly choices: {
     readonly map: readonly string[]
@@ -186,7 +185,6 @@ function statedBy(operation: Operation): Lookup['stated'] {
   }
 }
 
-/** Returns the maximum price of a row, and the price of one record. */
 function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 'perRecord'> {
   const { job } = operation.price
   if (job === undefined) return { most: (input) => mostCredits(operation, input) ?? 0 }
@@ -200,12 +198,7 @@ export const defaultShareOf = ({ price }: Operation): number => (price.job === u
 
 const none: readonly never[] = []
 
-/** A row on its way through a run. */
 export class RowState {
-  readonly row: CsvRow
-  /** Number of the row, counted from 0 after the header. */
-  readonly ordinal: number
-  readonly #rowBatch: RowBatch
   input: Input = {}
   identity: string | undefined
   hash: number | undefined
@@ -219,21 +212,17 @@ export class RowState {
   outcome: RowOutcome | undefined
   /** Whether its call has been made. */
   sent = false
+  isSettled = false
   #follows = false
-  #settled = false
   #duplicates: RowState[] = []
 
-  constructor(row: CsvRow, ordinal: number, rowBatch: RowBatch) {
-    this.row = row
-    this.ordinal = ordinal
-    this.#rowBatch = rowBatch
-  }
+  constructor(
+    readonly row: CsvRow,
+    /** Number of the row, counted from 0 after the header. */
+    readonly ordinal: number,
+    private readonly rowBatch: RowBatch,
+  ) {}
 
-  get isSettled(): boolean {
-    return this.#settled
-  }
-
-  /** Asks for fewer records than the row does. */
   lower(limit: number): void {
     this.input = { ...this.input, limit }
   }
@@ -245,10 +234,10 @@ export class RowState {
 
   /** Ends the row, and with it the equal rows that wait for its answer. */
   settle(outcome: RowOutcome | undefined): void {
-    if (this.#settled) return
+    if (this.isSettled) return
     this.outcome = outcome
-    this.#settled = true
-    this.#rowBatch.close(this)
+    this.isSettled = true
+    this.rowBatch.close(this)
     for (const duplicate of this.#duplicates) duplicate.settle(asDuplicate(outcome))
     this.#duplicates = []
   }
@@ -256,7 +245,7 @@ export class RowState {
   /** Takes the answer of an equal row, now or when it comes. */
   follow(original: RowState): void {
     this.#follows = true
-    if (original.#settled) this.settle(asDuplicate(original.outcome))
+    if (original.isSettled) this.settle(asDuplicate(original.outcome))
     else original.#duplicates.push(this)
   }
 }
@@ -268,6 +257,7 @@ const asDuplicate = (outcome: RowOutcome | undefined): RowOutcome | undefined =>
 export class RowBatch {
   readonly states: readonly RowState[]
   readonly #end = Promise.withResolvers<void>()
+  readonly settled = this.#end.promise
   #open: number
 
   constructor(
@@ -279,12 +269,6 @@ export class RowBatch {
     this.#open = rows.length
   }
 
-  /** Resolves when every row is settled. */
-  get settled(): Promise<void> {
-    return this.#end.promise
-  }
-
-  /** Counts one row as settled. */
   close(state: RowState): void {
     this.onSettled?.(state)
     this.#open--
@@ -323,10 +307,7 @@ export interface Lookup {
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
-  /**
-   * Returns the identities of other inputs that a found body is the answer to; with `kinds`, only identities of these. Absent
-   * where an answer serves its input only.
-   */
+  /** Returns the identities, of certain kinds, of other inputs that a found body answers; absent where it answers none. */
   readonly stated?:
     | ((input: Input, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
     | undefined

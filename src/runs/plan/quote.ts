@@ -7,59 +7,44 @@ import type { RunResults } from '../journal/spending.js'
 import { type ReasonCount, ReasonCounter } from '../output/report.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './lookup.js'
 
-/** Counts of the rows of a file before anything is sent. */
-export interface RowCounts {
-  readonly rows: number
-  /** Different lookups among the valid rows. */
-  readonly unique: number
-  /** Lookups whose answers come from the store of earlier runs. */
-  readonly in_store: number
-  /** Real time at which the oldest of these was given. */
-  readonly oldestStored?: number | undefined
-  /** Rows that an earlier part of the same run has answered. */
-  readonly answered: number
-  readonly invalid: number
-  readonly invalid_reasons: readonly ReasonCount[]
-  /** Values that valid rows are looked up without. */
-  readonly not_understood: readonly LeftOutValues[]
-  /** Rows without a profile URL that are looked up for the email address only. */
-  readonly email_only: number
-  /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
-  readonly stored: number
-  /** Rows that are not to be looked up. */
-  readonly skipped: number
-  /** Rows that a list of known rows has. */
-  readonly known: number
-  /** Rows about people and companies that are suppressed. */
-  readonly suppressed: number
-  /** Lookups that would be sent. */
-  readonly lookups: number
-  /** Their maximum cost in credits. */
-  readonly most: number
-  /** The most that they can use of a quota. */
-  readonly units: number
-  /** Rows before the first one that may exceed the spendable credits. */
-  readonly rows_affordable: number
-}
-
 const noCounts = {
   rows: 0,
+  /** Different lookups among the valid rows. */
   unique: 0,
+  /** Lookups whose answers come from the store of earlier runs. */
   in_store: 0,
+  /** Rows that an earlier part of the same run has answered. */
   answered: 0,
   invalid: 0,
+  /** Rows without a profile URL that are looked up for the email address only. */
   email_only: 0,
+  /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
   stored: 0,
+  /** Rows that are not to be looked up. */
   skipped: 0,
+  /** Rows that a list of known rows has. */
   known: 0,
+  /** Rows about people and companies that are suppressed. */
   suppressed: 0,
+  /** Lookups that would be sent. */
   lookups: 0,
+  /** Their maximum cost in credits. */
   most: 0,
+  /** The most that they can use of a quota. */
   units: 0,
+  /** Rows before the first one that may exceed the spendable credits. */
   rows_affordable: 0,
 }
 
-/** The counts of no rows. */
+/** Counts of the rows of a file before anything is sent. */
+export type RowCounts = Readonly<typeof noCounts> & {
+  /** Real time at which the oldest of the stored answers was given. */
+  readonly oldestStored?: number | undefined
+  readonly invalid_reasons: readonly ReasonCount[]
+  /** Values that valid rows are looked up without. */
+  readonly not_understood: readonly LeftOutValues[]
+}
+
 export const noRowCounts: RowCounts = { ...noCounts, invalid_reasons: [], not_understood: [] }
 
 /** The cost of lookups with the same price so far. */
@@ -122,7 +107,6 @@ export interface BatchQuote extends Omit<RowCounts, 'oldestStored' | 'most' | 'u
   readonly unknown: readonly string[]
 }
 
-/** Everything a quote is made of. */
 export interface QuoteInput {
   readonly counted: RowCounts
   readonly results: Results
@@ -218,15 +202,11 @@ function shortageOf(max: number, units: number, spendable: RunFunds): Shortage |
   return units > (spendable.quotaLeft ?? unlimited) ? 'quota' : null
 }
 
-/** Returns the seconds until the last of these requests fits in all windows. */
 function secondsFor(requests: number, windows: readonly RateWindow[] | null): number | null {
   if (requests === 0) return 0
-  return windows && Math.max(0, ...windows.map((window) => secondsIn(window, requests)))
-}
-
-function secondsIn({ limit, seconds, left, resetsIn }: RateWindow, requests: number): number {
-  if (requests <= left) return 0
-  return resetsIn + (Math.ceil((requests - left) / limit) - 1) * seconds
+  const secondsIn = ({ limit, seconds, left, resetsIn }: RateWindow) =>
+    requests <= left ? 0 : resetsIn + (Math.ceil((requests - left) / limit) - 1) * seconds
+  return windows && Math.max(0, ...windows.map(secondsIn))
 }
 
 /** A file to count, and the answers that its rows have already. */
@@ -236,7 +216,6 @@ export interface CountRequest extends Lookup {
   readonly journal: Pick<Journal, 'resume' | 'recall'>
   /** Adds an identity and returns whether it is new; called only for those that may repeat. */
   readonly isNew: (hash: number) => boolean
-  /** Credits that can be spent. */
   readonly funds: number
   /** Whether stored answers are only counted, and not taken. */
   readonly onlyCountsStored?: boolean
@@ -274,7 +253,7 @@ class Counter {
     const prepared = meant.filter((state) => {
       const problem = prepare(this.counting, this.counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
-      else for (const { field, value } of state.leftOut) this.leftOut.add(field, value)
+      else this.leftOut.addRow(state.leftOut)
       if (problem === undefined && isEmailOnly?.(state.input)) counted.email_only++
       return problem === undefined
     })
@@ -301,8 +280,13 @@ class Counter {
     }
     if (onlyCountsStored) counted.stored += recalled.filter(isStored).length
     for (const state of states) {
-      this.#pay(sent.has(state) ? state.most : 0)
-      if (sent.has(state)) counted.units += state.units
+      if (sent.has(state)) {
+        counted.most += state.most
+        counted.units += state.units
+      }
+      const isAffordable = counted.rows_affordable === counted.rows && counted.most <= this.counting.funds
+      if (isAffordable) counted.rows_affordable++
+      counted.rows++
     }
   }
 
@@ -315,14 +299,5 @@ class Counter {
     if (isFirst) this.counted.unique++
     if (own) this.counted.answered++
     return isFirst && !own
-  }
-
-  /** Counts a row with what it can cost. */
-  #pay(credits: number): void {
-    const { counted } = this
-    counted.most += credits
-    if (counted.rows_affordable === counted.rows && counted.most <= this.counting.funds)
-      counted.rows_affordable++
-    counted.rows++
   }
 }
