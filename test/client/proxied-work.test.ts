@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { createProxiedWork, passedResults } from '../../src/client/proxied-work.js'
+import { answering } from '../support/answering.js'
 import { notingLedger } from './serving.js'
 
 const record = (at: number) => ({ domain: `a${at}.example` })
@@ -20,6 +21,20 @@ it('a record in a delivery is called after its search, or after the path where n
     passed('intents.hiring', 'hiring_import.record', one, search).records
   expect(nameIn('s')).toEqual([{ record: 's #7', credits: 1 }])
   expect(nameIn(null)).toEqual([{ record: '/hook #7', credits: 1 }])
+})
+
+it.each([
+  ['after the id that the reply says', { id: 'own' }, 'own #7'],
+  ['after the id that was asked for where the reply says none', {}, 'asked #7'],
+])('a record in the reply about a search is called %s', async (_, named, name) => {
+  const { ledger, noted } = notingLedger('intents.hiring')
+  const onError = (error: unknown) => expect(error).toBeUndefined()
+  const work = createProxiedWork(ledger, onError, undefined, async (task) => passedResults(task))
+  const body = { search: { ...named, status: 'FINISHED' }, accounts: [{ ordinal: 7, ...record(1) }] }
+  await work.layer(answering({ body })).call('searches.get', { id: 'asked' })
+  expect(noted.filter(([what]) => what === 'count').map(([, , , records]) => records)).toEqual([
+    [{ record: name, credits: 1 }],
+  ])
 })
 
 it.each([

@@ -155,6 +155,18 @@ describe('rows of a chunk that another worker may have called', () => {
   })
 })
 
+it.each([
+  ['failed where it is of this engine', '', undefined],
+  ['has an unknown outcome where it is of a server', 'https://there.example/api/v2', true],
+])('a row whose call ends with a bug %s', async (_, source, unknown) => {
+  const bug = new TypeError('a bug')
+  const troubles: unknown[] = []
+  const rowCaller = { source, actingFor: () => ({ call: () => Promise.reject(bug) }) }
+  work.work({ rowCaller, onTrouble: (error) => troubles.push(error) })
+  const reply = await work.command('run', { source }).call(0, 'known.example')
+  expect([reply.status, reply.unknown, troubles]).toEqual([500, unknown, [bug]])
+})
+
 describe('a worker whose database fails', () => {
   it.each<ErrorCode>(['busy', 'storage_failed', 'database_unreachable', 'outcome_unknown'])(
     'gives the rows back: %s',

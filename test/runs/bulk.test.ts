@@ -261,6 +261,28 @@ describe.each(states())('%s', (name, open) => {
       expect(worked).toEqual(['work-0', 'work-0', 'work-0'])
     })
 
+    test('are polled by the id of their work however long it takes', async () => {
+      const target = bulkTarget(1_000, { patience: 5 })
+      const { part } = await machine(domainsOf(4))
+      const polled: unknown[] = []
+      const noting = instead((id, input) => {
+        if (id === 'contacts.get') polled.push(input.id)
+      })
+      expect(await (await part(target, {}, noting)).ended).toMatchObject({ found: 4 })
+      expect(polled).toEqual(Array(6).fill('work-0'))
+    })
+
+    test('are polled one by one once the target has not known their work three times', async () => {
+      const target = bulkTarget(1_000, { tellsWhole: false })
+      const { part } = await machine(domainsOf(2))
+      const polled: unknown[] = []
+      const noting = instead((id, input) => {
+        if (id === 'contacts.get') polled.push(input.id)
+      })
+      expect(await (await part(target, {}, noting)).ended).toMatchObject({ found: 2 })
+      expect(polled).toEqual(['work-0', 'work-0', 'work-0', 'work-0-0', 'work-0-1'])
+    })
+
     test('are polled one by one when the target reports only single contacts', async () => {
       const target = bulkTarget(1_000, { tellsWhole: false })
       const { part, run: now } = await machine(domainsOf(14))
@@ -360,13 +382,16 @@ describe.each(states())('%s', (name, open) => {
 
   describe('results that cannot be read', () => {
     test.each([
-      ['the target refuses', reply(400, { error: 'Bad request' }), 10],
-      ['the key is wrong', reply(401, { error: 'Invalid API key' }), 3],
-      ['the target does not answer', undefined, 10],
-    ])('end the run where %s, and are read when it is resumed', async (_, refusal, exit) => {
-      const target = bulkTarget(1_000)
+      ['the target refuses', reply(400, { error: 'Bad request' }), 10, true],
+      ['the key is wrong', reply(401, { error: 'Invalid API key' }), 3, true],
+      ['the target does not answer', undefined, 10, true],
+      ['the key is wrong for single contacts', reply(401, { error: 'Invalid API key' }), 3, false],
+      ['the target does not answer for single contacts', undefined, 10, false],
+    ])('end the run where %s, and are read when it is resumed', async (_, refusal, exit, tellsWhole) => {
+      const target = bulkTarget(1_000, { tellsWhole })
       const { part, run: now } = await machine(domainsOf(4))
-      const unread = instead((id) => {
+      const unread = instead((id, input) => {
+        if (!tellsWhole && input.id === 'work-0') return undefined
         if (id === 'contacts.get' && !refusal) throw new ConnectionLost('gone', false)
         return id === 'contacts.get' ? refusal : undefined
       })
@@ -471,6 +496,18 @@ describe.each(states())('%s', (name, open) => {
         expect(await now()).toMatchObject({ credits: 42, reserved: 0 })
       },
     )
+
+    test('keeps its results when the target knows it again at the tenth poll', async () => {
+      const target = bulkTarget(1_000)
+      const { part } = await machine(domainsOf(2))
+      let polls = 0
+      const late = instead((id, input) => {
+        if (id !== 'contacts.get') return undefined
+        if (!String(input.id).endsWith('-1')) polls++
+        return polls < 10 ? gone : undefined
+      })
+      expect(await (await part(target, {}, late)).ended).toMatchObject({ found: 2, failed: 0, credits: 6 })
+    })
 
     test('does not lose the other results', async () => {
       const target = bulkTarget(1_000)

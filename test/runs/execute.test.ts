@@ -138,6 +138,14 @@ describe('the rows of a batch', () => {
     expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
   })
 
+  test('leave nothing of a reply in the output or on record that found nothing', async () => {
+    const state = await openState(':memory:')
+    const echoing = (input: Input) => reply(404, { error: 'No company found', industry: input.domain })
+    const { rows } = await runDomains(['x'], echoing, { journal: await newJournal({}, state) })
+    expect(rows).toMatchObject([{ _status: 'not_found', industry: '' }])
+    expect(await state.read((one) => one.all('SELECT body FROM answers'))).toEqual([{ body: null }])
+  })
+
   test('are reported as progress also while they wait for others of their row batch', async () => {
     const seen: RunProgress[] = []
     let now = 0

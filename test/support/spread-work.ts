@@ -1,5 +1,6 @@
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
+import type { RowCaller } from '../../src/engine/credits/settlement.js'
 import { createDistributedCaller, type DistributedCallerPorts } from '../../src/engine/distributed/caller.js'
 import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
@@ -27,14 +28,16 @@ export async function openSpreadWork() {
     source = new TestSource(),
     mayRepeat = async () => true,
     atOnce = 100,
+    rowCaller: own,
     ...more
   }: Pick<WorkerPorts, 'leaseMs' | 'onTrouble'> & {
     readonly source?: TestSource
     readonly mayRepeat?: () => Promise<boolean>
     readonly atOnce?: number
+    readonly rowCaller?: Partial<RowCaller>
   } = {}) => {
     const { actingFor } = engineOver(store, clock, source)
-    const rowCaller = { source: '', chunksAtOnce: 2, atOnce, mayRepeat, actingFor }
+    const rowCaller = { source: '', chunksAtOnce: 2, atOnce, mayRepeat, actingFor, ...own }
     const targets = () => ({ allow: [], loopback: true })
     const worker = createWorker({ ...ports, source, targets, rowCaller, ...more })
     worker.start()

@@ -43,6 +43,17 @@ it.each([
   },
 )
 
+it('a member may spend the weekly limit at a server while work of this engine holds all of it', async () => {
+  const { bench, member, layer } = await limited(3)
+  const { caller, key } = bench
+  expect((await caller.call('contacts.enrich', contact, { apiKey: key })).status).toBe(201)
+  const held = await caller.call('contacts.enrich', contact, { apiKey: key })
+  const there = layer(answering({ credits: 3 }))
+  const got = await there.call('contacts.enrich_sync', contact, { member })
+  expect([held.status, got.status]).toEqual([403, 200])
+  await caller.close()
+})
+
 describe('a member with a weekly limit of 1', () => {
   /** What the member spent at servers in the end. */
   let spent: unknown

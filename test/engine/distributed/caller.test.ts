@@ -99,6 +99,16 @@ describe('a worker', () => {
     expect([first.length, await announced()]).toEqual([1, first])
   })
 
+  it('renews no chunk that it has answered', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const worker = work.work()
+    const command = work.command('run')
+    await command.call(0, 'known.example')
+    await command.close()
+    await worker.stop()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   it('stops at once while it waits for rows', async () => {
     // Its next look never comes.
     vi.useFakeTimers({ toFake: ['setTimeout'] })

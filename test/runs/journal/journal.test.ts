@@ -328,6 +328,13 @@ describe.each(states())('%s', (name, open) => {
       expect(await second.takeTurns?.([asked(7, 'same'), asked(8, 'own')])).toEqual(new Set([7]))
     })
 
+    it('is not awaited once it is answered there, though rows that were taken with it are not', async () => {
+      const [first, second] = await newPair()
+      await first.takeTurns?.([asked(0, 'same'), asked(1, 'more')])
+      await first.keep([answered(row(0, 'same'))])
+      expect(await second.takeTurns?.([asked(7, 'same'), asked(8, 'more')])).toEqual(new Set([8]))
+    })
+
     it('is free to be sent when it failed there', async () => {
       const [first, second] = await newPair()
       await first.takeTurns?.([asked(0, 'same')])
@@ -389,6 +396,20 @@ describe.each(states())('%s', (name, open) => {
       expect(await later.recall(asked)).toEqual([undefined])
     })
 
+    it('keep their age for later parts of the run, where answers that it paid for have none', async () => {
+      const { taking } = await withOther(await open())
+      const journal = await taking(2 * day, 12 * day)
+      const [taken] = await journal.recall(asked)
+      if (!taken) throw new Error('nothing was taken')
+      const [row0] = asked as [JournalRow]
+      await journal.keep([
+        { ...row0, ...taken, source: 'store', answeredAt: taken.storedAt },
+        answered(row(1)),
+      ])
+      const resumed = await (await taking(2 * day, 12 * day)).resume(0, 2)
+      expect([0, 1].map((ordinal) => resumed.get(ordinal)?.storedAt)).toEqual([10 * day, undefined])
+    })
+
     it('are not taken for rows that an earlier part sent all the same', async () => {
       const driver = await open()
       const { runs, run, taking } = await withOther(driver)
@@ -415,6 +436,17 @@ describe.each(states())('%s', (name, open) => {
       expect((await runs.list()).map(({ id }) => id)).toEqual(['run-1'])
       expect((await (await taking(2 * day, 12 * day)).recall(asked))[0]).toMatchObject({ source: 'store' })
     })
+  })
+
+  it('a run counts rows as done that are in its output, not those that are sent or answered', async () => {
+    const { part, record } = await newParts()
+    const journal = await part()
+    await journal.plan([row(0), row(1)])
+    await journal.keep([answered(row(0))])
+    const before = (await record()).done
+    await journal.written(1, 1)
+    await journal.keep([answered(row(1))])
+    expect([before, (await record()).done]).toEqual([0, 1])
   })
 
   describe('a run that is opened read-only', () => {

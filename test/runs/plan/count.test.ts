@@ -44,6 +44,7 @@ async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIV
     explain: ({ message }) => message,
     identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
     skip: ([name]) => name === 'skip',
+    isKnown: ([name]) => name === 'listed',
     most: ({ price }) => Number(price),
     units: ({ price }) => 2 * Number(price),
     journal: {
