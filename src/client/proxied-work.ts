@@ -63,7 +63,7 @@ export function createProxiedWork(
   }
   const recordReply = async (row: Operation, reply: Reply, requestedId: unknown, member?: string) => {
     if (row.starts && isPriced(row)) {
-      const ids = workIds(reply.body)
+      const ids = workIds(reply.body as Fields)
       if (ids.length > 0) await ledger.start(ids, row.id, member)
     } else if (row.id === 'searches.get') {
       const { search } = reply.body as { search?: { id?: unknown } }
@@ -79,7 +79,7 @@ export function createProxiedWork(
         finished: finishedSearch(paid, kind, String(ids[0]), reply.body),
       })
     } else if (row.id === 'contacts.get' || row.id === 'contacts.get_enrichment') {
-      for (const result of finishedContacts(reply.body)) {
+      for (const result of finishedContacts(reply.body as Fields)) {
         const ids = [result.enrichment_id, requestedId].filter((id) => typeof id === 'string')
         const started = await ledger.operationOf(ids)
         const records = [toContactRecord(result)]
@@ -100,9 +100,10 @@ export function createProxiedWork(
   return {
     layer,
     /** Records what the work in a reply counts at; the contacts of a bulk enrichment have equal shares. */
-    hold: ({ body }: Reply, { credits, ...of }: WorkHold): Promise<void> =>
+    hold: (reply: Reply, { credits, ...of }: WorkHold): Promise<void> =>
       attempt(async () => {
-        const contacts = isObject(body) && Array.isArray(body.contacts) ? body.contacts.length : 0
+        const body = reply.body as Fields
+        const contacts = Array.isArray(body.contacts) ? body.contacts.length : 0
         const ids = [...new Set(contacts > 0 ? workIds(body).slice(-contacts) : workIds(body))]
         await ledger.hold(ids.map((id) => ({ ...of, id, credits: Math.floor(credits / ids.length) })))
       }),
@@ -118,15 +119,14 @@ export function createProxiedWork(
 }
 
 /** Returns the ids of the work in a reply; for a bulk enrichment also those of its contacts. */
-function workIds(body: unknown): readonly string[] {
-  if (!isObject(body)) return []
+function workIds(body: Fields): readonly string[] {
   const ids = [body.id, body.enrichment_id, ...toList(body.contacts).map(({ enrichment_id: id }) => id)]
   return ids.filter((id) => typeof id === 'string')
 }
 
 /** Returns the finished contacts in a reply: one, or all of a bulk enrichment. */
-const finishedContacts = (body: unknown): readonly Fields[] =>
-  (isObject(body) && Array.isArray(body.contacts) ? toList(body.contacts) : toList([body])).filter(
+const finishedContacts = (body: Fields): readonly Fields[] =>
+  (Array.isArray(body.contacts) ? toList(body.contacts) : [body]).filter(
     ({ status, enrichment_id: id }) => status === 'finished' && typeof id === 'string',
   )
 

@@ -83,7 +83,7 @@ function resultsIn(
 
 /** Returns the progress of work from the body that its reader returned; `done` rows are done, in their order. */
 function jobStatusIn(body: unknown, rows: number) {
-  const { status, finished } = isObject(body) ? body : {}
+  const { status, finished } = body as Fields
   const state = workStateOf(status)
   const hasFailed = state === 'failed'
   return {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { runsOver } from '../../../src/runs/journal/runs.js'
 import { spendingOver } from '../../../src/runs/journal/spending.js'
 import { states } from '../../support/states.js'
@@ -46,6 +46,14 @@ describe.each(states())('the records of an engine that was moved: %s', (_, open)
     }
     await runs.adopt(other)
     expect(await runs.known(other)).toMatchObject({ id: 'other', target: moved.target })
+  })
+
+  it('are only read once they are under it, so that nobody waits for another writer', async () => {
+    const { driver, runs } = await stopped()
+    await runs.adopt(moved)
+    const transaction = vi.spyOn(driver, 'transaction')
+    await runs.adopt(moved)
+    expect(transaction).not.toHaveBeenCalled()
   })
 
   it('are left alone when another engine uses the old name since', async () => {
