@@ -96,10 +96,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     importFile: async (kind: RecordKind, bytes: AsyncIterable<Uint8Array>, options: ImportOptions = {}) =>
       // Reading files is loaded with the first file.
       (await import('./import/import.js')).importFile(kind, bytes, options, portsFor('own')),
-    /**
-     * Finds out what importing a file would do, down to each record, and changes nothing. `scratch` is an empty SQLite
-     * database, which is filled and may then be discarded.
-     */
+    /** Finds out what importing a file would do, and changes nothing but `scratch`, an empty SQLite database. */
     previewFile: async (
       kind: RecordKind,
       bytes: AsyncIterable<Uint8Array>,
@@ -124,10 +121,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     industries: () => driver.read(countIndustries),
     /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
     exportRecords: (kind: RecordKind): AsyncIterable<Fields> => exportRecords(driver, kind),
-    /**
-     * Returns a company by its `id`, or a person by the `network_id` of a search, with their history and in the format of an
-     * import; `undefined` when there is none.
-     */
+    /** Returns a company by its `id`, or a person by the `network_id` of a search, in the format of an import. */
     record: (kind: 'companies' | 'people', id: string) =>
       driver.read((connection) => readRecord(connection, kind, id)),
     close: () => driver.close(),

@@ -28,7 +28,7 @@ interface PeoplePath {
   readonly from: string
   readonly conditions: readonly Condition[]
   /** Whether all matches are known before the first one is answered, so that counting them is free. */
-  readonly isCounted: boolean
+  readonly isCounted?: boolean
 }
 
 /** What an import wrote: its table, all tables it filled, and how many records it updated. */
@@ -78,10 +78,7 @@ export interface CatalogueDialect {
     readonly isRemote: boolean
     /** Returns whether indexes are missing: a first import is under way, or was killed. */
     hasDeferredIndexes(connection: Connection): boolean
-    /**
-     * Drops the indexes of tables that are about to be filled and marks them as missing; those that are unique or begin
-     * with the key stay. Also leaves the words of texts unmerged. `endLoad` ends both.
-     */
+    /** Until `endLoad`: drops the indexes of tables that are about to be filled, and leaves the words of texts unmerged. */
     deferIndexes(connection: Connection, tables: readonly string[]): void
     /** Builds the missing indexes that a lookup by a column needs. */
     buildIndexesOn(connection: Connection, table: string, column: string): void

@@ -36,12 +36,8 @@ export const postgresTexts: CatalogueDialect['texts'] = {
     }
   },
   replaceTexts({ connection, tokenize }, table, key, texts) {
-    send(
-      connection,
-      `UPDATE ${table} SET words = ? WHERE key = ?`,
-      createVectorWriter(table, tokenize)(texts),
-      key,
-    )
+    const vector = createVectorWriter(table, tokenize)(texts)
+    send(connection, `UPDATE ${table} SET words = ? WHERE key = ?`, vector, key)
   },
   deleteTexts: async () => {},
 }
@@ -56,10 +52,8 @@ export function toTsquery(table: TextTable, texts: Texts): string {
     if ('all' in some) return `(${some.all.map((one) => write(one, columns)).join(' & ')})`
     if ('any' in some) return `(${some.any.map((one) => write(one, columns)).join(' | ')})`
     if ('held' in some) return `(${write(some.held, columns)} & !${write(some.butNot, columns)})`
-    return write(
-      some.hold,
-      columns.filter((at) => some.columns.includes(textColumns[table][at] ?? '')),
-    )
+    const chosen = columns.filter((at) => some.columns.includes(textColumns[table][at] ?? ''))
+    return write(some.hold, chosen)
   }
   return write(texts, all)
 }
@@ -76,12 +70,9 @@ function adjacent(words: readonly string[], columns: readonly number[], mark: st
 const toLexeme = (column: number, mark: string, word: string): string =>
   `'${column}${mark}${word.slice(0, maxLetters).replace(/['\\]/g, '$&$&')}'`
 
-export function createVectorWriter(
-  table: TextTable,
-  tokenize: Tokenizer,
-): (texts: readonly string[]) => string {
+export function createVectorWriter(table: TextTable, tokenize: Tokenizer) {
   const marksBeginning = table === 'jobs'
-  return (texts) => {
+  return (texts: readonly string[]): string => {
     const positions = new Map<string, string>()
     let bytes = 0
     const add = (lexeme: string, position: number): boolean => {

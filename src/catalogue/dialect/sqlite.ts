@@ -65,10 +65,7 @@ const presentIndexes = `SELECT count(*) AS count FROM sqlite_schema
 
 /** Searches of people, engagers and companies in SQLite. */
 export const sqliteSearch: CatalogueDialect['search'] = {
-  /**
-   * Begins with the condition that finds fewest: words first, then employers, else with everybody. Many people are read
-   * from the index of facts, a tenth of the table.
-   */
+  // The condition that finds fewest comes first: words, then employers. Many are read from the index of facts.
   peoplePath(text, staff) {
     const employer = staff ? [staff.condition] : []
     if (text && !text.negated && staff?.selectivity !== 'few')
@@ -76,18 +73,11 @@ export const sqliteSearch: CatalogueDialect['search'] = {
         key: 'people_text.rowid',
         from: 'people_text CROSS JOIN people INDEXED BY people_facts ON people.key = people_text.rowid',
         conditions: [['people_text MATCH ?', toFts5(text.texts)] as Condition, ...employer],
-        isCounted: false,
       }
     const texts = text ? [sqliteTexts.matchTexts('people', text, staff?.selectivity ?? 'many')] : []
-    if (!staff)
-      return {
-        key: 'people.key',
-        from: 'people INDEXED BY people_facts',
-        conditions: texts,
-        isCounted: false,
-      }
+    if (!staff) return { key: 'people.key', from: 'people INDEXED BY people_facts', conditions: texts }
     // The sign keeps SQLite from reading everybody in order; the staff of few companies is quickly sorted.
-    return { key: '+people.key', from: 'people', conditions: [...employer, ...texts], isCounted: false }
+    return { key: '+people.key', from: 'people', conditions: [...employer, ...texts] }
   },
   hasOrderedNames: true,
   firstTitles: ({ texts }, limit) => [
@@ -138,10 +128,8 @@ function deferIndexes(connection: Connection, tables: readonly string[]): void {
   const statements = toSynchronous(connection)
   const dropped = statements.all<Index>(droppable, JSON.stringify(tables))
   statements.run(mark)
-  statements.run(
-    `INSERT INTO unbuilt_indexes (name, owner, column, sql) ${droppable}`,
-    JSON.stringify(tables),
-  )
+  const insert = `INSERT INTO unbuilt_indexes (name, owner, column, sql) ${droppable}`
+  statements.run(insert, JSON.stringify(tables))
   for (const { name } of dropped) statements.run(`DROP INDEX "${name}"`)
   setMerging(statements, deferredMerging)
 }
@@ -261,11 +249,10 @@ export const sqliteCopy: CatalogueDialect['copy'] = {
   // No transaction is ended for waiting.
   waitLonger: async () => {},
   createTarget: (connection, tables) => ({
-    begin: async () =>
-      deferIndexes(
-        connection,
-        tables.map(({ name }) => name),
-      ),
+    async begin() {
+      const names = tables.map(({ name }) => name)
+      deferIndexes(connection, names)
+    },
     async add({ name, columns, textsOf }, rows) {
       const { sql } = insertInto(name, columns)
       for (const row of rows) {

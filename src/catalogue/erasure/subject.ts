@@ -120,14 +120,9 @@ function isNamed(person: NamedPerson, value: Fields, around: Fields): boolean {
   )
 }
 
-const profileKeys = [
-  'network_profile_url',
-  'premium_profile_url',
-  'network_url',
-  'linkedin_url',
-  'profile_url',
-  'url',
-]
+const profileKeys = 'network_profile_url premium_profile_url network_url linkedin_url profile_url url'.split(
+  ' ',
+)
 
 /** Returns whether an object has the profile of another person, by slug or by id. */
 function isAnother({ slugs, ids }: NamedPerson, value: Fields): boolean {

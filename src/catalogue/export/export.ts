@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isRefusal, Refusal } from '../../api/calls/errors.js'
-import type { Fields } from '../../api/values/objects.js'
+import type { Awaitable, Fields } from '../../api/values/objects.js'
 import {
   type Connection,
   type Driver,
@@ -24,10 +24,11 @@ export async function* exportRecords(driver: Driver, kind: RecordKind): AsyncGen
   for (let last: number | undefined = 0; last !== undefined; ) {
     const after: number = last
     const { records, end } = await driver.read(async (connection) => {
-      const sql = `${tables[kind]} WHERE o.key > ? ORDER BY o.key LIMIT ?`
-      const rows = await connection.all<StoredRecord>(sql, after, portion)
+      const { sql, complete } = exported[kind]
+      const portions = `${sql} WHERE o.key > ? ORDER BY o.key LIMIT ?`
+      const rows = await connection.all<StoredRecord>(portions, after, portion)
       const records: Fields[] = []
-      for (const row of rows) records.push(await completers[kind](connection, row))
+      for (const row of rows) records.push(await complete(connection, row))
       return { records, end: rows.at(-1)?.key }
     })
     yield* records
@@ -35,34 +36,34 @@ export async function* exportRecords(driver: Driver, kind: RecordKind): AsyncGen
   }
 }
 
-const employer = 'c.domain AS company_domain, c.network_id AS company_network_id, c.record AS company'
-const tables: Readonly<Record<RecordKind, string>> = {
-  companies: 'SELECT o.key, o.record FROM companies o',
-  people: `SELECT o.key, o.record, ${employer} FROM people o LEFT JOIN companies c ON c.key = o.company`,
-  jobs: `SELECT o.key, o.record, ${employer} FROM jobs o JOIN companies c ON c.key = o.company`,
-  posts: 'SELECT o.key, o.record FROM posts o',
+interface Exported {
+  readonly sql: string
+  complete(connection: Connection, row: StoredRecord): Awaitable<Fields>
+}
+
+const employed = 'SELECT o.key, o.record, c.domain AS company_domain, c.record AS company'
+const exported: Readonly<Record<RecordKind, Exported>> = {
+  companies: { sql: 'SELECT o.key, o.record FROM companies o', complete: completeCompany },
+  people: {
+    sql: `${employed} FROM people o LEFT JOIN companies c ON c.key = o.company`,
+    complete: completeEmployed,
+  },
+  jobs: { sql: `${employed} FROM jobs o JOIN companies c ON c.key = o.company`, complete: completeEmployed },
+  posts: { sql: 'SELECT o.key, o.record FROM posts o', complete: completePost },
 }
 
 /** The columns that identify a record which is asked for. */
 const ids = { companies: 'id', people: 'network_id' } as const
 
-/**
- * Returns a company by the id that searches return, or a person by that on the network, in the format of an import;
- * `undefined` when there is none.
- */
+/** Returns a company or a person by the id that searches return, in the format of an import; `undefined` without one. */
 export async function readRecord(connection: Connection, kind: keyof typeof ids, id: string) {
-  const sql = `${tables[kind]} WHERE o.${ids[kind]} = ? ORDER BY o.key LIMIT 1`
-  const row = await connection.get<StoredRecord>(sql, id)
-  return row && (await completers[kind](connection, row))
+  const { sql, complete } = exported[kind]
+  const row = await connection.get<StoredRecord>(`${sql} WHERE o.${ids[kind]} = ? ORDER BY o.key LIMIT 1`, id)
+  return row && (await complete(connection, row))
 }
 
-const completers: Readonly<
-  Record<RecordKind, (connection: Connection, row: StoredRecord) => Fields | Promise<Fields>>
-> = {
-  companies: completeCompany,
-  people: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as Fields) }),
-  jobs: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as Fields) }),
-  posts: completePost,
+function completeEmployed(_: Connection, row: StoredRecord): Fields {
+  return { ...readEmployer(row), ...(JSON.parse(row.record) as Fields) }
 }
 
 /** Returns the fields that name the employer: the domain, or the profile when the company has no domain. */
@@ -114,10 +115,7 @@ export type CopyResult = { readonly rows: number } | 'not empty' | 'not the same
 /** Rows read at once. */
 const copyPortion = 1_000
 
-/**
- * Copies a snapshot of a catalogue into an empty one of either dialect. The copy is atomic: it is read again and
- * compared before it is committed.
- */
+/** Copies a snapshot of a catalogue into an empty one. The copy is read again and compared before it is committed. */
 export async function copyCatalogue(
   from: Driver,
   to: Driver,

@@ -41,15 +41,12 @@ function tokenize(keyword: string): Token[] {
 
 /** A recursive-descent parser; the operator that binds loosest comes first. */
 class KeywordParser {
-  readonly #tokens: readonly Token[]
   #at = 0
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens
-  }
+  constructor(private readonly tokens: readonly Token[]) {}
 
   get next(): Token | undefined {
-    return this.#tokens[this.#at]
+    return this.tokens[this.#at]
   }
 
   either(depth: number): TextQuery {
@@ -78,7 +75,8 @@ class KeywordParser {
       this.#at += 1
       return phrase(next.text)
     }
-    if (!this.#took('(')) throw invalidKeyword(missingWords(next))
+    if (!this.#took('('))
+      throw invalidKeyword(`words are missing ${next ? `before ${next.text}` : 'at the end'}`)
     if (depth === maxDepth) throw invalidKeyword(`parentheses may be nested ${maxDepth} deep`)
     const query = this.either(depth + 1)
     if (!this.#took(')')) throw invalidKeyword('a parenthesis is not closed')
@@ -96,9 +94,6 @@ class KeywordParser {
     return is
   }
 }
-
-const missingWords = (next: Token | undefined): string =>
-  next ? `words are missing before ${next.text}` : 'words are missing at the end'
 
 const invalidKeyword = (reason: string): ApiError => new ApiError('invalid', { reason: `keyword: ${reason}` })
 
@@ -132,10 +127,7 @@ export const ifAny = <T>(
   of: (items: readonly T[]) => Condition,
 ): Condition[] => (items?.length ? [of(items)] : [])
 
-/**
- * Whether few or many records fulfil a condition. Texts of few are cheaper to look up one by one than to search
- * first.
- */
+/** Whether few or many records fulfil a condition. Texts of few are cheaper to look up one by one than to search first. */
 export type Selectivity = 'few' | 'many'
 
 export interface EstimatedCondition {
@@ -180,10 +172,7 @@ export type Texts =
   | { readonly held: Texts; readonly butNot: Texts }
   | { readonly columns: readonly string[]; readonly hold: Texts }
 
-/**
- * A query for matching texts, or (`negated`) for all others. No full-text index can express "all others", so negation
- * is kept beside the query.
- */
+/** A query for matching texts, or (`negated`) for all others, which no full-text index can express. */
 export interface TextQuery {
   readonly texts: Texts
   readonly negated: boolean

@@ -18,11 +18,16 @@ import {
   endBulkLoad,
   startBulkWrite,
 } from '../write/bulk-load.js'
-import { ImportContext, type Outcome, toDryRunTarget, toImportTarget } from '../write/import-context.js'
+import {
+  ImportContext,
+  type ImportTarget,
+  type Outcome,
+  toDryRunTarget,
+  toImportTarget,
+} from '../write/import-context.js'
 import {
   batchSize,
   keepAsIs,
-  type Listeners,
   type PreparedBatch,
   type PreparedByKind,
   type PreparedRecord,
@@ -35,25 +40,25 @@ import { readBatches } from './reader.js'
 export async function importFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  { onProgress, onRejected, withoutSuppressed, ...options }: ImportOptions,
+  options: ImportOptions,
   ports: WritePorts,
 ): Promise<ImportReport> {
-  const batches = readBatches(kind, bytes, options, ports.ids)
-  return await importBatches(kind, batches, ports, { onProgress, onRejected, withoutSuppressed })
+  return await importBatches(kind, readBatches(kind, bytes, options, ports.ids), ports, options)
 }
 
 /** Finds out what importing a file would do; see `Catalogue.previewFile`. */
 export async function previewFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  { onProgress, onRejected, withoutSuppressed, ...options }: ImportOptions,
-  ports: Pick<WritePorts, 'driver' | 'ids'>,
+  options: ImportOptions,
+  ports: Pick<WritePorts, 'driver' | 'ids' | 'clock'>,
   scratch: Driver,
 ): Promise<ImportReport> {
   const tally = createTally()
-  const preview = (records: RecordList) => previewRecords(kind, records, tally, ports, scratch)
-  const batches = readBatches(kind, bytes, options, ports.ids)
-  return await takeBatches(batches, tally, preview, { onProgress, onRejected, withoutSuppressed })
+  const transact = (take: TakePortions) =>
+    ports.driver.read((real) => scratch.transaction((copy) => take(toDryRunTarget(real, copy))))
+  const preview = (records: RecordList) => takeRecords(kind, records, tally, ports, transact)
+  return await takeBatches(readBatches(kind, bytes, options, ports.ids), tally, preview, options)
 }
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
@@ -75,18 +80,28 @@ async function importBatches(
   kind: RecordKind,
   batches: AsyncIterable<PreparedBatch>,
   ports: WritePorts,
-  listeners: Listeners,
+  options: ImportOptions,
 ): Promise<ImportReport> {
   const tally = createTally()
+  const { driver, clock, bulkWrites } = ports
   let bulkWrite: BulkWrite | undefined
+  const transact = (take: TakePortions) =>
+    driver.transaction(async (connection) => {
+      const load = bulkWrite?.load
+      load?.beginTransaction(connection, load === bulkWrites.lastLoad)
+      bulkWrites.lastLoad = load
+      const taken = await take(toImportTarget(connection), load)
+      await ports.countOrigins(connection, kind, taken.own, clock.now())
+      return taken
+    })
   const write = async (records: RecordList) => {
     if (records.length >= batchSize / 2) bulkWrite ??= await startBulkWrite(kind, ports)
-    return await writeRecords(kind, records, tally, ports, bulkWrite?.load)
+    return await takeRecords(kind, records, tally, ports, transact)
   }
   try {
     // Ends the bulk load of an import that was killed.
-    await endBulkLoad(ports.driver)
-    return await takeBatches(batches, tally, write, listeners)
+    await endBulkLoad(driver)
+    return await takeBatches(batches, tally, write, options)
   } finally {
     await bulkWrite?.end(tally.updated)
   }
@@ -97,7 +112,7 @@ async function takeBatches(
   batches: AsyncIterable<PreparedBatch>,
   tally: ImportTally,
   take: (records: RecordList) => Promise<readonly RejectedRecord[]>,
-  { onProgress, onRejected, withoutSuppressed }: Listeners,
+  { onProgress, onRejected, withoutSuppressed }: ImportOptions,
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }
   const leftOut = new LeftOutCounter()
@@ -153,10 +168,7 @@ interface WritePorts {
 /** Duration after which a transaction takes no more records, so that other processes need not wait for an import. */
 const transactionMs = 80
 
-/**
- * Returns for how many records the stored rows are read together. A server is asked seldom; with SQLite few records are
- * soon forgotten again, which spares the garbage collector.
- */
+/** For how many records rows are read together. A server is asked seldom; few at a time spare the garbage collector. */
 const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.isRemote ? 500 : 100)
 
 /** Reads the stored rows that records may be the same as, decides what becomes of each, and writes that. */
@@ -172,26 +184,26 @@ const importers: {
   posts: importPosts,
 }
 
-/**
- * Writes records in short transactions, as part of `load` if there is one. The tally counts what is committed. Returns the
- * records that are rejected.
- */
-async function writeRecords(
+/** Takes portions of records in a transaction, until its time is over. Returns the place of the next one. */
+type TakePortions = (
+  target: ImportTarget,
+  load?: BulkLoad,
+) => Promise<{ readonly next: number; readonly own: ImportTally }>
+
+/** Takes records in short transactions. The tally counts what is committed. Returns the records that are rejected. */
+async function takeRecords(
   kind: RecordKind,
   records: RecordList,
   tally: ImportTally,
-  { driver, clock, ids, bulkWrites, countOrigins }: WritePorts,
-  load: BulkLoad | undefined,
+  { driver, clock, ids }: Pick<WritePorts, 'driver' | 'ids' | 'clock'>,
+  transact: (take: TakePortions) => ReturnType<TakePortions>,
 ): Promise<RejectedRecord[]> {
   const rejected: RejectedRecord[] = []
   const portionSize = portionSizeOf(driver)
-  for (let written = 0; written < records.length; ) {
-    const from = written
-    // A transaction may be repeated, so it has its own tally.
-    const { next, own } = await driver.transaction(async (connection) => {
-      load?.beginTransaction(connection, load === bulkWrites.lastLoad)
-      bulkWrites.lastLoad = load
-      const context = await ImportContext.create(kind, toImportTarget(connection), ids, load)
+  for (let from = 0; from < records.length; ) {
+    const { next, own } = await transact(async (target, load) => {
+      const context = await ImportContext.create(kind, target, ids, load)
+      // A transaction may be repeated, so it has its own tally.
       const own = createTally()
       const end = clock.now() + transactionMs
       let next = from
@@ -199,38 +211,11 @@ async function writeRecords(
         await importPortion(kind, context, records.slice(next, next + portionSize), own)
         next += portionSize
       } while (next < records.length && clock.now() < end)
-      await countOrigins(connection, kind, own, clock.now())
       return { next, own }
     })
     addTally(tally, own)
     rejected.push(...own.rejected)
-    written = next
-  }
-  return rejected
-}
-
-/**
- * Finds out what writing records would do; what is decided is kept in `scratch`, an empty catalogue in SQLite. The tally
- * counts it. Returns the records that would be rejected.
- */
-async function previewRecords(
-  kind: RecordKind,
-  records: RecordList,
-  tally: ImportTally,
-  { driver, ids }: Pick<WritePorts, 'driver' | 'ids'>,
-  scratch: Driver,
-): Promise<RejectedRecord[]> {
-  const rejected: RejectedRecord[] = []
-  const portionSize = portionSizeOf(driver)
-  for (let from = 0; from < records.length; from += portionSize) {
-    const own = await driver.read((real) =>
-      scratch.transaction(async (copy) => {
-        const context = await ImportContext.create(kind, toDryRunTarget(real, copy), ids)
-        return await importPortion(kind, context, records.slice(from, from + portionSize), createTally())
-      }),
-    )
-    addTally(tally, own)
-    rejected.push(...own.rejected)
+    from = next
   }
   return rejected
 }
@@ -240,16 +225,10 @@ async function importPortion(
   context: ImportContext,
   portion: readonly PreparedRecord[],
   tally: ImportTally,
-): Promise<ImportTally> {
+): Promise<void> {
+  const records = portion.map(({ record }) => record)
   // The caller passes only records of this kind.
-  const importAll = importers[kind] as (
-    context: ImportContext,
-    records: readonly unknown[],
-  ) => Promise<Outcome[]>
-  const outcomes = await importAll(
-    context,
-    portion.map(({ record }) => record),
-  )
+  const outcomes = await importers[kind](context, records as never)
   for (const [index, outcome] of outcomes.entries()) {
     if (isInvalid(outcome)) {
       const { record: _, ...row } = portion[index] as PreparedRecord
@@ -259,7 +238,6 @@ async function importPortion(
     if (outcome === 'unchanged') tally.unchanged += 1
   }
   tally.companies = context.createdCompanies
-  return tally
 }
 
 /** Adds the counts of a transaction to those of an import. */

@@ -47,10 +47,7 @@ export async function openFile(
     : { ...read, encoding: { label: encoding.label, sample: encoding.sample } }
 }
 
-/**
- * Reads the beginning of a file: `minBytes`, or all of it when there are fewer. `chunks` include the head again, and end or
- * fail as the file does.
- */
+/** Reads the first `minBytes` of a file, or all of it. `chunks` include the head again, and end or fail as the file does. */
 export async function readHead(bytes: AsyncIterable<Uint8Array>, minBytes: number) {
   const rest = bytes[Symbol.asyncIterator]()
   const head: Uint8Array[] = []
@@ -88,12 +85,8 @@ async function readCsvRows(
   const { samples, failure } = await readSamples(top.cells.length, first, batches)
   const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
-  const columns = mapColumns(
-    kind,
-    names.map((name) => name.trim()),
-    map,
-    hasHeader ? samples : withFirstRow(top.cells, samples),
-  )
+  const trimmed = names.map((name) => name.trim())
+  const columns = mapColumns(kind, trimmed, map, hasHeader ? samples : withFirstRow(top.cells, samples))
   const rows = hasHeader ? first : [top, ...first]
   return {
     ...columns,
@@ -102,10 +95,7 @@ async function readCsvRows(
   }
 }
 
-/**
- * Returns the first non-empty cells of each column, and adds the rows that were read for it to `first`. A failure to read on
- * is returned, because the rows before it come first.
- */
+/** Returns the first cells of each column, and adds the rows read for it to `first`. A failure is returned, to come last. */
 async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerator<readonly CsvRow[]>) {
   const sample = new ColumnSample(width)
   let isWanted = true
@@ -149,22 +139,18 @@ async function* toInputRows(
   fields: readonly (string | undefined)[],
   kind: RecordKind,
 ): AsyncGenerator<InputRow[]> {
-  const isUnusable = fields.map((field) => toUnusable(field, kind))
+  // Of a field that is made for no kind of value, any cell may be used.
+  const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
   for await (const rows of batches)
-    yield rows.map((row) => toInputRow(row, fields, isUnusable)).filter((row) => row !== undefined)
-}
-
-/** Returns whether a cell is nothing that its field means; `undefined` where any cell may be used. */
-function toUnusable(field: string | undefined, kind: RecordKind): ((cell: string) => boolean) | undefined {
-  if (field === undefined || kindsOfField(kind, field) === undefined) return undefined
-  return (cell) => isMisplaced(kind, field, cell)
+    yield rows.map((row) => toInputRow(row, fields, isChecked, kind)).filter((row) => row !== undefined)
 }
 
 /** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
 function toInputRow(
   { cells, line }: CsvRow,
   fields: readonly (string | undefined)[],
-  isUnusable: readonly (((cell: string) => boolean) | undefined)[],
+  isChecked: readonly boolean[],
+  kind: RecordKind,
 ): InputRow | undefined {
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
@@ -176,7 +162,7 @@ function toInputRow(
     const field = fields[at]
     const cell = cells[at]
     if (field === undefined || !cell || isPlaceholder(field, cell)) continue
-    if (!isUnusable[at]?.(cell)) raw[field] = cell
+    if (!isChecked[at] || !isMisplaced(kind, field, cell)) raw[field] = cell
     else leftOut.push({ field, value: cell, reason: `${field} ${describeMisplaced(field, cell)}` })
   }
   return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
@@ -207,11 +193,18 @@ function readJsonRows(
     fieldByKey.set(key, field)
     return field
   }
-  const addSample = (field: string, value: unknown) => {
-    if (Object.hasOwn(samples, field) || value === null || value === '') return
-    samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
+  const toRecord = (raw: Fields): Fields => {
+    const record: Record<string, unknown> = {}
+    for (const [key, value] of Object.entries(raw)) {
+      const field = toField(key)
+      if (field === undefined) continue
+      if (!Object.hasOwn(samples, field) && value !== null && value !== '')
+        samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
+      if (record[field] === undefined || field === key) record[field] = value
+    }
+    return record
   }
-  return { mapping, ignored, samples, batches: toObjectRows(pieces, toField, addSample) }
+  return { mapping, ignored, samples, batches: toObjectRows(pieces, toRecord) }
 }
 
 /** Maximum length of a value that is shown. */
@@ -224,37 +217,15 @@ interface JsonText {
 
 async function* toObjectRows(
   batches: AsyncIterable<readonly JsonText[]>,
-  toField: (key: string) => string | undefined,
-  addSample: (field: string, value: unknown) => void,
+  toRecord: (raw: Fields) => Fields,
 ): AsyncGenerator<InputRow[]> {
-  for await (const pieces of batches) {
+  for await (const pieces of batches)
     yield pieces.map(({ line, json }) => {
-      const raw = parseRecord(json)
-      return raw
-        ? { line, cells: [json], raw: renameFields(raw, toField, addSample) }
+      const raw: unknown = resultOr(undefined, () => parseJson(json))
+      return isObject(raw)
+        ? { line, cells: [json], raw: toRecord(raw) }
         : { line, cells: [json], reason: 'is not a JSON object' }
     })
-  }
-}
-
-function parseRecord(json: string): Fields | undefined {
-  const value = resultOr(undefined, () => parseJson(json))
-  return isObject(value) ? value : undefined
-}
-
-function renameFields(
-  raw: Fields,
-  toField: (key: string) => string | undefined,
-  addSample: (field: string, value: unknown) => void,
-): Fields {
-  const record: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(raw)) {
-    const field = toField(key)
-    if (field === undefined) continue
-    addSample(field, value)
-    if (record[field] === undefined || field === key) record[field] = value
-  }
-  return record
 }
 
 async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
@@ -263,7 +234,8 @@ async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonl
   for await (const text of texts) {
     const whole = (rest + text).split('\n')
     rest = whole.pop() ?? ''
-    if (rest.length > maxRecordLength) throw tooLongError(line + whole.length + 1)
+    if (rest.length > maxRecordLength)
+      throw new Refusal('import.record_too_long', { line: line + whole.length + 1 })
     yield whole.map((json) => ({ line: ++line, json })).filter(({ json }) => json.trim() !== '')
   }
   if (rest.trim() !== '') yield [{ line: line + 1, json: rest }]
@@ -283,5 +255,3 @@ async function* readArray(texts: AsyncIterable<string>): AsyncGenerator<readonly
   if (!Array.isArray(records)) throw new Refusal('import.array_broken')
   for (const [at, record] of records.entries()) yield [{ line: at + 1, json: toJson(record) }]
 }
-
-const tooLongError = (line: number) => new Refusal('import.record_too_long', { line })

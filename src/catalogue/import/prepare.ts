@@ -54,12 +54,6 @@ export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 /** Minimum number of rows in a batch; the first and last batches may be smaller. */
 export const batchSize = 2_000
 
-export type Listeners = {
-  readonly [K in 'onProgress' | 'onRejected' | 'withoutSuppressed']?: ImportOptions[K] | undefined
-}
-
-export type ReaderOptions = Omit<ImportOptions, keyof Listeners>
-
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers: {
   readonly [K in RecordKind]: (ids: Ids) => (raw: Fields, leaveOut: LeaveOut) => PreparedByKind[K]
@@ -77,7 +71,7 @@ const preparers: {
 export async function* prepareFile<R>(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  options: ReaderOptions,
+  options: ImportOptions,
   ids: Ids,
   keep: (record: PreparedRecord) => R,
 ): AsyncGenerator<PreparedBatch<R[]>> {

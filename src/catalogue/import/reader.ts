@@ -4,16 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { type Details, type LocalCode, Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../api/ports/ports.js'
-import type { RecordKind } from '../kinds/kind.js'
+import type { ImportOptions, RecordKind } from '../kinds/kind.js'
 import { readHead } from './open-file.js'
-import {
-  keepAsIs,
-  type PreparedBatch,
-  type PreparedRecord,
-  prepareFile,
-  type ReaderOptions,
-  type RecordList,
-} from './prepare.js'
+import { keepAsIs, type PreparedBatch, type PreparedRecord, prepareFile, type RecordList } from './prepare.js'
 
 /** Size from which a file is read in a worker thread. A smaller one is read before the worker would have started. */
 const workerMinBytes = 2 * 1_048_576
@@ -23,7 +16,8 @@ const maxQueuedChunks = 8
 
 export interface ReaderTask {
   readonly kind: RecordKind
-  readonly options: ReaderOptions
+  /** Without functions. */
+  readonly options: ImportOptions
 }
 
 /** A message to the worker: the next bytes, their end (complete or broken off), or that a batch was written. */
@@ -46,7 +40,7 @@ export type MessageFromReader =
 export async function* readBatches(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  options: ReaderOptions,
+  { onProgress, onRejected, withoutSuppressed, ...options }: ImportOptions,
   ids: Ids,
 ): AsyncGenerator<PreparedBatch> {
   const program = findWorkerProgram()
@@ -136,26 +130,23 @@ function unpackRecord(text: string): PreparedRecord {
 
 /** A counting semaphore for one waiter. */
 export class Semaphore {
-  #free: number
   #waiting: (() => void) | undefined
   #closed = false
 
-  constructor(size: number) {
-    this.#free = size
-  }
+  constructor(private free: number) {}
 
   /** Waits for a permit and takes it; false after `close`. */
   async acquire(): Promise<boolean> {
-    if (this.#free === 0 && !this.#closed)
+    if (this.free === 0 && !this.#closed)
       await new Promise<void>((resolve) => {
         this.#waiting = resolve
       })
-    this.#free -= 1
+    this.free -= 1
     return !this.#closed
   }
 
   release(): void {
-    this.#free += 1
+    this.free += 1
     this.#waiting?.()
   }
 

@@ -59,8 +59,8 @@ function conditions(connection: Connection, filters: JobFilters, selectivity: Se
       title: [filters.job_title_keywords, filters.excluded_job_title_keywords],
       description: [filters.job_description_keywords, filters.excluded_job_description_keywords],
     }),
-    ...ifAny(filters.job_country_codes, inCountries),
-    ...ifAny(filters.excluded_job_country_codes, (codes) => not(inCountries(codes))),
+    ...ifAny(filters.job_country_codes, (codes) => isOneOf('country', codes)),
+    ...ifAny(filters.excluded_job_country_codes, (codes) => not(isOneOf('country', codes))),
   ]
 }
 
@@ -85,9 +85,6 @@ export const postedSince = (now: number, days: number): Condition => [
   'posted_at >= ?',
   (Math.floor(now / dayMs) - days) * dayMs,
 ]
-
-/** A job of unknown country is in no country. */
-const inCountries = (codes: readonly string[]): Condition => isOneOf('country', codes)
 
 /** Returns a stored job with every key. */
 export function toJob(record: string, company: JobPosting['company']): JobPosting {
@@ -221,10 +218,8 @@ export async function findTitles(connection: Connection, title: string, limit: n
   const query = within(['title'], allOf(wanted.map(phrase)))
   const [sql, ...values] = dialectOf(connection).search.firstTitles(query, maxHolders)
   const rows = await connection.all<{ title: string | null }>(sql, ...values)
-  return sortByFrequency(
-    rows.flatMap(({ title: held }) => held ?? []),
-    limit,
-  )
+  const held = rows.flatMap((row) => row.title ?? [])
+  return sortByFrequency(held, limit)
 }
 
 /** Titles that differ only in case and accents are one, in the spelling that comes first. */
@@ -259,10 +254,7 @@ const atNoCompany = `${selectPeople} people.company IS NULL AND people.name = ${
  * Returns the person of a query; `undefined` rather than the wrong one. A profile url decides. Name and company find
  * the only person of that name there, and with an unknown profile url only one who has no profile.
  */
-export async function matchPerson(
-  connection: Connection,
-  query: PersonQuery,
-): Promise<FoundPerson | undefined> {
+export async function matchPerson(connection: Connection, query: PersonQuery) {
   const profile = query.url ? parseProfile(query.url) : undefined
   if (profile?.kind !== 'person') return onlyOne(await findByName(connection, query))
   const { id, slug } = profile
@@ -278,9 +270,7 @@ export async function matchEmail(connection: Connection, email: string): Promise
   return address === '' ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
 }
 
-/**
- * Returns the people of that name at the company with the domain; when no company has it, at companies of that name.
- */
+/** Returns the people of that name at the company with the domain; when no company has it, at companies of that name. */
 async function findByName(connection: Connection, query: PersonQuery): Promise<FoundPerson[]> {
   if (!query.firstName || !query.lastName) return []
   const name = foldText(`${query.firstName} ${query.lastName}`)

@@ -3,6 +3,7 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import { describePhone } from '../normalize/phone.js'
 import { freeMailboxes } from '../normalize/value-kinds.js'
+import { transcriptions } from '../normalize/written-name.js'
 import { matchCompany } from '../records/match-company.js'
 import { type StoredPerson, toPerson } from '../records/person.js'
 import { matchPerson } from './lookups.js'
@@ -106,14 +107,6 @@ export interface EmailExample extends PersonName {
   readonly local: string
 }
 
-/** How an organisation forms addresses from names. */
-interface EmailPattern {
-  /** Such as `{first}.{last}` or `{f}{last}`. */
-  readonly template: string
-  /** Returns the address of a name before the `@`; `undefined` when the name lacks a part. */
-  localPart(name: PersonName): string | undefined
-}
-
 interface AddressShape {
   readonly parts: readonly (keyof NameForms)[]
   readonly separator: string
@@ -143,7 +136,7 @@ interface ReadExample {
  * Returns the pattern that most examples follow: at least two different ones, more than half of all, and more than
  * any other pattern. Names of several words are spelt as in most examples that have one.
  */
-export function learnPattern(examples: readonly EmailExample[]): EmailPattern | undefined {
+export function learnPattern(examples: readonly EmailExample[]) {
   const locals = new Map(examples.map((example) => [example.local, example]))
   const all = [...locals.values()].map((example) => ({ local: example.local, forms: listNameForms(example) }))
   const ballots = new Map(shapes.map((shape): [AddressShape, ReadExample[]] => [shape, []]))
@@ -172,9 +165,12 @@ function findSpelling(shape: AddressShape, agreeing: readonly ReadExample[]): nu
   return explained.length === 0 ? 0 : explained.indexOf(Math.max(...explained))
 }
 
-const createPattern = (shape: AddressShape, spelling: number): EmailPattern => ({
+/** Returns how an organisation forms addresses from names. */
+const createPattern = (shape: AddressShape, spelling: number) => ({
+  /** Such as `{first}.{last}` or `{f}{last}`. */
   template: shape.parts.map((part) => `{${part}}`).join(shape.separator),
-  localPart: (name) => {
+  /** Returns the address of a name before the `@`; `undefined` when the name lacks a part. */
+  localPart: (name: PersonName) => {
     const forms = listNameForms(name)
     const form = forms[forms.length === 1 ? 0 : spelling]
     const local = form && formatLocal(shape, form)
@@ -219,20 +215,11 @@ interface NamePart {
   readonly written: string
 }
 
-/** A part of a name in an address. */
-interface Form {
-  readonly whole: string
-  readonly initials: string
-}
-
 // biome-ignore format: words
 const particles = new Set(['af', 'al', 'av', 'bin', 'da', 'das', 'de', 'del', 'della', 'den', 'der', 'des', 'di', 'do', 'dos', 'du', 'e', 'el', 'het', 'la', 'las', 'le', 'les', 'los', 'op', 't', 'te', 'ten', 'ter', 'van', 'vom', 'von', 'y', 'zu', 'zum', 'zur'])
 
 /** Titles around a name. */
 const titles = new Set(['dr', 'ing', 'jr', 'md', 'mba', 'mme', 'mr', 'mrs', 'ms', 'phd', 'prof', 'sir', 'sr'])
-
-/** Letters that become two in ASCII. */
-const umlautPairs: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
 
 const isParticle = (word: string): boolean => particles.has(word)
 const initialsOf = (words: readonly string[]): string => words.map((word) => word.slice(0, 1)).join('')
@@ -242,27 +229,18 @@ function withoutParticles(words: readonly string[]): readonly string[] {
   return core.length > 0 ? core : words
 }
 
-const createStyle =
-  (whole: (part: NamePart) => string) =>
-  (part: NamePart): Form => {
-    const text = whole(part)
-    return { whole: text, initials: text.slice(0, 1) }
-  }
-
-const asWritten = createStyle((part) => part.written)
-const joined = createStyle(({ words }) => words.join(''))
-const hyphenated = createStyle(({ words }) => words.join('-'))
-const dotted = createStyle(({ words }) => words.join('.'))
-const leading = createStyle(({ words }) => withoutParticles(words)[0] ?? '')
-const trailing = createStyle(({ words }) => words.at(-1) ?? '')
-const core = createStyle(({ words }) => withoutParticles(words).join(''))
-const abbreviated = createStyle(
-  ({ words }) => initialsOf(words.filter(isParticle)) + withoutParticles(words).join(''),
-)
-const inInitials = (part: NamePart): Form => ({ whole: part.written, initials: initialsOf(part.words) })
+type Style = (part: NamePart) => string
+const asWritten: Style = ({ written }) => written
+const joined: Style = ({ words }) => words.join('')
+const hyphenated: Style = ({ words }) => words.join('-')
+const dotted: Style = ({ words }) => words.join('.')
+const leading: Style = ({ words }) => withoutParticles(words)[0] ?? ''
+const trailing: Style = ({ words }) => words.at(-1) ?? ''
+const core: Style = ({ words }) => withoutParticles(words).join('')
+const abbreviated: Style = (part) => initialsOf(part.words.filter(isParticle)) + core(part)
 
 // The most common style comes first.
-const firstStyles = [asWritten, joined, hyphenated, dotted, leading, inInitials]
+const firstStyles = [asWritten, joined, hyphenated, dotted, leading]
 const lastStyles = [asWritten, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
 
 /**
@@ -282,22 +260,18 @@ function listNameForms({ first, last }: PersonName): readonly NameForms[] {
 
 function spellName({ first, last }: PersonName): readonly NameForms[] {
   const [names, name] = [toPart(dropUnusedInitials(first)), toPart(last)]
-  const families = lastStyles.map((style) => style(name))
-  return firstStyles
-    .map((style) => style(names))
-    .flatMap((given) =>
-      families.map((family) => ({
-        first: given.whole,
-        f: given.initials,
-        last: family.whole,
-        l: family.initials,
-      })),
-    )
+  const spell = (part: NamePart, styles: readonly Style[]) =>
+    styles.map((style) => style(part)).map((whole) => ({ whole, initials: whole.slice(0, 1) }))
+  const given = [...spell(names, firstStyles), { whole: names.written, initials: initialsOf(names.words) }]
+  const families = spell(name, lastStyles)
+  return given.flatMap(({ whole, initials }) =>
+    families.map((family) => ({ first: whole, f: initials, last: family.whole, l: family.initials })),
+  )
 }
 
 const spellUmlauts = (name: string): string =>
   /\P{ASCII}/u.test(name)
-    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => umlautPairs[letter.toLowerCase()] ?? letter)
+    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => transcriptions[letter.toLowerCase()] ?? letter)
     : name
 
 /** Removes the initials of further first names. */

@@ -107,10 +107,8 @@ function removeAttachedForms(name: string): string {
 export const trailingForms: ReadonlySet<string> = new Set(legalForms.trailing)
 
 /** Legal forms of several words at the end of a name, by their last word; longest first. */
-const trailingPhrases = Map.groupBy(
-  legalForms.trailingPhrases.map((phrase) => phrase.split(' ')),
-  (words) => words.at(-1),
-)
+const phrases = legalForms.trailingPhrases.map((phrase) => phrase.split(' '))
+const trailingPhrases = Map.groupBy(phrases, (words) => words.at(-1))
 
 /** Legal forms that may also begin a name, without those that are words of well-known names. */
 const leadingForms: ReadonlySet<string> = new Set(legalForms.leading)

@@ -92,10 +92,9 @@ const fromJson =
   }
 
 /** A list of objects: an array, or its JSON. */
-export const objects = fromJson(
-  (value): value is Fields[] => Array.isArray(value) && value.every(isObject),
-  'a list of objects',
-)
+const isObjects = (value: unknown): value is Fields[] => Array.isArray(value) && value.every(isObject)
+
+export const objects = fromJson(isObjects, 'a list of objects')
 
 export const object = fromJson(isObject, 'an object')
 

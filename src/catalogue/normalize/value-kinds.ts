@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
-import type { Fields } from '../../api/values/objects.js'
+import { type Fields, once } from '../../api/values/objects.js'
 import { networkHosts } from '../../api/values/url.js'
 import { isColumnName, isNameOfPeople } from '../../csv/names.js'
 import { toCountryCode } from './country.js'
@@ -73,15 +73,14 @@ export function toValueKind(cell: string): ValueKind | undefined {
   return isPersonName(text) ? 'person name' : undefined
 }
 
+const givenNames = once(() => new Set(commonNames.flatMap((names) => names.split(' '))))
+
 /** Whether one of the words before a family name, or after its comma, is a common given name. */
 function isPersonName(text: string): boolean {
   const [family = '', given = family] = text.split(',', 2)
   const [first = ''] = given.trim().split(/[\s-]/, 1)
-  givenNames ??= new Set(commonNames.flatMap((names) => names.split(' ')))
-  return givenNames.has(foldText(first))
+  return givenNames().has(foldText(first))
 }
-
-let givenNames: ReadonlySet<string> | undefined
 
 const isPhone = (text: string): boolean =>
   american.test(text) || (phone.test(text) && !date.test(text) && text.replace(/\D/g, '').length >= 8)
@@ -129,44 +128,27 @@ export const withFirstRow = (first: readonly string[], samples: readonly (readon
 /** Returns the kinds that a field is made for; `undefined` for text of any other kind. */
 export function kindsOfField(subject: RowSubject, field: string): readonly ValueKind[] | undefined {
   if (field === 'network_url') return [subject === 'people' ? 'person profile' : 'company profile']
-  return Object.hasOwn(fieldKinds, field) ? fieldKinds[field] : undefined
+  return fieldKinds.get(field)
 }
 
-const webAddress: readonly ValueKind[] = ['web address']
-const mailAddress: readonly ValueKind[] = ['email']
-const phoneNumber: readonly ValueKind[] = ['phone']
-const companyName: readonly ValueKind[] = ['company name']
-const personName: readonly ValueKind[] = ['person name']
-const personProfile: readonly ValueKind[] = ['person profile']
-const countryName: readonly ValueKind[] = ['country']
+const fieldsByKind: readonly (readonly [kinds: readonly ValueKind[], fields: readonly string[]])[] = [
+  [['web address'], ['domain', 'company_domain', 'website']],
+  [['email'], ['email', 'personal_email']],
+  [['phone'], ['phone', 'phones', 'phone_number', 'phone_numbers']],
+  [['company name'], ['name', 'company_name']],
+  [['person name'], ['first_name', 'firstname', 'full_name', 'last_name', 'lastname']],
+  [['person profile'], ['network_profile_url', 'premium_profile_url', 'linkedin_url']],
+  [['company profile'], ['company_network_url']],
+  [['person profile', 'company profile'], ['author_profile_url']],
+  [['country'], ['country', 'country_code']],
+  [[], ['network_id', 'company_network_id']],
+]
 
-const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
-  domain: webAddress,
-  company_domain: webAddress,
-  website: webAddress,
-  email: mailAddress,
-  personal_email: mailAddress,
-  phone: phoneNumber,
-  phones: phoneNumber,
-  phone_number: phoneNumber,
-  phone_numbers: phoneNumber,
-  name: companyName,
-  company_name: companyName,
-  first_name: personName,
-  firstname: personName,
-  full_name: personName,
-  last_name: personName,
-  lastname: personName,
-  network_profile_url: personProfile,
-  premium_profile_url: personProfile,
-  linkedin_url: personProfile,
-  company_network_url: ['company profile'],
-  author_profile_url: ['person profile', 'company profile'],
-  country: countryName,
-  country_code: countryName,
-  network_id: [],
-  company_network_id: [],
-}
+const fieldKinds: ReadonlyMap<string, readonly ValueKind[]> = new Map(
+  fieldsByKind.flatMap(([kinds, fields]) => fields.map((field) => [field, kinds])),
+)
+
+const isOfDomain = (field: string): boolean => fieldKinds.get(field)?.[0] === 'web address'
 
 export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind | undefined): boolean {
   const kinds = kindsOfField(subject, field)
@@ -176,7 +158,7 @@ export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind |
 
 /** Whether values of a kind are email addresses, and stand for the domain that a field means. */
 export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
-  kind === 'email' && fieldKinds[field] === webAddress
+  kind === 'email' && isOfDomain(field)
 
 /** An address with nothing around it. */
 const plainAddress = /^(?:https?:\/\/)?[\p{L}\p{N}._-]+(?::\d+)?(?:[/?#]\S*)?$/iu
@@ -190,12 +172,12 @@ export const toDomainCell = (cell: string): string =>
  * share. A cell that no kind is certain of fits any field. `name` is that of the company in the same row.
  */
 export function isMisplaced(subject: RowSubject, field: string, cell: string, name?: string): boolean {
-  const kinds = kindsOfField(subject, field)
-  if (kinds === webAddress && isUsualSite(cell)) return false
+  const isDomain = isOfDomain(field)
+  if (isDomain && isUsualSite(cell)) return false
   const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
-  if (kinds === webAddress && (kind === undefined || kind === 'email'))
+  if (isDomain && (kind === undefined || kind === 'email'))
     return toCompanyDomain(cell, name) === undefined && (kind === 'email' || toDomain(cell) !== undefined)
-  return kind !== undefined && kinds?.includes(kind) !== true
+  return kind !== undefined && kindsOfField(subject, field)?.includes(kind) !== true
 }
 
 /** Returns why a misplaced cell of a field is refused, as the end of a sentence. */
@@ -203,7 +185,7 @@ export function describeMisplaced(field: string, cell: string): string {
   const kind = toValueKind(cell)
   if (kind?.endsWith('profile')) return 'must not be a profile URL'
   if (kind === 'phone') return 'must not be a phone number'
-  if (kind === 'email' && fieldKinds[field] !== webAddress) return 'must not be an email address'
+  if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
   return "must be a company's own: pages of social networks, short links and free email identify none"
 }
 
@@ -212,7 +194,7 @@ const placeholder = /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL)\s
 
 /** Whether a cell of a field that identifies or describes somebody is as good as blank. */
 export const isPlaceholder = (field: string, cell: string): boolean =>
-  cell.length < 10 && placeholder.test(cell) && (field === 'network_url' || Object.hasOwn(fieldKinds, field))
+  cell.length < 10 && placeholder.test(cell) && (field === 'network_url' || fieldKinds.has(field))
 
 const noName = /^(?:n\/?a|none|null|nil|unknown|unbekannt|inconnu|tbd|x+)$/i
 
@@ -235,19 +217,17 @@ const cellCharacters = 500
 
 /** The first non-empty cells of each column of a file. */
 export class ColumnSample {
-  readonly cells: readonly (readonly string[])[]
-  readonly #cells: string[][]
+  readonly cells: string[][]
   #left = sampleCharacters
 
   constructor(width: number) {
-    this.#cells = Array.from({ length: width }, () => [])
-    this.cells = this.#cells
+    this.cells = Array.from({ length: width }, () => [])
   }
 
   /** Adds the cells of a row. Returns whether more rows are needed. */
   add(row: readonly string[]): boolean {
     let isWanted = false
-    for (const [at, column] of this.#cells.entries()) {
+    for (const [at, column] of this.cells.entries()) {
       const text = row[at] ?? ''
       // Every cell counts: an import keeps these rows, also where one column is empty in all of them.
       this.#left -= text.length + 1

@@ -1,3 +1,4 @@
+import { once } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { foldName, foldText } from './name.js'
 import lists from './written-names.json' with { type: 'json' }
@@ -87,7 +88,14 @@ export function bareName(name: string, folded = foldName(name)): string {
   return removeForms(foldTranscribed(removeTags(own, () => undefined).at(-1)?.text ?? own))
 }
 
-const transcriptions: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
+/** Letters that become two in ASCII. */
+export const transcriptions: Readonly<Record<string, string>> = {
+  ä: 'ae',
+  ö: 'oe',
+  ü: 'ue',
+  å: 'aa',
+  ø: 'oe',
+}
 
 const transcribe = (text: string): string =>
   text
@@ -155,10 +163,6 @@ function isMadeOf(brand: string, legal: string): boolean {
 }
 
 const toSet = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.map((text) => foldText(text)))
-const once = <T>(make: () => T): (() => T) => {
-  let made: T | undefined
-  return () => (made ??= make())
-}
 
 /** The lists, folded on first use: most names are found as they are. */
 const folded = once(() => ({

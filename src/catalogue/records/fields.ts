@@ -140,11 +140,7 @@ export type RecordFields<K extends RecordKind> = ParsedFields<(typeof fields)[K]
 type Readers = Readonly<Record<string, FieldReader<unknown>>>
 
 /** Reads fields of a record, drops all others, and leaves out values that are not understood. */
-export function readFields<R extends Readers>(
-  readers: R,
-  given: Fields,
-  leaveOut: LeaveOut,
-): ParsedFields<R> {
+export function readFields<R extends Readers>(readers: R, given: Fields, leaveOut: LeaveOut) {
   const record: Record<string, unknown> = {}
   for (const name in given) {
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined
@@ -155,12 +151,7 @@ export function readFields<R extends Readers>(
 }
 
 /** Returns what `read` makes of a value of a field; leaves out a value that it refuses, and returns `undefined`. */
-export function readOr<V, T>(
-  leaveOut: LeaveOut,
-  field: string,
-  value: V,
-  read: (value: V) => T,
-): T | undefined {
+export function readOr<V, T>(leaveOut: LeaveOut, field: string, value: V, read: (value: V) => T) {
   try {
     return read(value)
   } catch (error) {

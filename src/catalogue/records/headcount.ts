@@ -28,10 +28,7 @@ function readHeadcountHistory(entries: readonly Fields[]): HeadcountEntry[] {
 const upsertEntry = `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
   ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount`
 
-/**
- * Adds entries to the headcount histories of companies; one with the same day and department is replaced. Stores the headcount
- * of each department, and its growth over 12 months in percent.
- */
+/** Adds entries, or replaces those of the same day and department. Stores each department's headcount and growth in a year. */
 export async function writeHeadcountHistory(
   connection: Connection,
   changes: readonly {

@@ -57,10 +57,7 @@ type KnownJob = Pick<JobRow, 'key' | 'identity' | 'record'>
 
 /** Adds jobs, or merges them into the stored ones with the url, else with company, title, location and date. */
 export async function importJobs(context: ImportContext, jobs: readonly PreparedJob[]): Promise<Outcome[]> {
-  const employers = await importEmployers(
-    context,
-    jobs.map(({ employer }) => employer),
-  )
+  const employers = await importEmployers(context, jobs)
   const identities = jobs.map(({ job }, index) => {
     const company = employers[index]
     return typeof company === 'number' ? toJobIdentity(job, company) : undefined
@@ -118,10 +115,7 @@ function toJobFacts({ date_posted, country_code, job_location, employment_status
     country: country_code ?? null,
     region: (country_code && findRegion(country_code, city, job_location)) ?? null,
     city: (country_code && foldText(city ?? '')) || null,
-    statuses: joinStatuses(employment_statuses ?? []) || null,
+    /** Folded, each with a bar on both sides: `|full time|internship|`. */
+    statuses: employment_statuses?.length ? `|${employment_statuses.map(foldText).join('|')}|` : null,
   }
 }
-
-/** Joins folded employment statuses, each with a bar on both sides: `|full time|internship|`. */
-const joinStatuses = (statuses: readonly string[]): string =>
-  statuses.length === 0 ? '' : `|${statuses.map(foldText).join('|')}|`

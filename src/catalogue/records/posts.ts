@@ -95,11 +95,8 @@ interface PostChange extends Change {
 
 /** Adds posts, or merges them into the stored ones with the same url. Engagers are added to the stored ones. */
 export async function importPosts(context: ImportContext, posts: readonly PreparedPost[]) {
-  const known = await readIdentities<KnownPost>(
-    context,
-    postTable,
-    posts.map(({ identity }) => identity),
-  )
+  const identities = posts.map(({ identity }) => identity)
+  const known = await readIdentities<KnownPost>(context, postTable, identities)
   const changes: PostChange[] = []
   const outcomes = decideEach(posts, ({ post, identity, engagers }) => {
     const [before] = known.find('identity', identity)

@@ -66,10 +66,7 @@ interface UseChange {
   readonly uses: readonly TechnologyDetails[] | undefined
 }
 
-/**
- * Replaces the technologies of companies. A technology that one used before keeps its confidence and mentions unless they
- * are given again. A new one without details has confidence 1.
- */
+/** Replaces the technologies of companies. One that was used before keeps its confidence and mentions unless given again. */
 export async function writeUses(connection: Connection, changes: readonly UseChange[]): Promise<void> {
   const written = changes.flatMap(({ row, earlierUses, uses }) => {
     if (!uses) return []
@@ -82,21 +79,18 @@ export async function writeUses(connection: Connection, changes: readonly UseCha
     connection,
     written.flatMap(({ dropped, given }) => [...dropped.map((slug) => ({ slug })), ...given]),
   )
-  const keyOf = (slug: string): number => {
-    const key = keys.get(slug)
-    if (key === undefined) throw new Error('a technology was not written')
-    return key
-  }
   for (const { company, earlier, dropped, given } of written) {
-    for (const slug of dropped) send(connection, deleteUse, keyOf(slug), company)
-    for (const { slug, confidence, mentions } of given)
-      if (earlier.has(slug))
-        send(connection, updateUse, confidence ?? null, mentions ?? null, keyOf(slug), company)
-      else send(connection, insertUse, keyOf(slug), company, confidence ?? 1, mentions ?? 0)
+    for (const slug of dropped) send(connection, deleteUse, keys.get(slug) ?? null, company)
+    for (const { slug, confidence, mentions } of given) {
+      const key = keys.get(slug) ?? null
+      if (earlier.has(slug)) send(connection, updateUse, confidence ?? null, mentions ?? null, key, company)
+      // A new one without details is certain.
+      else send(connection, insertUse, key, company, confidence ?? 1, mentions ?? 0)
+    }
   }
 }
 
-const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
+export const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
 interface StoredTechnology extends Technology {
@@ -110,7 +104,7 @@ const updateTechnology = 'UPDATE technologies SET name = ?, category = ? WHERE k
 
 /** Adds the technologies that are not stored, and what is said about others; returns the keys of all by slug. */
 async function writeTechnologies(connection: Connection, uses: readonly TechnologyDetails[]) {
-  if (uses.length === 0) return new Map()
+  if (uses.length === 0) return new Map<string, number>()
   const read = async (slugs: Iterable<string>) => {
     const rows = await connection.all<StoredTechnology>(selectTechnologies, JSON.stringify([...slugs]))
     return new Map(rows.map((row) => [row.slug, row]))
@@ -142,15 +136,9 @@ async function writeTechnologies(connection: Connection, uses: readonly Technolo
 }
 
 const toTitle = (slug: string): string =>
-  slug.replace(
-    /(^|-)(\p{L})/gu,
-    (_, dash: string, letter: string) => (dash ? ' ' : '') + letter.toUpperCase(),
-  )
+  slug.replace(/^\p{L}|-\p{L}/gu, (start) => start.replace('-', ' ').toUpperCase())
 
-/**
- * Returns technologies whose slug or name contains the query, ignoring accents, case and separators. Best first: equal, then
- * a prefix, then a prefix of a word. An empty query returns all, in slug order.
- */
+/** Returns technologies whose slug or name contains the query, best first: equal, then a prefix, then that of a word. */
 export async function findTechnologies(connection: Connection, query: string, limit: number) {
   const all = await connection.all<Technology>('SELECT slug, name, category FROM technologies ORDER BY slug')
   const wanted = toSearchKey(query)

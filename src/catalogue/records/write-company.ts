@@ -27,7 +27,7 @@ import {
   toCompanyRow,
   toCompanyTexts,
 } from './match-company.js'
-import { type TechnologyDetails, writeUses } from './technologies.js'
+import { hasDetails, type TechnologyDetails, writeUses } from './technologies.js'
 
 type KnownCompany = Candidate & CompanyKeys & { readonly record: string }
 
@@ -58,24 +58,21 @@ export async function importCompanies(context: ImportContext, companies: readonl
 
 /** The stored companies that those of a portion may be the same as, and what is decided about them. */
 class CompaniesInImport {
-  readonly #context: ImportContext
-  readonly #isMerged: boolean
   readonly #known = new Candidates<KnownCompany>([])
   readonly #changes: CompanyChange[] = []
 
   /** Companies that are only looked for, or created, are read without their records. */
-  constructor(context: ImportContext, isMerged: boolean) {
-    this.#context = context
-    this.#isMerged = isMerged
-  }
+  constructor(
+    private readonly context: ImportContext,
+    private readonly isMerged: boolean,
+  ) {}
 
   readDomains(domains: readonly (string | undefined)[]): Promise<void> {
     const may = domains.filter(
-      (domain) => domain !== undefined && this.#context.mayExist('companies', 'domain', domain),
+      (domain) => domain !== undefined && this.context.mayExist('companies', 'domain', domain),
     )
-    return this.#read(this.#isMerged ? companyTable : companyDomainTable, [
-      lookUp('companies', 'domain', may),
-    ])
+    const table = this.isMerged ? companyTable : companyDomainTable
+    return this.#read(table, [lookUp('companies', 'domain', may)])
   }
 
   /** Reads of the companies with one of these folded names as many as show whether it is one. */
@@ -84,7 +81,7 @@ class CompaniesInImport {
   }
 
   async #read(...[table, lookups]: Parameters<ImportContext['target']['readRows']>): Promise<void> {
-    this.#known.add(await this.#context.target.readRows<KnownCompany>(table, lookups))
+    this.#known.add(await this.context.target.readRows<KnownCompany>(table, lookups))
   }
 
   async readProfiles(companies: readonly PreparedCompany[]): Promise<void> {
@@ -95,7 +92,7 @@ class CompaniesInImport {
       const part = row.domain === null ? undefined : withoutDomain
       for (const profile of profiles) {
         const [column, value] = toColumn(profile)
-        if (!this.#context.mayExist('companies', column, value, part)) continue
+        if (!this.context.mayExist('companies', column, value, part)) continue
         if (column === 'slug') slugs.push(value)
         else ids.push(value)
       }
@@ -104,7 +101,7 @@ class CompaniesInImport {
       lookUp('companies', 'network_id', ids, maxPerProfile),
       lookUp('companies', 'slug', slugs, maxPerProfile),
     ]
-    await this.#read(this.#isMerged ? companyTable : companyKeyTable, lookups)
+    await this.#read(this.isMerged ? companyTable : companyKeyTable, lookups)
   }
 
   findByDomain = (domain: string): KnownCompany | undefined => this.#known.find('domain', domain)[0]
@@ -140,13 +137,13 @@ class CompaniesInImport {
   }
 
   async keep(): Promise<void> {
-    await this.#context.target.keep(companyTable, this.#changes, writeCompanies)
+    await this.context.target.keep(companyTable, this.#changes, writeCompanies)
   }
 
   #add({ row, uses, history }: PreparedCompany): CompanyChange {
     return {
       // A copy would take as long as everything else here.
-      row: Object.assign(row, { key: this.#context.nextKey('companies') }),
+      row: Object.assign(row, { key: this.context.nextKey('companies') }),
       before: undefined,
       hasNewTexts: true,
       isNewRow: true,
@@ -180,9 +177,9 @@ class CompaniesInImport {
 
   /** Remembers what a company can be found by. One with a domain is found by profile only when no domain is given. */
   #remember({ row: { domain }, profiles }: PreparedCompany): void {
-    this.#context.remember('companies', 'domain', domain)
+    this.context.remember('companies', 'domain', domain)
     for (const profile of profiles)
-      this.#context.remember('companies', ...toColumn(profile), domain === null ? [withoutDomain] : [])
+      this.context.remember('companies', ...toColumn(profile), domain === null ? [withoutDomain] : [])
   }
 }
 
@@ -194,8 +191,7 @@ const toColumn = ({ id, slug }: NetworkProfile): [column: 'slug' | 'network_id',
 /** What the record does not have, as its headcount history, counts as changed. */
 function toOutcome({ before, isNewRow, uses, history }: CompanyChange): Outcome {
   if (!before) return 'added'
-  const hasDetails = uses?.some((use) => Object.values(use).filter((fact) => fact !== undefined).length > 1)
-  return isNewRow || hasDetails || history ? 'updated' : 'unchanged'
+  return isNewRow || uses?.some(hasDetails) || history ? 'updated' : 'unchanged'
 }
 
 async function writeCompanies(connection: Connection, changes: readonly CompanyChange[]): Promise<void> {
@@ -219,7 +215,11 @@ export interface Employer {
  * missing company is created when it has a domain or profile. A name alone never creates a company, and finds one only when
  * it is unambiguous.
  */
-export async function importEmployers(context: ImportContext, employers: readonly Employer[]) {
+export async function importEmployers(
+  context: ImportContext,
+  records: readonly { readonly employer: Employer }[],
+) {
+  const employers = records.map(({ employer }) => employer)
   const companies = new CompaniesInImport(context, false)
   const nameOf = ({ company_name }: Employer) => foldName(company_name ?? '')
   await companies.readDomains(employers.map(({ company_domain }) => company_domain))
@@ -229,7 +229,7 @@ export async function importEmployers(context: ImportContext, employers: readonl
   const prepared = new Map<string, PreparedCompany | Refusal>()
   for (const employer of employers) {
     if (isNameOnly(employer) || findKnown(employer)) continue
-    const spelling = toSpelling(employer)
+    const spelling = JSON.stringify(employer)
     if (prepared.has(spelling)) continue
     const [company] = decideEach([employer], (one) => toCompany(context, one))
     if (company) prepared.set(spelling, company)
@@ -241,7 +241,7 @@ export async function importEmployers(context: ImportContext, employers: readonl
     if (isNameOnly(employer)) return companies.findByName(nameOf(employer))?.key
     const known = findKnown(employer)
     if (known) return known.key
-    const company = prepared.get(toSpelling(employer))
+    const company = prepared.get(JSON.stringify(employer))
     if (!company) throw new Error('An employer was not prepared')
     if (isInvalid(company)) throw company
     const existing = companies.find(company)
@@ -257,24 +257,8 @@ export async function importEmployers(context: ImportContext, employers: readonl
 const isNameOnly = ({ company_domain, company_network_url, company_network_id }: Employer): boolean =>
   !company_domain && !company_network_url && !company_network_id
 
-const toSpelling = ({
-  company_domain,
-  company_network_url,
-  company_network_id,
-  company_name,
-}: Employer): string => [company_domain, company_network_url, company_network_id, company_name].join('\n')
-
-const toCompany = (
-  { ids }: ImportContext,
-  { company_domain, company_network_url, company_network_id, company_name }: Employer,
-): PreparedCompany =>
-  prepareCompany(
-    {
-      domain: company_domain,
-      network_url: company_network_url,
-      network_id: company_network_id,
-      name: company_name,
-    },
-    ids,
-    () => {},
-  )
+function toCompany({ ids }: ImportContext, employer: Employer): PreparedCompany {
+  const { company_domain: domain, company_network_url: network_url } = employer
+  const { company_network_id: network_id, company_name: name } = employer
+  return prepareCompany({ domain, network_url, network_id, name }, ids, () => {})
+}

@@ -41,10 +41,7 @@ interface PersonChange extends TextChange<PersonAtCompany, KnownPerson> {
 
 /** Adds people, or merges them into the stored ones with the profile, else the email address, else name and company. */
 export async function importPeople(context: ImportContext, people: readonly NewPerson[]): Promise<Outcome[]> {
-  const employers = await importEmployers(
-    context,
-    people.map(({ employer }) => employer),
-  )
+  const employers = await importEmployers(context, people)
   const known = await readPeople(context, people, employers)
   const changes: PersonChange[] = []
   const outcomes = decideEach(people, (person, index) => {
@@ -108,10 +105,7 @@ const findByProfile = (known: Candidates<KnownPerson>, { id, slug }: NewPerson):
 const namesakes = `SELECT people.key FROM json_each(?) CROSS JOIN people
   ON people.company = CAST(json_each.value ->> 0 AS BIGINT) AND people.name = json_each.value ->> 1`
 
-/**
- * Finds the stored person who is the same as a new one. A person found by a weaker identifier is someone else when they have a
- * different value for a stronger one.
- */
+/** Finds the stored person who is the same. One found by a weaker identifier is another if a stronger one differs. */
 function findSamePerson(known: Candidates<KnownPerson>, incoming: NewPerson, company: number | undefined) {
   const { id, slug, name, email, employer } = incoming
   const byProfile = findByProfile(known, incoming)
@@ -194,9 +188,8 @@ function pickCompanyName(employer: Employer, before?: Employer): Employer {
 
 function toOutcome({ row, before }: PersonChange): Outcome {
   if (!before) return 'added'
-  return hasSameValues(row, before, keyColumns) && isSameRecord(row.record, before.record)
-    ? 'unchanged'
-    : 'updated'
+  const isSame = hasSameValues(row, before, keyColumns) && isSameRecord(row.record, before.record)
+  return isSame ? 'unchanged' : 'updated'
 }
 
 /** Returns whether two records have equal fields, in any order. */
@@ -240,10 +233,7 @@ async function writePeople(connection: Connection, changes: readonly PersonChang
   }
 }
 
-/**
- * Creates a generator of consecutive ids. They keep the index growing in one place; with random ids, each transaction of a
- * long import would rewrite most of its pages.
- */
+/** Creates a generator of consecutive ids: with random ones, each transaction would rewrite most pages of the index. */
 export function createIdGenerator(ids: Pick<Ids, 'bytes'>): () => string {
   const own = ids.bytes(14)
   const bytes = Buffer.alloc(18)

@@ -204,13 +204,9 @@ function inventEmails(random: SeededRandom, first: string, last: string, domain:
   const [given, family] = [foldText(first).replaceAll(' ', '-'), foldText(last).replaceAll(' ', '')]
   const local = emailPatterns[at % emailPatterns.length]?.(given, family) ?? given
   const known = random.chance(0.75) ? { email: `${local}@${domain}`, email_status: pickStatus(random) } : {}
-  const personal = random.chance(0.3)
-    ? {
-        personal_email: `${given}.${family}${random.integer(1, 99)}@mailbox.example`,
-        personal_email_status: pickStatus(random),
-      }
-    : {}
-  return { ...known, ...personal }
+  if (!random.chance(0.3)) return known
+  const personal_email = `${given}.${family}${random.integer(1, 99)}@mailbox.example`
+  return { ...known, personal_email, personal_email_status: pickStatus(random) }
 }
 
 const pickStatus = (random: SeededRandom): string =>
@@ -230,15 +226,12 @@ const detailed = 1_000
 /** Yields the hand-written companies, then invented ones until there are `wanted`; adds each to `made`. */
 export function* sampleCompanies(random: SeededRandom, wanted: number, made: SampleCompany[]) {
   const taken = new Set<string>()
-  for (const company of fixedCompanies.map(toFixedRecord)) {
+  for (const company of fixedCompanies.map(toFixedRecord))
     yield rememberCompany(addHistory(random, company, true), made, taken)
+  while (made.length < wanted) {
+    const company = inventCompany(random, made.length, taken)
+    yield rememberCompany(addHistory(random, company, made.length < detailed), made, taken)
   }
-  while (made.length < wanted)
-    yield rememberCompany(
-      addHistory(random, inventCompany(random, made.length, taken), made.length < detailed),
-      made,
-      taken,
-    )
 }
 
 /** Returns one of the companies that every sample begins with, regardless of its size and seed. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ApiError, isRefusal } from '../../api/calls/errors.js'
 import type { DecodedSearch } from '../../api/ports/ports.js'
 import { bounds, isClean, wrongSearchUrl } from '../../api/schemas/fields.js'
-import { resultOr } from '../../api/values/objects.js'
+import { resultOr, withoutUndefined } from '../../api/values/objects.js'
 import { networkOrigin, premiumPathOf, type SearchPage, searchPageOf } from '../../api/values/url.js'
 import { parseProfile } from '../normalize/profile.js'
 import { shorten } from '../normalize/readers.js'
@@ -61,10 +61,7 @@ function parseUrl(page: SearchPage): UrlSearch {
   }
 }
 
-/**
- * Returns the premium url of a search; null when it has filters that urls do not have. The url is decoded again to
- * make sure that it opens the same search.
- */
+/** Returns the premium url of a search, decoded again to be sure; null when it has filters that urls do not have. */
 export function encodeSearchUrl({ kind, filters }: DecodedSearch): string | null {
   const given = withoutEmpty(filters)
   const url = writeSearchUrl(kind, given)
@@ -221,18 +218,12 @@ function readValues(filter: NestedObject, of: SearchPage['of']): UrlFilter[] {
   if (!type) return []
   const values = filter.get('values')
   if (!isList(values)) throw unsupported(`${name} has no list of values`)
-  return values.map((value) => ({
-    name,
-    filter: type,
-    value: readValue(value),
-    excluded: isExcluded(name, value),
-  }))
+  return values.map((one) => ({ name, filter: type, value: readValue(one), excluded: isExcluded(name, one) }))
 }
 
 function readValue(value: Nested): UrlValue {
   if (!isObject(value)) throw brokenQuery()
-  const [id, text] = [textAt(value, 'id'), textAt(value, 'text')]
-  return { ...(id === undefined ? {} : { id }), ...(text === undefined ? {} : { text }) }
+  return withoutUndefined({ id: textAt(value, 'id'), text: textAt(value, 'text') })
 }
 
 function isExcluded(name: string, value: Nested): boolean {
@@ -273,17 +264,14 @@ function textAt(object: NestedObject, key: string): string | undefined {
 }
 
 function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
-  const known = plainParameters[of]
+  const known = new Map(Object.entries(plainParameters[of]))
   const parameters = parseParameters(query).filter(({ name, value }) => !saysNothing(name, value))
-  const isKnown = ({ name }: Parameter) => name === 'keywords' || Object.hasOwn(known, name)
   const keywords = parameters.find(({ name }) => name === 'keywords')
+  const others = parameters.filter(({ name }) => name !== 'keywords')
   return {
     keyword: keywords && decodeValue(keywords.value),
-    values: parameters.flatMap((parameter) => {
-      const row = Object.hasOwn(known, parameter.name) ? known[parameter.name] : undefined
-      return row ? toUrlFilters(parameter, row, of) : []
-    }),
-    unknown: parameters.filter((parameter) => !isKnown(parameter)).map(({ name }) => name),
+    values: others.flatMap((parameter) => toUrlFilters(parameter, known.get(parameter.name), of)),
+    unknown: others.map(({ name }) => name).filter((name) => !known.has(name)),
   }
 }
 
@@ -293,13 +281,13 @@ const saysNothing = (name: string, value: string): boolean =>
 
 function toUrlFilters(
   { name, value }: Parameter,
-  { type, holds }: PlainParameter,
+  parameter: PlainParameter | undefined,
   of: SearchPage['of'],
 ): UrlFilter[] {
-  const filter = findFilterType(type, of)
+  const filter = parameter && findFilterType(parameter.type, of)
   if (!filter) return []
   const values =
-    holds === 'text'
+    parameter.holds === 'text'
       ? [{ text: decodeValue(value) }]
       : decodeItems(value).map((item) => ({ id: item, text: item }))
   return values.map((one) => ({ name, filter, value: one, excluded: false }))

@@ -6,9 +6,7 @@ import { toAccount } from '../records/match-company.js'
 import { companyConditions, withRevenue } from './conditions.js'
 import { type Cursor, parseCursor, type Searcher, toPage } from './search-kind.js'
 
-/**
- * Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact.
- */
+/** Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact. */
 export const companySearch: Searcher<'companies'> = {
   count: async (connection, filters) => await countCompanies(connection, conditionsOf(connection, filters)),
 
@@ -42,10 +40,7 @@ export async function countCompanies(connection: Connection, conditions: readonl
 
 const headcount = 'coalesce(headcount, -1)'
 
-/**
- * Returns the rows for a page of the companies that fulfil all conditions, with their position: the largest first, those of
- * unknown headcount last.
- */
+/** Returns the rows for a page of companies, with their position: the largest first, those of unknown headcount last. */
 export async function listCompanies(
   connection: Connection,
   conditions: readonly Condition[],

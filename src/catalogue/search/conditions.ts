@@ -49,10 +49,7 @@ export type EmployerFilters = Partial<Readonly<Record<Field, EmployerFilter>>>
  * Finds the companies that filters give by profile url or domain, however many, as `matchCompany` would find each. 422
  * names those of a filter of which none is known, and one that is no company's.
  */
-export async function readEmployerFilters(
-  connection: Connection,
-  filters: PeopleFilters,
-): Promise<EmployerFilters> {
+export async function readEmployerFilters(connection: Connection, filters: PeopleFilters) {
   const read: Partial<Record<Field, EmployerFilter>> = {}
   for (const field of fields) {
     const given = filters[field]
@@ -62,7 +59,7 @@ export async function readEmployerFilters(
       await refuseUnknown(connection, field, filter.unknown)
     read[field] = filter
   }
-  return read
+  return read as EmployerFilters
 }
 
 /** Returns the profile urls and domains of a search that stand for no company. */
@@ -100,20 +97,19 @@ const selectBy = (
 ) => `SELECT ${column} AS value, min(key) AS key, min(name) AS name, min(network_id) AS network_id
     FROM companies WHERE ${column} IN (SELECT value FROM json_each(?)) GROUP BY ${column} HAVING count(*) = 1`
 
-/**
- * Returns what identifies a company in a text; `undefined` for a name or a network id. `isHost` is true for a text that is
- * a domain and may be a name, such as `Booking.com`. 422 for another address.
- */
-function identify(
-  field: Field,
-  text: string,
-): { by: Identifier; value: string; isHost: boolean } | undefined {
+interface Identified {
+  readonly by: Identifier
+  readonly value: string
+  /** Whether the text is a domain and may be a name, such as `Booking.com`. */
+  readonly isHost?: boolean
+}
+
+/** Returns what identifies a company in a text; `undefined` for a name or a network id. 422 for another address. */
+function identify(field: Field, text: string): Identified | undefined {
   const profile = parseProfile(text)
   if (profile?.kind === 'company') {
     const { id, slug = '' } = profile
-    return id === undefined
-      ? { by: 'slug', value: slug, isHost: false }
-      : { by: 'network_id', value: id, isHost: false }
+    return id === undefined ? { by: 'slug', value: slug } : { by: 'network_id', value: id }
   }
   // A page of the network is not the website of a company, except its own.
   const isOther = profile !== undefined || (parseNetworkUrl(text)?.path ?? '') !== ''
@@ -127,25 +123,19 @@ function identify(
 }
 
 /** Returns those of some folded names that companies have. */
-const findNames = async (connection: Connection, names: readonly string[], max = ''): Promise<string[]> =>
-  (
-    await connection.all<{ name: string }>(
-      `SELECT name FROM companies WHERE name IN (SELECT value FROM json_each(?)) GROUP BY name ${max}`,
-      JSON.stringify(names),
-    )
-  ).map(({ name }) => name)
+async function findNames(connection: Connection, names: readonly string[], max = ''): Promise<string[]> {
+  const sql = `SELECT name FROM companies WHERE name IN (SELECT value FROM json_each(?)) GROUP BY name ${max}`
+  const rows = await connection.all<{ name: string }>(sql, JSON.stringify(names))
+  return rows.map(({ name }) => name)
+}
 
 /** Throws 422 unless people have one of the texts as the name of an employer that is not in the catalogue. */
 async function refuseUnknown(connection: Connection, field: Field, unknown: readonly string[]) {
-  const isStaffed: Condition =
+  const past = toEmployerQuery(unknown.flatMap(toEmployerWords))
+  const [where, ...values] =
     field === 'past_companies'
-      ? dialectOf(connection).texts.matchTexts(
-          'people',
-          toEmployerQuery(unknown.flatMap(toEmployerWords)),
-          'many',
-        )
+      ? dialectOf(connection).texts.matchTexts('people', past, 'many')
       : isOneOf('employer', unknown.map(foldName))
-  const [where, ...values] = isStaffed
   if (await connection.get(`SELECT key FROM people WHERE ${where} LIMIT 1`, ...values)) return
   const named = unknown.slice(0, maxNamed).map((text) => `'${shorten(text)}'`)
   const more = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
@@ -190,17 +180,11 @@ export const ofTypes = (letters: readonly string[]): Condition => isOneOf('compa
  * Companies whose yearly revenue is known and within bounds in millions, and reported in the currency if one is
  * given. Without bounds every company fulfils it.
  */
-export const withRevenue = (
-  min: number | undefined,
-  max: number | undefined,
-  currency: string | undefined,
-): Condition =>
-  every([
-    ...between('revenue', min && min * 1_000_000, max && max * 1_000_000),
-    ...(currency === undefined || (min === undefined && max === undefined)
-      ? []
-      : [['revenue_currency = ?', currency] as const]),
-  ])
+export function withRevenue(min?: number, max?: number, currency?: string): Condition {
+  const bounds = between('revenue', min && min * 1_000_000, max && max * 1_000_000)
+  const isIn: Condition[] = currency === undefined ? [] : [['revenue_currency = ?', currency]]
+  return every(bounds.length > 0 ? [...bounds, ...isIn] : [])
+}
 
 /** Returns the conditions of the bounds of a column that are given, inclusive. */
 export const between = (column: string, min: number | undefined, max: number | undefined): Condition[] => [
@@ -209,20 +193,12 @@ export const between = (column: string, min: number | undefined, max: number | u
 ]
 
 /** Returns the conditions of the filters that searches of companies share; empty lists are ignored. */
-export const companyConditions = ({
-  company_size,
-  locations,
-  industries,
-  included_locations = locations,
-  excluded_locations,
-  included_industries = industries,
-  excluded_industries,
-}: SharedFilters & EarlierNames): Condition[] => [
-  ...ifAny(company_size, ofSizes),
-  ...ifAny(included_locations, (ids) => inPlaces('included_locations', ids)),
-  ...ifAny(excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
-  ...ifAny(included_industries, inIndustries),
-  ...ifAny(excluded_industries, (industries) => not(inIndustries(industries))),
+export const companyConditions = (filters: SharedFilters & EarlierNames): Condition[] => [
+  ...ifAny(filters.company_size, ofSizes),
+  ...ifAny(filters.included_locations ?? filters.locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
+  ...ifAny(filters.included_industries ?? filters.industries, inIndustries),
+  ...ifAny(filters.excluded_industries, (industries) => not(inIndustries(industries))),
 ]
 
 type SharedFilters = Pick<
@@ -244,10 +220,7 @@ export function atCompanies(conditions: readonly Condition[]): Condition[] {
   return [[`+company IN (SELECT key FROM companies INDEXED BY companies_facts WHERE ${sql})`, ...values]]
 }
 
-/**
- * Returns a condition for records in one of some places, on the columns `country`, `region` and `city` (folded). 422
- * for an unknown place.
- */
+/** Returns a condition for records in places, on `country`, `region` and `city` (folded). 422 for an unknown place. */
 export function inPlaces(field: string, ids: readonly string[]): Condition {
   const places = ids.map((id) => requirePlace(field, id))
   const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
@@ -265,10 +238,7 @@ function requirePlace(field: string, id: string): Place {
   throw new ApiError('unknown_place', { field, id: shorten(id) })
 }
 
-/**
- * Cities are compared with their region, so that towns of one name stay apart. A record without a region is in the
- * largest of them.
- */
+/** With their region, towns of one name stay apart. A record without a region is in the largest of them. */
 function inCities(places: readonly Place[]): Condition[] {
   const rows = places.flatMap((place) =>
     place.names.map((name) => [place.country, name, place.region ?? null] as const),

@@ -24,10 +24,7 @@ import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js
 /** Maximum number of jobs in a record. */
 const maxJobs = 100
 
-/**
- * Searches companies that hire, each with its matching jobs: those with the newest job first, those with only undated
- * jobs last.
- */
+/** Searches companies that hire, each with its matching jobs: the newest job first, only undated jobs last. */
 export const hiringSearch: Searcher<'hiring'> = {
   indexes: ['jobs_by_company', 'jobs_by_date'],
 
@@ -50,9 +47,11 @@ export const hiringSearch: Searcher<'hiring'> = {
     const toRecord = ({ company, record }: NewestJob) => {
       const account = toAccount(record)
       const { name, domain, network_url } = account
-      const { total, records } = jobs.get(company) ?? { total: 0, records: [] }
-      const own = records.map((job) => toJob(job, { name, domain, network_url }))
-      return { account: { ...account, job_count: total }, jobs: own }
+      const own = jobs.get(company) ?? []
+      return {
+        account: { ...account, job_count: own[0]?.total ?? 0 },
+        jobs: own.map((job) => toJob(job.record, { name, domain, network_url })),
+      }
     }
     return toPage(newest, limit, ({ posted_at, key }) => [posted_at, key], toRecord)
   },
@@ -111,18 +110,12 @@ async function readNewestJobs(
   )
 }
 
-/** The matching jobs of a company: how many there are, and the newest. */
-interface MatchingJobs {
-  readonly total: number
-  readonly records: string[]
-}
-
-/** Reads the matching jobs by company, the newest first, at most as many as a record has. */
+/** Reads the matching jobs by company, the newest first, at most as many as a record has; `total` counts all of them. */
 async function readJobs(
   connection: Connection,
   [jobsWhere, ...values]: Condition,
   companies: readonly NewestJob[],
-): Promise<ReadonlyMap<number, MatchingJobs>> {
+) {
   const keys = companies.map(({ company }) => company)
   const rows = await connection.all<{ company: number; total: number; record: string }>(
     `SELECT company, total, (SELECT record FROM jobs WHERE jobs.key = ranked.key) AS record FROM (
@@ -133,13 +126,7 @@ async function readJobs(
     JSON.stringify(keys),
     ...values,
   )
-  const byCompany = new Map<number, MatchingJobs>()
-  for (const { company, total, record } of rows) {
-    const jobs = byCompany.get(company) ?? { total, records: [] }
-    jobs.records.push(record)
-    byCompany.set(company, jobs)
-  }
-  return byCompany
+  return Map.groupBy(rows, ({ company }) => company)
 }
 
 /** Returns the rows after a cursor as ranges, each of which the index finds directly. */
@@ -190,32 +177,22 @@ const jobIn = ([place, ...values]: Condition): Condition => [
 ]
 
 /** Companies that hire for others or advise them, by industry or by a word of their name. */
-const isConsulting = (connection: Connection): Condition =>
-  some([
-    inIndustries(keywords.consultingIndustries),
-    dialectOf(connection).texts.matchTexts(
-      'companies',
-      within(['name'], anyOf(keywords.consultingNames.map(phrase))),
-      'many',
-    ),
-  ])
+function isConsulting(connection: Connection): Condition {
+  const names = within(['name'], anyOf(keywords.consultingNames.map(phrase)))
+  const isNamed = dialectOf(connection).texts.matchTexts('companies', names, 'many')
+  return some([inIndustries(keywords.consultingIndustries), isNamed])
+}
 
 /**
  * Internships and apprenticeships, by their status or by a word of the title. A title that begins with `stage` is one in
  * French, Italian and Dutch; some English titles that begin so are not.
  */
-const isInternship = (connection: Connection): Condition =>
-  some([
-    dialectOf(connection).texts.matchTexts(
-      'jobs',
-      within(
-        ['title'],
-        anyOf([
-          ...keywords.internshipWords.map(phrase),
-          allOf([beginning(keywords.stageTitles.begin), negate(anyOf(keywords.stageTitles.not.map(phrase)))]),
-        ]),
-      ),
-      'many',
-    ),
+function isInternship(connection: Connection): Condition {
+  const { begin, not: others } = keywords.stageTitles
+  const stage = allOf([beginning(begin), negate(anyOf(others.map(phrase)))])
+  const titles = within(['title'], anyOf([...keywords.internshipWords.map(phrase), stage]))
+  return some([
+    dialectOf(connection).texts.matchTexts('jobs', titles, 'many'),
     ...keywords.internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
   ])
+}

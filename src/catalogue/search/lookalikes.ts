@@ -45,20 +45,13 @@ interface LookalikeRow extends Similarity {
   readonly record: string
 }
 
-const toSimilarity = ({
-  score,
-  industry,
-  size,
-  country,
-  technologies,
-  growth,
-}: LookalikeRow): Similarity => ({
-  score: score / scoreUnits,
-  industry: round(industry),
-  size: round(size),
-  country: round(country),
-  technologies: round(technologies),
-  growth: round(growth),
+const toSimilarity = (row: LookalikeRow): Similarity => ({
+  score: row.score / scoreUnits,
+  industry: round(row.industry),
+  size: round(row.size),
+  country: round(row.country),
+  technologies: round(row.technologies),
+  growth: round(row.growth),
 })
 
 const round = (part: number): number => Math.round(part * scoreUnits) / scoreUnits

@@ -9,7 +9,6 @@ import {
   anyOf,
   type Condition,
   countRows,
-  type EstimatedCondition,
   estimateSelectivity,
   every,
   ifAny,
@@ -27,7 +26,6 @@ import { type CompanyMatch, matchCompany } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person.js'
 import {
   type EmployerFilter,
-  type EmployerFilters,
   inIndustries,
   inPlaces,
   ofSizes,
@@ -58,14 +56,9 @@ export const peopleSearch: Searcher<'people'> = {
   async find(connection, filters, { limit, after, now }) {
     const query = await toPeopleQuery(connection, filters, now)
     const [last] = parseCursor<readonly [key: number]>(after) ?? [0]
-    const isCounted = after === undefined && pathOf(connection, query).isCounted
-    const [keys, ...values] = selectKeys(
-      connection,
-      query,
-      limit + 1,
-      (key) => [`${key} > ?`, last],
-      isCounted,
-    )
+    const isCounted = after === undefined && pathOf(connection, query).isCounted === true
+    const isBehind = (key: string): Condition => [`${key} > ?`, last]
+    const [keys, ...values] = selectKeys(connection, query, limit + 1, isBehind, isCounted)
     const rows = await connection.all<PersonAtCompany & { key: number; total: number }>(
       `SELECT people.key, people.record, companies.record AS company${isCounted ? ', found.total' : ''}
         FROM (${keys}) AS found
@@ -73,15 +66,10 @@ export const peopleSearch: Searcher<'people'> = {
         ORDER BY found.key`,
       ...values,
     )
-    const page = toPage(
-      rows,
-      limit,
-      ({ key }) => [key],
-      (row) => toLead(row, now),
-    )
+    const toRecord = (row: PersonAtCompany) => toLead(row, now)
     const total = rows[0]?.total ?? 0
     return {
-      ...page,
+      ...toPage(rows, limit, ({ key }) => [key], toRecord),
       keys: rows.slice(0, limit).map(({ key }) => key),
       ...(isCounted && total <= exactUpTo ? { total } : {}),
     }
@@ -152,14 +140,7 @@ export async function countProfiles(
 const noTime = 0
 
 /** A search of people: a query of their texts and conditions on the columns of `people`. */
-interface PeopleQuery {
-  readonly text: TextQuery | undefined
-  readonly conditions: readonly Condition[]
-  /** The employers, when these are few companies. */
-  readonly staff: EstimatedCondition | undefined
-  /** Maximum number of people at each company. */
-  readonly perCompany?: number | undefined
-}
+type PeopleQuery = Awaited<ReturnType<typeof toPeopleQuery>>
 
 /** Translates the filters of a search; days count up to `now`. 422 names an unsupported filter. */
 async function toPeopleQuery(connection: Connection, filters: PeopleFilters, now: number) {
@@ -180,10 +161,14 @@ async function toPeopleQuery(connection: Connection, filters: PeopleFilters, now
     conditions: [
       ...personConditions(filters, now),
       ...(staff ? [] : [companies.condition]),
-      ...employerConditions(filters, employers),
+      ...(employers.included_companies ? [worksAt(employers.included_companies)] : []),
+      ...(employers.excluded_companies ? [not(worksAt(employers.excluded_companies))] : []),
+      ...ifAny(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
       ...companyConditionsOf(filters),
     ],
+    /** The employers, when these are few companies. */
     staff,
+    /** Maximum number of people at each company. */
     perCompany: filters.max_per_company,
   }
 }
@@ -221,10 +206,7 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
   ...ifAny(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),
   ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
   ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
-  ...ifAny(
-    filters.years_of_experience,
-    ofRanges((least) => ['years_of_experience >= ?', least]),
-  ),
+  ...ifAny(filters.years_of_experience, ofRanges(experienced)),
   ...ifAny(filters.years_at_current_company, ofRanges(lasting('months_in_company', now))),
   ...ifAny(filters.years_in_current_position, ofRanges(lasting('months_in_position', now))),
   ...nameIs('first_name', filters.first_name),
@@ -234,16 +216,6 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
 
 const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
-
-/** Returns the conditions on employers by name, identifier or list. */
-const employerConditions = (
-  filters: PeopleFilters,
-  { included_companies: included, excluded_companies: excluded }: EmployerFilters,
-): Condition[] => [
-  ...(included ? [worksAt(included)] : []),
-  ...(excluded ? [not(worksAt(excluded))] : []),
-  ...ifAny(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
-]
 
 /** Returns the conditions on the employer's record. */
 function companyConditionsOf(filters: PeopleFilters): Condition[] {
@@ -276,13 +248,11 @@ function atCompany(conditions: readonly Condition[]): Condition {
 /** People who work at one of some companies. */
 function worksAt({ given, employers }: EmployerFilter): Condition {
   const names = given.map(foldName)
+  const keys = employers.map(({ key }) => key)
   return some([
     [`company IN (${companiesByNameOrId})`, JSON.stringify(names), JSON.stringify(given)],
     isOneOf('employer', names),
-    ...ifAny(
-      employers.map(({ key }) => key),
-      (keys) => isOneOf('company', keys),
-    ),
+    ...(keys.length > 0 ? [isOneOf('company', keys)] : []),
   ])
 }
 const companiesByNameOrId = `SELECT key FROM companies WHERE name IN (SELECT value FROM json_each(?))
@@ -303,6 +273,8 @@ const ofRanges = (atLeast: (least: number) => Condition) => (ranges: readonly st
       return [every([atLeast(from), ...(typeof to === 'number' ? [not(atLeast(to + 1))] : [])])]
     }),
   )
+
+const experienced = (least: number): Condition => ['years_of_experience >= ?', least]
 
 /** A minimum of full years at a moment, since the position began or as given. */
 const lasting =

@@ -23,9 +23,7 @@ export type Cursor = readonly (string | number | null)[]
 export const parseCursor = <P extends Cursor>(after: string | undefined): P | undefined =>
   after === undefined ? undefined : (JSON.parse(after) as P)
 
-/**
- * Reads rows from consecutive ranges, each of which an index finds directly, until there is one more than a page holds.
- */
+/** Reads rows from consecutive ranges, each of which an index finds directly, until there is one more than a page holds. */
 export async function readRanges<Range, T>(
   ranges: readonly Range[],
   limit: number,

@@ -7,10 +7,7 @@ import { countCompanies, listCompanies } from './companies.js'
 import { inIndustries, ofSizes } from './conditions.js'
 import { type Searcher, toPage } from './search-kind.js'
 
-/**
- * Searches companies by the technologies they use, the largest first. Counts are exact. No company uses an unknown
- * technology.
- */
+/** Searches companies by the technologies they use, the largest first. No company uses an unknown technology. */
 export const stackSearch: Searcher<'stack'> = {
   indexes: ['company_technologies_by_company'],
 
@@ -31,10 +28,12 @@ export const stackSearch: Searcher<'stack'> = {
 
 async function conditionsOf(connection: Connection, filters: StackFilters): Promise<Condition[]> {
   const { countries, included_industries, excluded_industries, company_size } = filters
+  const included = await findRequested(connection, filters.stacks)
   const excluded = await findRequested(connection, filters.excluded_stacks)
+  const uses = filters.stack_match === 'and' ? usesAll : usesAny
   return [
-    ...(await stackCondition(connection, filters)),
-    ...ifAny(excluded?.keys, (keys) => not(usesAny(keys))),
+    ...(included ? [uses(included)] : []),
+    ...(excluded ? [not(usesAny(excluded))] : []),
     ...ifAny(countries, (codes) => isOneOf('country', codes)),
     ...ifAny(included_industries, inIndustries),
     ...ifAny(excluded_industries, (industries) => not(inIndustries(industries))),
@@ -42,19 +41,17 @@ async function conditionsOf(connection: Connection, filters: StackFilters): Prom
   ]
 }
 
-async function stackCondition(
-  connection: Connection,
-  { stacks, stack_match }: StackFilters,
-): Promise<Condition[]> {
-  const technologies = await findRequested(connection, stacks)
-  if (!technologies) return []
-  const { keys, unknown } = technologies
-  if (stack_match === 'and') return [unknown ? ['FALSE'] : usesAll(keys)]
-  return [usesAny(keys)]
+interface Requested {
+  readonly keys: readonly number[]
+  /** Whether others are not known. */
+  readonly unknown: boolean
 }
 
-/** Returns the technologies of slugs, and whether some are unknown; `undefined` when none is given. */
-async function findRequested(connection: Connection, stacks: readonly string[] | undefined) {
+/** Returns the technologies of slugs; `undefined` when none is given. */
+async function findRequested(
+  connection: Connection,
+  stacks: readonly string[] | undefined,
+): Promise<Requested | undefined> {
   if (!stacks?.length) return undefined
   const slugs = [...new Set(stacks.map(toSlug))]
   const rows = await connection.all<{ key: number }>(
@@ -67,16 +64,12 @@ async function findRequested(connection: Connection, stacks: readonly string[] |
 // The `+` keeps SQLite from a lookup by index for each user with each other value.
 const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT atom FROM json_each(?))`
 
-const usesAny = (technologies: readonly number[]): Condition => [
-  `+key IN (${users})`,
-  JSON.stringify(technologies),
-]
+const usesAny = ({ keys }: Requested): Condition => [`+key IN (${users})`, JSON.stringify(keys)]
 
-const usesAll = (technologies: readonly number[]): Condition => [
-  `+key IN (${users} GROUP BY company HAVING count(*) = ?)`,
-  JSON.stringify(technologies),
-  technologies.length,
-]
+const usesAll = ({ keys, unknown }: Requested): Condition =>
+  unknown
+    ? ['FALSE']
+    : [`+key IN (${users} GROUP BY company HAVING count(*) = ?)`, JSON.stringify(keys), keys.length]
 
 const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.mentions AS job_mentions
   FROM (SELECT atom AS company FROM json_each(?)) AS c

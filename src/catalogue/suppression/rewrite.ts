@@ -6,7 +6,6 @@ import {
   type Layer,
   type Reply,
 } from '../../api/calls/caller.js'
-
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { areaOf, type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
@@ -23,7 +22,7 @@ const isPersonal = (operation: Operation): boolean =>
   areas.has(areaOf(operation.id)) || operation.id === 'messenger.validate'
 
 /** Returns the answer to a request about a suppressed person or company: nothing was found. */
-export const notFound = (operation: Operation): Reply =>
+const notFound = (operation: Operation): Reply =>
   toRefusal(new ApiError(isAboutPeople(operation) ? 'no_person_found' : 'no_company_found'), operation)
 
 const isAboutPeople = ({ id }: Operation): boolean =>
@@ -194,9 +193,7 @@ function withoutBytes({ text: _, wire: __, ...reply }: Reply): Reply {
   return reply
 }
 
-/**
- * Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on.
- */
+/** Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on. */
 export const keptFrom =
   (open: () => Promise<ServerSuppressor | undefined>): Layer =>
   (caller) => ({
@@ -273,12 +270,9 @@ const isContact = (value: Fields): boolean => 'enrichment_id' in value && 'statu
 const kept = new Set(['event', 'id', 'created_at', 'enrichment_id', 'status', 'credits_used', 'custom'])
 
 /** Returns the result of a waterfall that found nothing. */
-const toBlankContact = (contact: Fields): Fields => ({
-  ...Object.fromEntries(
-    Object.entries(contact).map(([field, value]) => [
-      field,
-      kept.has(field) ? value : Array.isArray(value) ? [] : null,
-    ]),
-  ),
-  message: 'No data found',
-})
+function toBlankContact(contact: Fields): Fields {
+  const blank: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(contact))
+    blank[field] = kept.has(field) ? value : Array.isArray(value) ? [] : null
+  return { ...blank, message: 'No data found' }
+}

@@ -12,16 +12,25 @@ export interface Suppression {
 }
 
 /** Returns the key of the hashes of an owner; `undefined` where nobody is suppressed. */
-const readSecret = async (connection: Connection, owner: string): Promise<string | undefined> =>
-  (await connection.get<{ secret: string }>('SELECT secret FROM suppression_keys WHERE owner = ?', owner))
-    ?.secret
+async function readSecret(connection: Connection, owner: string): Promise<string | undefined> {
+  const sql = 'SELECT secret FROM suppression_keys WHERE owner = ?'
+  return (await connection.get<{ secret: string }>(sql, owner))?.secret
+}
 
 /** Whom an owner suppresses, in the database of a workspace or in the state of this machine. */
 export const suppressionsOf = (driver: Driver, owner: string) => ({
   find: (keys: Iterable<string>): Promise<ReadonlySet<string>> =>
     driver.read(async (connection) => {
       const secret = await readSecret(connection, owner)
-      return secret === undefined ? none : findKeys(connection, owner, secret, keys)
+      if (secret === undefined) return none
+      const hashes = new Map(Array.from(keys, (key) => [hashOf(secret, key), key]))
+      if (hashes.size === 0) return none
+      const rows = await connection.all<{ hash: string }>(
+        'SELECT hash FROM suppressions WHERE owner = ? AND hash IN (SELECT value FROM json_each(?))',
+        owner,
+        JSON.stringify([...hashes.keys()]),
+      )
+      return new Set(rows.flatMap(({ hash }) => hashes.get(hash) ?? []))
     }),
   isEmpty: (): Promise<boolean> =>
     driver.read(async (connection) => (await readSecret(connection, owner)) === undefined),
@@ -69,27 +78,10 @@ const kindOfKey = (key: string): SuppressionKind => {
 
 const hashOf = (secret: string, key: string): string => createHmac('sha256', secret).update(key).digest('hex')
 
-async function findKeys(
-  connection: Connection,
-  owner: string,
-  secret: string,
-  keys: Iterable<string>,
-): Promise<ReadonlySet<string>> {
-  const hashes = new Map<string, string>()
-  for (const key of keys) hashes.set(hashOf(secret, key), key)
-  if (hashes.size === 0) return none
-  const rows = await connection.all<{ hash: string }>(
-    'SELECT hash FROM suppressions WHERE owner = ? AND hash IN (SELECT value FROM json_each(?))',
-    owner,
-    JSON.stringify([...hashes.keys()]),
-  )
-  return new Set(rows.flatMap(({ hash }) => hashes.get(hash) ?? []))
-}
-
 async function insert(
   connection: Connection,
   owner: string,
-  values: readonly { readonly kind: SuppressionKind; readonly value: string | null; readonly key: string }[],
+  values: readonly (Pick<Suppression, 'kind' | 'value'> & { readonly key: string })[],
   reason: string | null,
   now: number,
 ): Promise<number> {

@@ -53,16 +53,11 @@ export function createSuppressor(
     /** `source` says who is in a stored preview, which names neither address nor domain. */
     reply: async (operation: Operation, reply: Reply, source?: Source) => {
       const { body } = reply
-      const isStored =
-        source && reply.headers['idempotent-replayed'] && isObject(body) && Array.isArray(body.preview)
-      const preview = isStored
-        ? await previewWithout(find, body.preview as readonly Fields[], source)
-        : undefined
-      return replyWithout(
-        records,
-        operation,
-        preview ? { ...reply, body: { ...(body as Fields), preview } } : reply,
-      )
+      const isReplayed = source && reply.headers['idempotent-replayed']
+      if (!isReplayed || !isObject(body) || !Array.isArray(body.preview))
+        return replyWithout(records, operation, reply)
+      const preview = await previewWithout(find, body.preview as readonly Fields[], source)
+      return replyWithout(records, operation, { ...reply, body: { ...body, preview } })
     },
     /** `undefined` where nothing is left of it. */
     delivery: (body: string) => deliveryWithout(records, body),
@@ -78,9 +73,7 @@ export function createSuppressor(
 /** Records of a search that are read at once to find out who is suppressed. */
 const scanned = 1_000
 
-/**
- * Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is.
- */
+/** Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is. */
 export function suppressing(source: Source, find: FindSuppressed): Source {
   const { isSuppressed, isContact } = checksOf(source, find)
   const unless = async <T extends object>(record: T | undefined) =>

@@ -23,7 +23,6 @@ const filledTables: Readonly<Record<RecordKind, readonly string[]>> = {
  * and each index is rebuilt when first needed.
  */
 export class BulkLoad {
-  readonly #kind: RecordKind
   readonly #written = new ColumnBloomFilter()
   readonly #indexed = new Set<string>()
   #isOnlyWriter = true
@@ -31,9 +30,7 @@ export class BulkLoad {
   #foreignWrites: number | undefined
   #connection: Connection | undefined
 
-  constructor(kind: RecordKind) {
-    this.#kind = kind
-  }
+  constructor(private readonly kind: RecordKind) {}
 
   /** Begins a transaction. `isNext` is false when this process wrote something else since the last one of this load. */
   beginTransaction(connection: Connection, isNext: boolean): void {
@@ -46,7 +43,7 @@ export class BulkLoad {
 
   /** Returns whether records of a part may have a value; if so, makes sure that the column has its index. */
   mayExist(table: RecordKind, column: string, value: string, part: string): boolean {
-    if (table !== this.#kind) return true
+    if (table !== this.kind) return true
     if (this.#isOnlyWriter && !this.#written.has(column, value, part)) return false
     if (this.#connection && !this.#indexed.has(column))
       dialectOf(this.#connection).load.buildIndexesOn(this.#connection, table, column)
@@ -55,17 +52,14 @@ export class BulkLoad {
   }
 
   remember(table: RecordKind, column: string, value: string, parts: readonly string[]): void {
-    if (table === this.#kind) this.#written.add(column, value, parts)
+    if (table === this.kind) this.#written.add(column, value, parts)
   }
 }
 
 /** Bulk-write mode, from `startBulkWrite` to `end`. */
 export type BulkWrite = Awaited<ReturnType<typeof startBulkWrite>>
 
-/**
- * Starts bulk-write mode: text indexes are merged at the end, and commits are not flushed one by one. An empty table also gets
- * its indexes at the end.
- */
+/** Starts bulk-write mode: texts are merged, and indexes of an empty table built, at the end; commits are not flushed. */
 export async function startBulkWrite(
   kind: RecordKind,
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },

@@ -25,7 +25,7 @@ export interface TextChange<Row extends Candidate, Before> extends Change<Row, B
 }
 
 /** The catalogue that records are imported into, or for a dry run what it would have become. */
-interface ImportTarget {
+export interface ImportTarget {
   readMaxKey(table: RecordKind): Promise<number>
   readRows<Row extends Candidate>(table: CandidateTable, lookups: readonly Lookup[]): Promise<Row[]>
   /** Keeps changes of a table; `write` writes them into a catalogue. */
@@ -57,11 +57,10 @@ export const toDryRunTarget = (real: Connection, scratch: Connection): ImportTar
   async keep({ name, columns }, changes) {
     const updates = columns.map((column) => `${column} = excluded.${column}`).join(', ')
     const { sql } = insertInto(name, columns, `ON CONFLICT (key) DO UPDATE SET ${updates}`)
-    for (const { row } of changes)
-      await scratch.run(
-        sql,
-        ...columns.map((column) => (row as Candidate & Readonly<Record<string, Value>>)[column] ?? null),
-      )
+    for (const { row } of changes) {
+      const values = row as Candidate & Readonly<Record<string, Value>>
+      await scratch.run(sql, ...columns.map((column) => values[column] ?? null))
+    }
   },
 })
 
@@ -88,18 +87,15 @@ async function readRows<Row>(
 
 /** The transaction that a portion of records is imported in. */
 export class ImportContext {
-  readonly target: ImportTarget
-  readonly ids: Pick<Ids, 'uuid'>
   /** Number of companies created because another record named them. */
   createdCompanies = 0
-  readonly #load: BulkLoad | undefined
   readonly #maxKeys = new Map<RecordKind, number>()
 
-  private constructor(target: ImportTarget, ids: Pick<Ids, 'uuid'>, load: BulkLoad | undefined) {
-    this.target = target
-    this.ids = ids
-    this.#load = load
-  }
+  private constructor(
+    readonly target: ImportTarget,
+    readonly ids: Pick<Ids, 'uuid'>,
+    private readonly load: BulkLoad | undefined,
+  ) {}
 
   static async create(
     kind: RecordKind,
@@ -121,17 +117,14 @@ export class ImportContext {
     return key
   }
 
-  /**
-   * Returns whether records of a table may have a value in a column, all of them or those of a `part`. False only when
-   * certainly none has it. `column` is the first of an index.
-   */
+  /** Whether records, or those of a `part`, may have a value in a column (the first of an index); false when none has. */
   mayExist(table: RecordKind, column: string, value: string, part = everything): boolean {
-    return !this.#load || this.#load.mayExist(table, column, value, part)
+    return !this.load || this.load.mayExist(table, column, value, part)
   }
 
   /** Remembers a value that a record can now be found by, and the parts that the record is in. */
   remember(table: RecordKind, column: string, value: string | null, parts: readonly string[] = []): void {
-    if (value !== null) this.#load?.remember(table, column, value, [everything, ...parts])
+    if (value !== null) this.load?.remember(table, column, value, [everything, ...parts])
   }
 }
 
@@ -191,10 +184,7 @@ export function lookUp(
   return [`SELECT key FROM (${places}) AS places WHERE place <= ${max}`, values]
 }
 
-/**
- * The rows that records may be the same as, by the values that they are found by. A row that is decided replaces the stored
- * one, and later records find it.
- */
+/** The rows that records may be the same as. A row that is decided replaces the stored one, and later records find it. */
 export class Candidates<Row extends Candidate> {
   readonly #rows = new Map<number, Row>()
   readonly #indexes: [column: keyof Row, keys: Map<unknown, number | number[]>][] = []
