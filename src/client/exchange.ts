@@ -122,19 +122,12 @@ export function createPoster() {
   return {
     /** Returns the answer; `error` says why there is none. */
     async post(url: string, content: unknown, given: Readonly<Record<string, string>>) {
-      const usual = {
-        accept: 'application/json',
-        'content-type': 'application/json',
-        'user-agent': 'prospect',
-      }
+      const json = 'application/json'
+      const usual = { accept: json, 'content-type': json, 'user-agent': 'prospect' }
       const request = { method: 'POST', body: toJson(content), headers: { ...usual, ...given } } as const
+      const targets = { allow: [], loopback: true }
       try {
-        const { status, headers, text } = await others.exchange(
-          url,
-          { allow: [], loopback: true },
-          request,
-          postMs,
-        )
+        const { status, headers, text } = await others.exchange(url, targets, request, postMs)
         const body: unknown = resultOr(undefined, () => parseBody(text))
         return { status, body, retryAfter: headers['retry-after'] }
       } catch (error) {

@@ -72,12 +72,9 @@ export function createProxiedWork(
       const paid = operations().find(({ id }) => id === started)
       const kind = paid && eventOf(paid.id)
       if (!paid || !kind) return
-      const records = toRecords(paid, kind, foundIn(kind, reply.body), String(ids[0]))
-      await record(paid.id, {
-        ids,
-        records,
-        finished: finishedSearch(paid, kind, String(ids[0]), reply.body),
-      })
+      const name = String(ids[0])
+      const records = toRecords(paid, kind, foundIn(kind, reply.body), name)
+      await record(paid.id, { ids, records, finished: finishedSearch(paid, kind, name, reply.body) })
     } else if (row.id === 'contacts.get' || row.id === 'contacts.get_enrichment') {
       for (const result of finishedContacts(reply.body as Fields)) {
         const ids = [result.enrichment_id, requestedId].filter((id) => typeof id === 'string')

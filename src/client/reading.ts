@@ -146,15 +146,10 @@ function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent
   return new Lost(sentenceOf(cause, host) + through, sent, codeOf(cause))
 }
 
-/**
- * Sentences about failures on the way to a host, certificates among them, by error code. `UND_ERR_HEADERS_TIMEOUT` is about the
- * answer to CONNECT.
- */
+/** Sentences about failures, by error code. `UND_ERR_HEADERS_TIMEOUT` is about the answer to CONNECT. */
 const sentences: Readonly<Record<string, string>> = failures
 
-/**
- * Returns one sentence about why a request to a host failed. It leaves out the URL, whose path may be a secret.
- */
+/** Returns one sentence about why a request to a host failed. It leaves out the URL, whose path may be a secret. */
 export function sentenceOf(error: unknown, host: string): string {
   const code = codeOf(error)
   const known = sentences[code]

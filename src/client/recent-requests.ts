@@ -58,10 +58,7 @@ class Generation {
   }
 
   /** Returns the requests for a subject, by keys that `read` returns. */
-  find(
-    keys: readonly string[],
-    read: (request: RecentRequest) => readonly string[],
-  ): readonly RecentRequest[] {
+  find(keys: readonly string[], read: (request: RecentRequest) => readonly string[]) {
     for (; this.#unread < this.requests.length; this.#unread++) {
       const request = this.requests[this.#unread] as RecentRequest
       for (const key of read(request)) {
@@ -168,43 +165,32 @@ const withoutRest = (mark: string): string =>
   mark.replace(/^d (?:https?:\/\/)?(?:www\.)?([^/?#:@]+).*/s, 'd $1')
 
 function subjectsOfRequest(kind: Kind, row: Operation, input: Input): Subject[] {
-  if (kind === 'record')
-    return toRecords(
-      row,
-      pathParameters(row).map((name) => input[name]),
-    )
-  if (kind === 'number') return toRecords(row, [input.phone_number, input.phone_numbers].flat())
+  if (kind === 'record') return pathParameters(row).flatMap((name) => toRecord(row, input[name]))
+  if (kind === 'number')
+    return [input.phone_number, input.phone_numbers].flat().flatMap((number) => toRecord(row, number))
   const items = Object.values(input).find((value) => Array.isArray(value) && value.some(isObject))
   return toSubjects(kind, items ?? [input])
 }
 
 function subjectsOfAnswer(kind: Kind, row: Operation, body: unknown): Subject[] {
   if (!isObject(body)) return []
-  if (kind === 'record')
-    return toRecords(
-      row,
-      [body, ...Object.values(body)]
-        .filter(isObject)
-        .flatMap(({ id, uuid, enrichment_id }) => [id, uuid, enrichment_id]),
-    )
   const { results, jobs } = body
-  if (kind === 'number')
-    return toRecords(
-      row,
-      toFields(results).map((result) => result.phone_number),
-    )
-  if (row.id === 'accounts.hiring')
-    return toSubjects(
-      kind,
-      toFields(jobs).map((job) => job.company),
-    )
-  return toSubjects(kind, results ?? [body])
+  if (kind === 'record')
+    return [body, ...Object.values(body)]
+      .filter(isObject)
+      .flatMap(({ id, uuid, enrichment_id }) => [id, uuid, enrichment_id])
+      .flatMap((id) => toRecord(row, id))
+  if (kind === 'number') return toFields(results).flatMap((result) => toRecord(row, result.phone_number))
+  const companies = row.id === 'accounts.hiring' ? toFields(jobs).map((job) => job.company) : undefined
+  return toSubjects(kind, companies ?? results ?? [body])
 }
 
 const toFields = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-const toRecords = (row: Operation, ids: readonly unknown[]): Subject[] =>
-  ids.filter((id) => toText(id) !== undefined).map((id) => ({ marks: [`r ${areaOf(row.id)} ${toText(id)}`] }))
+function toRecord(row: Operation, id: unknown): Subject[] {
+  const text = toText(id)
+  return text === undefined ? [] : [{ marks: [`r ${areaOf(row.id)} ${text}`] }]
+}
 
 const toSubjects = (kind: 'company' | 'person', items: unknown): Subject[] =>
   toFields(items)

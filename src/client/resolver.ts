@@ -131,10 +131,7 @@ export function createPools(settings: PoolSettings) {
     await entry?.pool.destroy()
   }
   return {
-    /**
-     * Runs work that makes one request with the connections to a destination, which stay open until it ends. Returns
-     * `undefined` when none of them was free in time.
-     */
+    /** Runs work that makes one request over a connection to a destination; `undefined` when none was free in time. */
     async use<T>(
       destination: Destination,
       { owner = '', signal }: Use,
@@ -230,25 +227,20 @@ class ConnectionShares {
   }
 
   #wait(owner: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(late)
-        signal.removeEventListener('abort', giveUp)
-        this.#waiting.delete(waiter)
-      }
-      const end = (isTaken: boolean) => {
-        leave()
-        resolve(isTaken)
-      }
-      const giveUp = () => {
-        leave()
-        reject(signal.reason)
-      }
-      const waiter = { owner, begin: () => end(true) }
-      const late = setTimeout(end, timeoutMs, false)
-      signal.addEventListener('abort', giveUp, { once: true })
-      this.#waiting.add(waiter)
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    // At once, so that nobody begins a waiter that has left.
+    const leave = (settle: () => void) => {
+      clearTimeout(late)
+      signal.removeEventListener('abort', giveUp)
+      this.#waiting.delete(waiter)
+      settle()
+    }
+    const giveUp = () => leave(() => reject(signal.reason))
+    const waiter = { owner, begin: () => leave(() => resolve(true)) }
+    const late = setTimeout(() => leave(() => resolve(false)), timeoutMs)
+    signal.addEventListener('abort', giveUp, { once: true })
+    this.#waiting.add(waiter)
+    return promise
   }
 
   #mayTake(owner: string): boolean {

@@ -60,10 +60,7 @@ export function pauseAfter(attempted: AttemptResult, { attempts, repeatable, ran
 /** This many failures in a row mean that the server is down. */
 const maxInARow = 10
 
-/**
- * Counts the failures of a server over all calls. While it is down every call is sent once, so that retries add no
- * load.
- */
+/** Counts the failures of a server over all calls. While it is down every call is sent once, so that retries add no load. */
 export class Outage {
   #failures = 0
 

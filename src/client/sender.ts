@@ -111,13 +111,9 @@ async function post(
     if (!(error instanceof Lost)) throw error
     if (ending.signal.reason === 'closed')
       return { status: null, error: 'Sending was stopped before an answer came' }
-    const { message, code } = error
-    return {
-      status: null,
-      error: message,
-      ...(code === 'refused' ? { refused: true } : {}),
-      ...(code === 'busy' ? { postponed: true } : {}),
-    }
+    const outcome = { status: null, error: error.message }
+    if (error.code === 'refused') return { ...outcome, refused: true }
+    return error.code === 'busy' ? { ...outcome, postponed: true } : outcome
   }
 }
 
@@ -131,12 +127,8 @@ function outcomeOf({ status, headers }: Pick<WireAnswer, 'status' | 'headers'>, 
   if (status >= 200 && status < 300) return { status, error: null }
   const redirected = status >= 300 && status < 400
   const error = `The receiver answered ${status}${redirected ? '; redirects are not followed' : ''}`
-  const waitMs =
-    isLimited({ status }) || isUnavailable({ status }) ? waitOf(headers['retry-after'], now) : undefined
-  return waitMs === undefined ? { status, error } : { status, error, retryAfterMs: waitMs }
-}
-
-function waitOf(header: string | string[] | undefined, now: number): number | undefined {
-  const waitMs = retryAfterMs(Array.isArray(header) ? header[0] : header, now)
-  return waitMs === undefined ? undefined : Math.min(waitMs, maxWaitMs)
+  const [asked] = [headers['retry-after']].flat()
+  const waitMs = isLimited({ status }) || isUnavailable({ status }) ? retryAfterMs(asked, now) : undefined
+  if (waitMs === undefined) return { status, error }
+  return { status, error, retryAfterMs: Math.min(waitMs, maxWaitMs) }
 }

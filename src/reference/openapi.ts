@@ -48,23 +48,17 @@ type OperationRow = readonly [operation: Operation, shape: Shape]
 
 /** Returns bodies by name, smaller ones first, so that larger ones refer to them. */
 function listBodies(rows: readonly OperationRow[]): [name: string, schema: JsonSchema][] {
-  const all = rows.flatMap(([operation, shape]): [string, JsonSchema][] => [
-    ...(hasBody(operation)
-      ? [
-          [bodyName(operation, 'Request'), bodySchema(operation, toJsonSchema(shape.input))] as [
-            string,
-            JsonSchema,
-          ],
-        ]
-      : []),
-    [bodyName(operation, 'Reply'), toJsonSchema(shape.output)],
-  ])
-  return [...all, ...listEventBodies()].sort(
-    ([, a], [, b]) => JSON.stringify(a).length - JSON.stringify(b).length,
-  )
+  const all: [string, JsonSchema][] = []
+  for (const [operation, shape] of rows) {
+    if (hasBody(operation))
+      all.push([schemaName(operation.id, 'Request'), bodySchema(operation, toJsonSchema(shape.input))])
+    all.push([schemaName(operation.id, 'Reply'), toJsonSchema(shape.output)])
+  }
+  for (const name of eventNames()) all.push([schemaName(name, 'Event'), toJsonSchema(eventBody(name))])
+  return all.sort(([, a], [, b]) => JSON.stringify(a).length - JSON.stringify(b).length)
 }
 
-const bodyName = ({ id }: Operation, kind: 'Request' | 'Reply'): string =>
+const schemaName = (id: string, kind: 'Request' | 'Reply' | 'Event'): string =>
   id.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase()) + kind
 
 function describePaths(rows: readonly OperationRow[], known: NamedSchemas): JsonSchema {
@@ -91,24 +85,22 @@ function describeOperation(operation: Operation, shape: Shape, known: NamedSchem
     ...(operation.quota ? { 'x-quota': operation.quota } : {}),
     'x-rate': operation.rate,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(hasBody(operation)
-      ? {
-          requestBody: {
-            description: `At most ${bodyWords(operation)}.`,
-            required: true,
-            content: jsonContent(
-              known.place(bodySchema(operation, input)),
-              inBody(operation, examples[operation.id].request),
-            ),
-          },
-        }
-      : {}),
+    ...(hasBody(operation) ? { requestBody: describeBody(operation, input, known) } : {}),
     responses: {
       [operation.ok]: describeSuccess(operation, known.place(toJsonSchema(shape.output))),
       ...errorsOf(operation, fields),
     },
   }
 }
+
+const describeBody = (operation: Operation, input: JsonSchema, known: NamedSchemas): JsonSchema => ({
+  description: `At most ${bodyWords(operation)}.`,
+  required: true,
+  content: jsonContent(
+    known.place(bodySchema(operation, input)),
+    inBody(operation, examples[operation.id].request),
+  ),
+})
 
 /** Returns the fields that are not in the path. */
 const inBody = <T>({ path }: Operation, fields: Readonly<Record<string, T>>): Record<string, T> =>
@@ -170,14 +162,8 @@ function parametersOf(operation: Operation, input: JsonSchema): JsonSchema[] {
     const example = examples[operation.id].request[name]
     return [{ ...place, description, schema, ...(example === undefined ? {} : { example }) }]
   })
-  return operation.idempotent ? [...fields, { $ref: '#/components/parameters/IdempotencyKey' }] : fields
+  return operation.idempotent ? [...fields, referTo('parameters', 'IdempotencyKey')] : fields
 }
-
-const listEventBodies = (): [name: string, schema: JsonSchema][] =>
-  eventNames().map((name) => [schemaName(name), toJsonSchema(eventBody(name))])
-
-const schemaName = (name: EventName): string =>
-  `${name.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`
 
 /** Every event as an entry of `webhooks`: what is posted to the URL of a request. */
 const describeWebhooks = (known: NamedSchemas): JsonSchema =>
@@ -193,17 +179,10 @@ function describeDelivery(name: EventName, known: NamedSchemas): JsonSchema {
     description: `Sent for ${endpoints.join(', ')}, to the \`webhook_url\` of the request.`,
     // Receivers authenticate deliveries by their signature; no key is sent.
     security: [],
-    parameters: Object.keys(document.webhookParameters).map((one) => ({
-      $ref: `#/components/parameters/${one}`,
-    })),
+    parameters: Object.keys(document.webhookParameters).map((one) => referTo('parameters', one)),
     requestBody: {
       required: true,
-      content: {
-        'application/json': {
-          schema: known.place(toJsonSchema(eventBody(name))),
-          example: eventExamples[name],
-        },
-      },
+      content: jsonContent(known.place(toJsonSchema(eventBody(name))), eventExamples[name]),
     },
     responses: document.deliveryResponses,
   }
@@ -278,8 +257,10 @@ const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
 const errorOf = (code: ErrorCode): ApiError =>
   new ApiError(code, { ...example, reason: reasons[code] ?? String(example.reason) })
 
+const referTo = (kind: string, name: string): JsonSchema => ({ $ref: `#/components/${kind}/${name}` })
+
 const headerReferences = (...names: string[]): JsonSchema =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  Object.fromEntries(names.map((name) => [name, referTo('headers', name)]))
 
 /** Names of the headers on every reply that a request limit counts. */
 const rateHeaders = [
@@ -291,15 +272,11 @@ const rateHeaders = [
 
 /** Every error response: one per status, and one per body shape when there are two. */
 function errorResponses(): Record<string, JsonSchema> {
-  const statuses = Object.keys(titles).map(Number)
-  return Object.fromEntries(
-    statuses.flatMap((status) =>
-      (hasOwnShape(status) ? (['text', 'coded'] as const) : (['text'] as const)).map((shape) => [
-        nameOf(status, shape),
-        errorResponse(status, shape),
-      ]),
-    ),
-  )
+  const responses: Record<string, JsonSchema> = {}
+  for (const status of Object.keys(titles).map(Number))
+    for (const shape of ['text', 'coded'] as const)
+      responses[nameOf(status, shape)] ??= errorResponse(status, shape)
+  return responses
 }
 
 const hasOwnShape = (status: number): boolean => codesOf(status).some((code) => 'own' in errors[code])
@@ -311,16 +288,12 @@ function errorResponse(status: number, shape: Operation['errors']): JsonSchema {
   const coded = shape === 'coded' && hasOwnShape(status)
   const schema = status === 402 ? 'InsufficientCredits' : coded ? 'CodedError' : 'Error'
   const found = codesOf(status).map(errorOf)
+  const examples = found.map((error) => [error.code, { value: errorBody(error, { errors: shape }) }] as const)
   return {
     description: [...new Set(found.map(({ code }) => errors[code].hint))].join(' '),
     ...(status === 429 ? { headers: headerReferences(...rateHeaders, 'Retry-After') } : {}),
     content: {
-      'application/json': {
-        schema: { $ref: `#/components/schemas/${schema}` },
-        examples: Object.fromEntries(
-          found.map((error) => [error.code, { value: errorBody(error, { errors: shape }) }]),
-        ),
-      },
+      'application/json': { schema: referTo('schemas', schema), examples: Object.fromEntries(examples) },
     },
   }
 }
@@ -347,17 +320,13 @@ function errorsOf(operation: Operation, fields: readonly string[]): Record<strin
   return Object.fromEntries(
     possible
       .filter(([, when]) => when)
-      .map(([status]) => [status, { $ref: `#/components/responses/${nameOf(status, operation.errors)}` }]),
+      .map(([status]) => [status, referTo('responses', nameOf(status, operation.errors))]),
   )
 }
 
-const identifiers = [
-  'persona_id',
-  'company_network_id',
-  'company_network_url',
-  'company_network_urls',
-  'post_url',
-]
+const identifiers = 'persona_id company_network_id company_network_url company_network_urls post_url'.split(
+  ' ',
+)
 
 /** Returns whether an operation names one thing that may not exist. */
 function looksUp({ path, batch, starts }: Operation, fields: readonly string[]): boolean {
