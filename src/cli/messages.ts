@@ -21,8 +21,8 @@ interface Message {
   readonly hint?: Text
   /** By default 2. */
   readonly exit?: number | ((details: Details) => number)
-  /** The code in a report; by default that of the exit code. */
-  readonly code?: string
+  /** The code in a report, null for none; by default that of the exit code. */
+  readonly code?: string | null
 }
 
 const encodingHint = 'Name the encoding of the file with --encoding.'
@@ -150,6 +150,12 @@ const budgets: Readonly<Record<string, readonly [of: string, hint: string]>> = {
   flow: ['for this flow', 'Raise budget: credits: in its file, then run it again.'],
 }
 
+const truncationReasons: Readonly<Record<string, string>> = {
+  profiles: 'the daily profile quota is used up.',
+  companies: 'the daily or monthly company quota is used up.',
+  credits: 'the credits are used up, or the weekly limit is reached.',
+}
+
 const fileNames: Readonly<Record<string, string>> = {
   csv: '--csv',
   out: '-o',
@@ -191,6 +197,7 @@ const messages: Readonly<Record<string, Message>> = {
   'database.backup_newer': { text: "{file} has schema version {version}, newer than this program's {newest}.", hint: 'Upgrade prospect, then restore.' },
   'database.backup_unfinished': { text: '{file} cannot be restored: an early build made it, before schema version 1.', hint: 'Restore it with the last build before this version, and back it up again there.' },
   'database.damaged': { text: '{file} is damaged.', hint: 'Nothing was changed. Use another backup.' },
+  'database.emptied': { text: '{file} is empty, but this machine has the key of a workspace that was in it.', hint: 'Delete the empty file, then restore a backup with prospect engine restore, or start again with prospect init.', exit: exitCodes.unreachable, code: 'storage_failed' },
   'database.export_contradicts': { text: '{file} contradicts itself: a row of {table} is refused. Nothing was changed.', hint: 'Export it again.' },
   'database.export_version': { text: '{file} has schema version {version}, this program {newest}.', hint: 'Export it again with the version of prospect that is to read it.' },
   'database.file_exists': { text: '{file} exists already.', hint: 'Choose another name.' },
@@ -221,6 +228,7 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.job_not_failed': { text: 'The job {id} is {state}; only a failed one can be retried' },
   'engine.key_name': { text: 'A key name has 1 to 100 characters on one line.' },
   'engine.last_member': { text: '{email} is the only member; add another one first: prospect engine members add EMAIL' },
+  'engine.ledger_differs': { text: ({ first, more }) => `The ledger does not add up: ${first}${Number(more) > 0 ? `, and ${more} more` : ''}.`, hint: 'Restore a backup: prospect engine restore FILE', exit: exitCodes.checkFailed, code: 'ledger_differs' },
   'engine.list_retry': { text: 'The import of a list cannot be retried; create the list again: prospect lists create' },
   'engine.member_exists': { text: '{email} is already a member; see: prospect engine members list' },
   'engine.no_area': { text: 'There is no area {wrong}; areas are {areas}' },
@@ -262,10 +270,13 @@ const messages: Readonly<Record<string, Message>> = {
   'flow.yaml': { text: '{reason}' },
   'import.array_broken': { text: 'The JSON array is broken or has no closing bracket; complete the file' },
   'import.array_too_long': { text: 'The JSON array is longer than 64 MiB; write one record per line instead' },
+  'import.check_interrupted': { text: 'The check was interrupted.', hint: 'Nothing was imported.', exit: exitOfSignal, code: null },
   'import.empty': { text: 'The file is empty. Its first line must name the columns' },
+  'import.interrupted': { text: 'The import was interrupted.', hint: 'What was imported is kept. Run the same command again to import the rest.', exit: exitOfSignal, code: null },
   'import.no_column': { text: "There is no column '{column}'; choose one of {known}" },
   'import.no_field': { text: "There is no field '{field}' of {kind}; choose one of {known}" },
   'import.record_too_long': { text: 'The record that begins here is longer than 16 MiB; split it' },
+  'import.rows_rejected': { text: ({ rows, more, rejects, isDryRun }) => `${count(rows)} ${rows === 1 ? 'line' : 'lines'} ${isDryRun ? 'would be' : rows === 1 ? 'was' : 'were'} rejected.${Number(more) > 0 ? ` ${count(more)} more are not shown; ${rejects === undefined ? '--rejects FILE writes all' : `all are in ${rejects}`}.` : ''}`, hint: ({ rows, rejects }) => (rejects === undefined ? `Fix ${rows === 1 ? 'it' : 'them'} and import the file again. Records that exist already are updated.` : `Fix the ${rows === 1 ? 'row' : 'rows'} in ${rejects}, and import that file.`), exit: exitCodes.someFailed, code: 'rows_rejected' },
   'import.unidentified': { text: ({ isNamed, ...details }) => fill(`No column identifies the {kind}: one must be {oneOf}. ${isNamed ? '' : 'If its first row is data, add --no-header. '}Choose it with --map {field}=COLUMN, from {header}`, details) },
   'interrupted.converting': interruptedWhile('a workbook was converted'),
   'interrupted.reading': interruptedWhile('{path} had no writer, or an idle one'),
@@ -313,6 +324,7 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.address': { text: ({ url, reason, cause }) => `${url} cannot be the address of a provider: ${reason === 'query' ? 'it must not have a query (?…).' : reason === 'plain' ? 'it begins with http://, so that others could read the key.' : cause}`, hint: ({ reason }) => (reason === 'query' ? '' : 'Is it on your own network? Allow that with --allow-target NETWORK.') },
   'provider.file': { text: (details) => `${details.path}${details.row === undefined ? '' : `:${details.row}:${details.column}`}: ${fill(providerProblems[String(details.problem)] ?? '', details)}`, hint: hintForFile },
   'provider.lacks_kind': { text: '{name} cannot be asked for {kind}.', hint: 'Its file has: {kinds}.' },
+  'provider.needs_more': { text: '{name} needs more for {kind}.', hint: ({ needs = [] }) => `Give one of: ${(needs as string[][]).map((set) => set.map((field) => `--${field.replaceAll('_', '-')}`).join(' ')).join(', or ')}.` },
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
   'provider.none': { text: 'There is no provider {name}.', hint: nearProvider, exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
@@ -338,20 +350,40 @@ const messages: Readonly<Record<string, Message>> = {
   'tools.no_argument': { text: '{name} is missing or not valid.', hint: 'See the input schema of the tool.' },
   'tools.no_budget': { text: ({ wanted, left }) => `Budget reached: ${wanted === undefined ? 'this costs credits' : `this can cost ${count(wanted)} ${wanted === 1 ? 'credit' : 'credits'}`}, and this server may spend ${Number(left) === 0 ? 'none' : `${count(left)} more`}.`, hint: 'A person can allow it: prospect mcp --max-credits N, in the configuration of this server.', exit: exitCodes.budget, code: 'budget' },
   'tools.run_elsewhere': { text: 'Run {run} was not started by this server.', hint: 'Stop it where it runs.' },
+  'usage.below_minimum': { text: '{short}.', hint: 'Buy credits, wait for the reset, or lower the minimum.', exit: exitCodes.checkFailed, code: 'below_minimum' },
+  'usage.bytes_left': { text: 'The records are deleted, but their bytes may still be in {files}: another process uses it', hint: 'Stop the server or batch that uses it, then run the same command again.', exit: exitCodes.checkFailed, code: 'busy' },
+  'usage.copy_differs': { text: 'The copy differs from its source. Nothing was changed.', hint: 'Run prospect doctor on both sides, then copy again.', exit: exitCodes.checkFailed, code: 'storage_failed' },
+  'usage.copy_into_full': { text: ({ to }) => `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} is not empty. A catalogue can only be copied into an empty one.`, hint: 'To add to what is there: prospect data export KIND --format ndjson, then prospect data import KIND FILE.' },
   'usage.country': { text: '--{flag}: unknown country "{text}".', hint: 'Use a name or a code, such as Germany or DE.' },
+  'usage.damaged_keys': { text: '{file} is damaged.', hint: 'Delete it and store the key again.', exit: exitCodes.key, code: 'key' },
+  'usage.dashboard_full': { text: 'The dashboard is already running {max} commands, its maximum.', hint: 'Wait until one has ended, or use a terminal: prospect {command}' },
   'usage.dashboard_public': { text: 'With --public, other machines could reach the dashboard.', hint: 'Add --dashboard-public for a read-only one, or leave out --public.' },
   'usage.database_address': { text: '--database {problem}.', hint: 'Write it like postgres://role@host/database; the catalogue of this machine needs no option.' },
   'usage.database_password': { text: '--database must not hold a password: other users of this machine could see it.', hint: 'Set PROSPECT_DATABASE_URL instead, or put the password in the file that PGPASSFILE names.' },
+  'usage.database_place': { text: '{source} {problem}.', hint: 'Write it like postgres://role@host/database, or give the path of a file.' },
   'usage.distribute_here': { text: '--distribute needs a PostgreSQL database that the workers share.', hint: 'Add --database postgres://… or set PROSPECT_DATABASE_URL; start workers with: prospect worker --database postgres://…' },
   'usage.distribute_server': { text: '--distribute needs workers that share a PostgreSQL database, but the target is a server.', hint: 'Give the database of workers that have the same --upstream, with --database postgres://…, or choose the local engine with --local.' },
+  'usage.engine_filter': { text: '--{flag} works only with the engine of this machine, not at a server.', hint: 'Leave it out. To get some people at each company of a file: prospect leads search --csv FILE --limit N' },
+  'usage.events_refused': { text: '{failed} of {sent} events were refused.', hint: 'The output shows each answer.', exit: exitCodes.someFailed, code: 'refused' },
+  'usage.events_unsent': { text: '{origin} does not accept events: {answer}. Sending stopped at {id}.', hint: 'Start the receiver, then send the remaining events again.', exit: exitCodes.unreachable, code: 'unreachable' },
   'usage.extension': { text: '-o {file}: the extension {extension} is not a known format.', hint: 'Use .csv, .tsv, .json, .ndjson, .txt or .xlsx, or add --format.' },
   'usage.faults_upstream': { text: '--faults is for a server of the local engine.', hint: 'Start that with --faults, and this one with --upstream.' },
+  'usage.file_as_word': { text: '"{file}" is a file, and this takes one {field}.', hint: 'For each row of the file: --csv {file}' },
+  'usage.flow_file': { text: ({ file, reason }) => (reason === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read (${reason}).`), hint: 'Give the file of a flow, such as leads.yaml.' },
+  'usage.flow_outward': { text: '{flow} starts programs or sends rows to addresses, which is not permitted here.', hint: 'A person can run it: prospect flow run FILE' },
   'usage.folder_read_only': { text: '{option} {file}: the folder {folder} cannot be written.', hint: 'Name a file elsewhere.' },
   'usage.format_of_rows': { text: 'The format {format} is not for the rows of a file.', hint: 'Use --format csv, tsv, ndjson or json.' },
+  'usage.id_ambiguous': { text: '{given} is the beginning of more than one {noun}: {known}{more}.', hint: 'Give more of the id.' },
   'usage.install_place': { text: '--install does not know where {shell} looks for completions.', hint: 'Write it there yourself: prospect completion {shell}' },
   'usage.jq_of_rows': { text: '--jq cannot be used with {command}, which prints rows.', hint: 'Use --format ndjson, and pipe the rows to jq.' },
+  'usage.job_failed': { text: 'The job failed: {reason}', hint: '{kept}{hint}', exit: exitCodes.unreachable, code: 'job_failed' },
+  'usage.job_going': { text: 'The job has not finished: {counted} so far', hint: '{hint}', exit: exitCodes.stillRunning, code: 'still_running' },
+  'usage.job_stopped': { text: 'The job has not finished: {counted} so far', hint: '{hint}', exit: ({ exit }) => Number(exit), code: 'stopped' },
+  'usage.job_truncated': { text: ({ counted, quota }) => `Only ${counted} were imported: ${truncationReasons[String(quota)]}`, hint: ({ quota }) => (quota === 'credits' ? 'Buy credits, then import the rest; see: prospect credits' : 'Quotas reset at 00:00 UTC; see: prospect credits'), exit: ({ quota }) => (quota === 'credits' ? exitCodes.credits : exitCodes.planLimit), code: 'truncated' },
   'usage.key_argument': { text: 'API keys are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.' },
   'usage.layout_format': { text: '--layout writes a file for an import, and the format {chosen} is for something else.', hint: 'Use csv, tsv or -o FILE.xlsx.' },
+  'usage.ledger_differs': { text: ({ ledger, target_says: said }) => `This machine recorded ${count(ledger)} ${ledger === 1 ? 'credit' : 'credits'}, but the target reports only ${count(said)}.`, hint: 'Compare the days with prospect ledger --by day. Check that the key belongs to the same workspace as before.', exit: exitCodes.checkFailed, code: 'ledger_differs' },
+  'usage.list_name': { text: ({ option, name, known = [] }) => `${option}: ${(known as string[]).length} lists are called "${name}".`, hint: 'Give the id of one: {known}.' },
   'usage.listen_format': { text: 'listen prints one line per event, as text or as JSON.', hint: 'For a file of them: prospect events list -o events.csv' },
   'usage.login_local': { text: 'The target is the local engine, whose key is stored automatically.', hint: 'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME' },
   'usage.map_name': { text: '--save-map does not take "{name}".', hint: 'Use letters, digits, dots, dashes and underscores.' },
@@ -362,25 +394,43 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.name_ambiguous': { text: '{option}: {name} is the beginning of more than one {noun}.', hint: 'Give more of the id.' },
   'usage.no_api_key': { text: 'No API key is given, and there is no terminal to ask for one.', hint: 'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.', exit: exitCodes.key, code: 'key' },
   'usage.no_catalogue': { text: 'This machine has no catalogue yet.', hint: 'Fill the shared catalogue directly: prospect data import with --database.' },
+  'usage.no_change': { text: 'There is nothing to change.', hint: 'Add --weekly-limit or --consent-personal-email.' },
   'usage.no_folder': { text: '{option} {file}: there is no folder {folder}.', hint: 'Create it, or name another file.' },
   'usage.no_id': { text: '<id> is missing.', hint: 'Give the id of a {noun} or --last. See: prospect {list}' },
+  'usage.no_kind': { text: 'No kind of record is given.', hint: 'Give companies, people, jobs or posts, or a person with --person.' },
   'usage.no_limit': { text: '--limit is missing.', hint: 'Give the most people of each company, such as --limit 3. Each one counts against your daily profiles.' },
+  'usage.no_name': { text: '{option}: no {noun} is called "{name}".', hint: ({ meant, command }) => `${meant ? `Did you mean "${meant}"? ` : ''}See: prospect ${command}` },
+  'usage.no_option': { text: '--{flag} is missing.', hint: ({ known, isMapped }) => (known ? `Add it; the values are: ${(known as string[]).join(', ')}.` : `Add it${isMapped ? ', or map a column to it with --map' : ''}.`) },
+  'usage.no_person': { text: '"{who}" names no person.', hint: 'Give an email address, a profile or its id, or "Jane Doe at acme.example".' },
+  'usage.no_profile': { text: 'There is no profile named {wanted}.', hint: 'Known profiles: {known}. To add this one: prospect profiles add {wanted} --base-url URL' },
   'usage.no_provider_key': { text: 'No key is given, and there is no terminal to ask for one.', hint: 'Give it with --key-file FILE or --key-stdin.', exit: exitCodes.key, code: 'key' },
   'usage.no_quota': { text: 'No quota was given.', hint: 'Add --daily-profiles, --daily-companies or --monthly-companies.' },
   'usage.no_secret': { text: '{source} does not hold a signing secret.', hint: 'It must contain only the secret, which starts with whsec_.' },
   'usage.no_server_database': { text: 'No server database is given.', hint: 'Give --database postgres://role@host/database, or set PROSPECT_DATABASE_URL.' },
+  'usage.no_server_key': { text: ({ origin, isInEnv }) => `There is no API key for ${origin}.${isInEnv ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.' : ''}`, hint: ({ origin, profile }) => `Store one: prospect login${profile === 'default' ? '' : ` --profile ${profile}`} --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`, exit: exitCodes.key, code: 'key' },
+  'usage.no_subject': { text: ({ text, isProfile }) => (isProfile ? `--profile-url: "${text}" is not the URL of a person's profile.` : `"${text}" is neither an email address nor the URL of a person's profile.`), hint: 'Write it like jane.doe@example.com or https://www.network.example/in/jane-doe.' },
   'usage.no_suppressible': { text: '"{text}" is no email address, domain, profile URL, phone number, or name with a domain.', hint: 'Write it like jane@acme.example, acme.example, +33612345678 or "Jane Doe at acme.example".' },
+  'usage.no_sync_key': { text: 'There is no API key for {other}, the address of the synchronous waterfall.', hint: 'Store one: prospect login --sync', exit: exitCodes.key, code: 'key' },
   'usage.no_sync_url': { text: 'The profile has no sync_base_url for this server.', hint: 'Set it: prospect config set sync_base_url https://api.example.com/v2' },
   'usage.no_template': { text: 'There is no file or template {source}.', hint: 'Templates: {known}.' },
+  'usage.no_webhook': { text: '{command} delivers its result by webhook, so it needs --webhook-url.', hint: 'Give one, such as that of prospect listen; or add --wait or -o FILE, and this command waits for the result itself.' },
+  'usage.nobody': { text: 'The catalogue has nobody called {name} at {domain}.', hint: 'Give an email address or a profile: what is stored elsewhere is searched, too.' },
+  'usage.not_set_up': { text: 'prospect is not set up in {place}.', hint: 'Run prospect init.' },
+  'usage.other_api': { text: '{url} is not a server of this API: GET /credits gave no balance.', hint: 'The key was not stored. Check the address; other APIs cannot be connected.' },
+  'usage.over_budget': { text: ({ most, budget, left }) => `Budget reached: ${most === null ? 'What this costs depends on what is found' : `This can cost ${count(most)} ${most === 1 ? 'credit' : 'credits'}`}, and ${budget} leaves ${count(left)}`, hint: ({ setting }) => `Raise --${String(setting).replaceAll('_', '-')} or the setting ${setting}.`, exit: exitCodes.budget, code: 'budget' },
   'usage.profile_built_in': { text: 'The built-in profile {name} cannot be removed.', hint: 'See the others: prospect profiles list' },
   'usage.profile_exists': { text: 'The profile {name} exists already.', hint: 'Change it with: prospect config set --profile {name}' },
   'usage.provider_key_elsewhere': { text: 'The key of {name} is not on this machine.', hint: 'Add it again with its key.', exit: exitCodes.key, code: 'key' },
   'usage.providers_of_server': { text: 'Providers belong to the engine of this machine; the commands here use a server.', hint: 'Add --local.' },
   'usage.receiver_path': { text: '--path takes 16 to 128 letters, digits, - and _: anyone who guesses it could send events.', hint: 'Leave it out: the path is then the same at every start.' },
   'usage.rejects_workbook': { text: '--rejects writes text in the format of the input, no workbooks.', hint: 'Name a .csv file.' },
+  'usage.same_file': { text: ({ option, path, other, output, isInput }) => (isInput ? `${output} would overwrite the input file: ${path}.` : `${other} and ${option} name the same file: ${path}.`), hint: ({ output }) => `Name another file with ${String(output).replace(/ .*/, '')}.` },
   'usage.secret_argument': { text: 'Signing secrets are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_WEBHOOK_SECRET, --secret-file FILE or --secret-stdin.' },
   'usage.shared_database': { text: 'Machines share runs in a PostgreSQL database, and {name} does not name one.', hint: 'For example: --database postgres://prospect@db.example/prospect' },
+  'usage.suppressed': { text: 'This person is suppressed, so no provider is asked about them.', hint: 'Nothing was sent. See: prospect suppress list' },
   'usage.upstream_options': { text: '--public-url, --secret-file and --secret-stdin need a server behind this one.', hint: 'Add --upstream URL.' },
+  'usage.value': { text: '--{flag} does not take "{text}".', hint: ({ near, known = [] }) => `${near ? `Did you mean ${near}? ` : ''}It takes: ${(known as string[]).join(', ')}.` },
+  'usage.workbook_format': { text: '{file} is the name of a workbook, and --{option} chooses another format.', hint: 'Leave that option out, or name another file with -o.' },
   'usage.workbook_options': { text: '{file} is a workbook; --from and --encoding are for text files.', hint: 'Leave out --from and --encoding.' },
   'usage.worker_database': { text: 'There is no database {engine}.', hint: 'Give the database of prospect serve, or leave --database out to use that of this machine.' },
   'usage.worker_upstream': { text: '--upstream needs the PostgreSQL database that the workers of distributed runs share.', hint: 'Add --database postgres://…, or set PROSPECT_DATABASE_URL.' },
@@ -514,7 +564,8 @@ function reportOfRefusal(refusal: Refusal): Report | undefined {
   if (!known) return undefined
   const { exit: rule = exitCodes.usage, hint = '', code } = known
   const exit = typeof rule === 'function' ? rule(refusal.details) : rule
-  return report(describe(refusal), code ?? codes[exit] ?? 'output', null, exit, fill(hint, refusal.details))
+  const name = code === undefined ? (codes[exit] ?? 'output') : code
+  return report(describe(refusal), name, null, exit, fill(hint, refusal.details))
 }
 
 /** Returns the report of a request without a reply. */

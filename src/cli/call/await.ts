@@ -1,10 +1,12 @@
 import { isOk } from '../../api/calls/caller.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Context } from '../context/context.js'
 import { UsageError, withoutStop } from '../context/errors.js'
 import { aborted, anySignal, exitOfSignal, interruptible, timeLimit } from '../context/io.js'
+import { reportOf } from '../messages.js'
 import { waitOf } from '../options/webhooks.js'
 import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
@@ -22,7 +24,7 @@ import {
   printFound,
   printNothing,
   readByOrdinal,
-  reportOfWork,
+  refusalOfWork,
   resultCommand,
   stepText,
   successText,
@@ -48,10 +50,7 @@ export async function runAsync(
   if (publicUrl !== undefined && !wait.printsResult) throw new UsageError('--public-url needs --wait.')
   const isSent = !isLocal && !wait.printsResult
   if (isSent && wantsWebhook(shape) && input.webhook_url === undefined)
-    throw new UsageError(
-      `${operation.command} delivers its result by webhook, so it needs --webhook-url.`,
-      'Give one, such as that of prospect listen; or add --wait or -o FILE, and this command waits for the result itself.',
-    )
+    throw new Refusal('usage.no_webhook', { command: operation.command })
   const receiver = isLocal || isSent ? undefined : await receiverOf(given, request)
   if (dryRun === true) return runSync(given, receiver?.request ?? request)
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
@@ -110,7 +109,8 @@ async function waitFor(
     state === 'finished' && printsResult
       ? await printFound(context, accepted, () => work.records(), known)
       : undefined
-  const report = reportOfWork(accepted, progress, next, interruption)
+  const refusal = refusalOfWork(accepted, progress, next, interruption)
+  const report = refusal && reportOf(refusal)
   let code: number = exitCodes.ok
   if (report) code = await reportError(context, report)
   else if (lost) code = await reportNothingFound(context, null, lost)
@@ -141,7 +141,7 @@ async function engineWork(
     const last = Promise.withResolvers<void>()
     const finishing = worker.finish(id, (job) => {
       onStep(job)
-      if (isOver(job)) last.resolve()
+      if (progressOf(job).state !== 'going') last.resolve()
     })
     delivered = Promise.race([finishing, aborted(over)])
     // A failure after the command has ended cannot be reported.
@@ -171,15 +171,11 @@ async function engineWork(
   }
 }
 
-const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
-
-const progressOf = ({ state, error, done, expected, truncated, spent }: AsyncJob): WorkProgress => ({
+const progressOf = ({ state, error, expected, ...job }: AsyncJob): WorkProgress => ({
+  ...job,
   state: state === 'finished' || state === 'failed' ? state : 'going',
   error: error ?? undefined,
-  done,
   expected: expected ?? undefined,
-  truncated,
-  spent,
 })
 
 /** The most companies that are named; the others are counted. */

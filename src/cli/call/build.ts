@@ -1,6 +1,6 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { engineFilterIn, pathParameters } from '../../api/operations/facts.js'
 import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
@@ -54,10 +54,7 @@ export async function collectInput(
 export function checkEngineFilters(context: Pick<Context, 'isLocal'>, input: Input): void {
   const field = engineFilterIn(input)
   if (field !== undefined && !context.isLocal())
-    throw new UsageError(
-      `--${flagOf(field)} works only with the engine of this machine, not at a server.`,
-      'Leave it out. To get some people at each company of a file: prospect leads search --csv FILE --limit N',
-    )
+    throw new Refusal('usage.engine_filter', { flag: flagOf(field) })
 }
 
 /** Throws UsageError, in the names of options, where a value that all rows of a file share is not valid. Those of `--input` are left to the target. */
@@ -139,12 +136,8 @@ export async function requireOptions(
     (field) => isMissing(field, given) && !mapped.includes(field.name),
   )
   if (!missing) return given
-  const values = missing.kind.values ?? missing.kind.item?.values
-  const or = mapped.length > 0 ? ', or map a column to it with --map' : ''
-  throw new UsageError(
-    `--${missing.flag} is missing.`,
-    values ? `Add it; the values are: ${values.join(', ')}.` : `Add it${or}.`,
-  )
+  const known = valuesOf(missing.kind)
+  throw new Refusal('usage.no_option', { flag: missing.flag, known, isMapped: mapped.length > 0 })
 }
 
 type FieldSchema = Shape['input']['shape'][string]
@@ -155,15 +148,13 @@ const isMissing = ({ name, kind }: Field, input: Input): boolean =>
 
 async function askField(context: Context, field: Field, schema: FieldSchema) {
   const { description, values, item, type } = field.kind
-  if (type === 'enum' && values)
-    return askChoice(
-      context,
-      description,
-      values.map((value) => ({ value, name: labelOf(value) })),
-    )
+  if (type === 'enum' && values) return askChoice(context, description, values.map(toChoice))
   if (item?.values) return askChoices(context, description, item.values)
   const words = type === 'array' ? ' (several with commas)' : ''
-  const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
+  const read = (text: string): unknown => {
+    const parts = type === 'array' ? text.split(',') : [text]
+    return coerceField(schema, parts.map((part) => part.trim()).filter(Boolean))
+  }
   const check = (text: string) => {
     const problem = describeValue(schema, field.name, read(text))
     if (problem !== undefined) throw new Error(`${nameFields(problem, toOptions([field]))}.`)
@@ -172,8 +163,4 @@ async function askField(context: Context, field: Field, schema: FieldSchema) {
   return text === undefined ? undefined : read(text)
 }
 
-const valueIn = (schema: FieldSchema, parts: readonly string[]): unknown =>
-  coerceField(
-    schema,
-    parts.map((part) => part.trim()).filter((part) => part !== ''),
-  )
+const toChoice = (value: string) => ({ value, name: labelOf(value) })

@@ -54,7 +54,6 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
   })
 }
 
-/** Whether a reply is a list of results without any. */
 const isEmptyList = (body: unknown): boolean => {
   const lists = Object.values(body ?? {}).filter(Array.isArray)
   return lists.length > 0 && lists.every(({ length }) => length === 0)

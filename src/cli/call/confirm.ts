@@ -13,7 +13,7 @@ import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
 import type { Remaining, TargetRefusal } from '../../runs/ports.js'
 import type { Context, DataSource } from '../context/context.js'
-import { hintOf, report } from '../context/errors.js'
+import { hintOf } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
@@ -21,7 +21,7 @@ import { canAsk, confirm, showAbove } from '../output/prompt.js'
 import { numberAt, type Row, stringAt, toPrinted } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
-  countRows,
+  countOf,
   duration,
   formatCredits,
   formatLeftOut,
@@ -31,16 +31,13 @@ import {
   type Look,
   priceText,
 } from '../output/text.js'
-import { type RemoteTarget, targetIn } from '../target/resolve-target.js'
+import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportRefusal } from './print.js'
 import { callOnce } from './send.js'
 
 /** Asks before a large price, and before every import without a limit. Throws Stop where the answer is no. */
-export async function confirmCall(
-  context: Context,
-  { operation, shape, input }: OperationRequest,
-): Promise<void> {
+export async function confirmCall(context: Context, { operation, shape, input }: OperationRequest) {
   if (!canAsk(context)) return
   if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
     return confirmImport(context, operation, input)
@@ -128,11 +125,7 @@ async function withSources(context: Context, asked: Asked, quote: BatchQuote): P
 }
 
 /** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
-export async function showQuote(
-  context: Context,
-  asked: Asked,
-  quote: BatchQuote | TargetRefusal,
-): Promise<number> {
+export async function showQuote(context: Context, asked: Asked, quote: BatchQuote | TargetRefusal) {
   // The options of output are about the rows, except a format that a quote has too.
   const { format } = context.globals
   const kept = format === 'table' || format === 'json' ? format : undefined
@@ -168,10 +161,8 @@ const refusals = {
 function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
   const refusal = refusals[shortage]
   const row: { readonly exit: number; readonly code?: string } = errors[refusal]
-  return reportError(
-    context,
-    report(shortageText(quote, shortage), row.code ?? null, null, row.exit, hintOf(refusal)),
-  )
+  const [error, code] = [shortageText(quote, shortage), row.code ?? null]
+  return reportError(context, { error, code, status: null, exit_code: row.exit, hint: hintOf(refusal) })
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {
@@ -195,8 +186,12 @@ type ShownQuote = BatchQuote & {
 }
 
 function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
-  const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
+  const { rows, lookups, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
+  const { stored, email_only: emailOnly, expected_range: range, oldest_in_store: oldest } = quote
   const isFree = credits.max === 0
+  const age = oldest === null ? undefined : now - Date.parse(oldest)
+  const reused = formatReused(quote.in_store, quote.unique, age)
+  const likely = range ? range.map(formatNumber).join(' to ') : formatNumber(credits.expected)
   const isUnknown = (name: string) => unknown.includes(name)
   return {
     'Answers from': quote.source?.text ?? '',
@@ -204,29 +199,34 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Lookups: lookupsText(quote),
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),
     'Left out': formatLeftOut(quote.not_understood).join(' · '),
-    Reused: reusedText(quote, now),
-    Stored: storedText(quote),
-    'Email only': emailOnlyText(quote.email_only),
-    Credits: isFree ? 'none' : creditsText(quote),
+    Reused: reused && `${reused}; --refresh asks again`,
+    Stored:
+      stored === 0
+        ? ''
+        : `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already: --max-age 90d uses the stored answers`,
+    'Email only':
+      emailOnly === 0
+        ? ''
+        : `${countOf(emailOnly, 'row has', 'rows have')} no profile URL: looked up for the email only`,
+    Credits: isFree
+      ? 'none'
+      : `at least ${formatNumber(credits.min)}, about ${likely}, at most ${formatNumber(credits.max)}`,
     Providers: (quote.providers ?? []).map(providerText).join(' · '),
     Profiles:
       quote.profiles_max === null ? '' : `at most ${formatNumber(quote.profiles_max)} of the daily quota`,
     Expected: isFree ? '' : basisText(quote.basis),
     Balance: balance === null ? notSaid : formatCredits(balance),
-    'This week':
-      allowance === null
-        ? isUnknown('weekly_allowance')
-          ? notSaid
-          : ''
-        : `${formatCredits(allowance)} left`,
+    'This week': isUnknown('weekly_allowance') ? notSaid : allowance === null ? '' : leftText(allowance),
     'Quotas left': quotasText(quote.quotas),
-    Budget: budget === null ? '' : `${formatCredits(budget)} left`,
-    Affordable: affordableText(quote),
+    Budget: budget === null ? '' : leftText(budget),
+    Affordable: isFree ? '' : affordableText(quote),
     Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
   }
 }
 
 const notSaid = 'not known: the target does not say'
+
+const leftText = (credits: number): string => `${formatCredits(credits)} left`
 
 function quotasText(left: BatchQuote['quotas']): string {
   const texts = quotaNames.flatMap((name) => {
@@ -254,26 +254,6 @@ function lookupsText(quote: BatchQuote): string {
   return [formatNumber(quote.lookups), ...parts].join(', ')
 }
 
-const emailOnlyText = (rows: number): string =>
-  rows === 0
-    ? ''
-    : `${countRows(rows)} ${rows === 1 ? 'has' : 'have'} no profile URL: looked up for the email only`
-
-function reusedText({ in_store: reused, unique, oldest_in_store: oldest }: BatchQuote, now: number): string {
-  const text = formatReused(reused, unique, oldest === null ? undefined : now - Date.parse(oldest))
-  return text && `${text}; --refresh asks again`
-}
-
-const storedText = ({ stored, lookups }: BatchQuote): string =>
-  stored === 0
-    ? ''
-    : `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already: --max-age 90d uses the stored answers`
-
-function creditsText({ credits: { min, expected, max }, expected_range: range }: BatchQuote): string {
-  const likely = range ? `${formatNumber(range[0])} to ${formatNumber(range[1])}` : formatNumber(expected)
-  return `at least ${formatNumber(min)}, about ${likely}, at most ${formatNumber(max)}`
-}
-
 const providerText = ({ provider, kind, expected, max }: ProviderQuote): string => {
   const about = expected === null ? '' : `about ${formatNumber(expected)}, `
   return `${provider} ${about}at most ${formatNumber(max)} of its credits for ${kind.replace('_', ' ')}`
@@ -292,8 +272,7 @@ function basisText(basis: Basis): string {
   return ''
 }
 
-function affordableText({ rows, rows_affordable: affordable, credits, budget }: BatchQuote): string {
-  if (credits.max === 0) return ''
+function affordableText({ rows, rows_affordable: affordable, budget }: BatchQuote): string {
   const covers = budget === null ? 'your balance covers' : 'your balance and budget cover'
   return affordable === rows
     ? `${covers} all rows`
@@ -301,9 +280,7 @@ function affordableText({ rows, rows_affordable: affordable, credits, budget }: 
 }
 
 const timeText = ({ seconds }: BatchQuote): string =>
-  seconds === null || seconds === 0
-    ? 'no rate limit applies'
-    : `at least ${duration(seconds)}, because of rate limits`
+  seconds ? `at least ${duration(seconds)}, because of rate limits` : 'no rate limit applies'
 
 /** Returns what is known of limits: of this machine's engine all, of a server what it says. */
 export async function limitsOf(context: Context): Promise<Limits | TargetRefusal> {
@@ -337,39 +314,29 @@ async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
   }
 }
 
-/** The windows that this machine keeps to; none with `--direct`, where it keeps to none. */
-async function windowsKnown(context: Context, plan: string | undefined): Promise<Limits['windows']> {
-  const target = targetIn(context)
-  if (target.kind === 'local' || target.direct) return []
-  return windowsOfServer(context, target, await context.apiKey(), target.plan ?? plan)
-}
-
 function quotasOf({ body }: Reply): Limits['quotas'] {
-  const known: Partial<Record<QuotaName, KnownQuota>> = {}
-  for (const name of quotaNames) {
+  const known = quotaNames.flatMap((name) => {
     const [limit, remaining] = [numberAt(body, `limits.${name}`), numberAt(body, `credits.${name}`)]
-    if (limit === undefined || remaining === undefined) continue
-    known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resetsAt: null }
-  }
-  return known
+    if (limit === undefined || remaining === undefined) return []
+    return [[name, { limit, used: Math.max(0, limit - remaining), remaining, resetsAt: null }] as const]
+  })
+  return Object.fromEntries(known)
 }
 
 /**
  * The windows of a server as this machine knows them: what it sent, and what the server said of it. Without a plan only
- * those whose limit the server has told.
+ * those whose limit the server has told; none with `--direct`, where this machine keeps to none.
  */
-async function windowsOfServer(
-  context: Context,
-  { origin }: RemoteTarget,
-  apiKey: string | undefined,
-  plan: string | undefined,
-): Promise<Limits['windows']> {
+async function windowsKnown(context: Context, said: string | undefined): Promise<Limits['windows']> {
+  const target = targetIn(context)
+  if (target.kind === 'local' || target.direct) return []
+  const { origin, plan = said } = target
   const { ownerOf } = await import('../../client/paced.js')
   const { serverMemory } = await import('../../storage/state/remote-servers.js')
   const database = await openStateOf(context)
   const all = windowsOn(plan ?? '')
   const names = all.map(({ window }) => window.name)
-  const known = await serverMemory(database, origin).windows(ownerOf(origin, apiKey), names)
+  const known = await serverMemory(database, origin).windows(ownerOf(origin, await context.apiKey()), names)
   const now = context.clock.now()
   return all.flatMap(({ window, ...counting }, at) => {
     const { endsAt = 0, count = 0, most = null } = known[at] ?? {}
@@ -383,13 +350,13 @@ async function windowsOfServer(
   })
 }
 
-type KnownQuota = Omit<QuotaState, 'resetsAt'> & { readonly resetsAt: number | null }
-
 /** Limits as far as they are known; null for what a server does not say. */
 export interface Limits extends Pick<LimitsReport, 'weekly' | 'windows'> {
   readonly plan: string | null
   readonly credits: { readonly [Name in keyof LimitsReport['credits']]: LimitsReport['credits'][Name] | null }
-  readonly quotas: Partial<Readonly<Record<QuotaName, KnownQuota>>>
+  readonly quotas: Partial<
+    Record<QuotaName, { readonly [Name in keyof QuotaState]: QuotaState[Name] | null }>
+  >
 }
 
 const nothingKnown: Remaining['spendable'] = { balance: null, allowance: null, quotas: {}, quotaLeft: null }

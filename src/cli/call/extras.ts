@@ -1,10 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Reply } from '../../api/calls/caller.js'
-import { exitCodes } from '../../api/calls/exit-codes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan, planOf } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Context } from '../context/context.js'
-import { Stop } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
@@ -20,7 +19,7 @@ interface Extra {
   options?(): Option[]
   /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
   run?(context: Context, request: OperationRequest): Promise<number | OperationRequest>
-  /** Says more of a success that was printed. Throws Stop where the command fails nevertheless. */
+  /** Says more of a success that was printed. Throws where the command fails nevertheless. */
   after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
 }
 
@@ -78,43 +77,26 @@ function parseMinimum(text: string): number | string {
   return `${percent}%`
 }
 
-/** Throws Stop where less is left than the options want. It names everything that is short, or that the target does not say. */
+/** Throws where less is left than the options want. It names everything that is short, or that the target does not say. */
 async function checkMinimums(context: Context, { body }: Reply, { options }: Invocation): Promise<void> {
   const short: string[] = []
   for (const { field, what, ...flags } of minimums) {
-    const { long, wanted } = readMinimum(flags, options)
-    if (wanted === undefined) continue
+    const long = Object.values(flags).find((flag) => options[attribute(flag.slice(2))] !== undefined)
+    if (long === undefined) continue
+    const wanted = String(options[attribute(long.slice(2))])
     const left = numberAt(body, `credits.${field}`)
-    const all = wanted.endsWith('%') ? await wholeOf(context, field, body) : 0
+    const isShare = wanted.endsWith('%')
+    const all = isShare ? await wholeOf(context, field, body) : 0
     if (left === undefined || all === undefined) {
       const reason = left !== undefined ? `what ${wanted} of them are` : 'how many are left'
       short.push(`${long}: the target does not say ${reason}`)
       continue
     }
-    const least = all > 0 || wanted.endsWith('%') ? (all * Number.parseFloat(wanted)) / 100 : Number(wanted)
-    if (left < least)
-      short.push(`${formatNumber(left)} ${what} are left, fewer than ${describe(wanted, least)}`)
+    const least = isShare ? (all * Number.parseFloat(wanted)) / 100 : Number(wanted)
+    const shown = isShare ? `${wanted} (${formatNumber(Math.ceil(least))})` : formatNumber(least)
+    if (left < least) short.push(`${formatNumber(left)} ${what} are left, fewer than ${shown}`)
   }
-  if (short.length === 0) return
-  throw new Stop(
-    `${short.join('; ')}.`,
-    exitCodes.checkFailed,
-    'Buy credits, wait for the reset, or lower the minimum.',
-    'below_minimum',
-  )
-}
-
-const describe = (wanted: string, least: number): string =>
-  wanted.endsWith('%') ? `${wanted} (${formatNumber(Math.ceil(least))})` : formatNumber(least)
-
-function readMinimum(
-  { flag, alias = flag }: { readonly flag: string; readonly alias?: string },
-  options: Invocation['options'],
-): { readonly long: string; readonly wanted: string | undefined } {
-  const given = (long: string) => options[attribute(long.slice(2))]
-  const long = given(flag) === undefined ? alias : flag
-  const value = given(long)
-  return { long, wanted: value === undefined ? undefined : String(value) }
+  if (short.length > 0) throw new Refusal('usage.below_minimum', { short: short.join('; ') })
 }
 
 /** Returns what 100 % of a number is: the limit of the quota, or the plan's credits of a month; `undefined` if unknown. */

@@ -6,7 +6,6 @@ import { nearest } from '../../api/values/nearest.js'
 import { foldText } from '../../catalogue/normalize/name.js'
 import { decodeSearchUrl } from '../../catalogue/search-url/decode.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { recordsIn } from '../output/records.js'
 import type { OperationRequest } from './build.js'
 import { callOnce, everyPage } from './send.js'
@@ -34,10 +33,7 @@ const lists = {
   },
   resolve: (found: readonly Named[], name: string, option: string) => {
     if (found.length === 1) return found[0]?.id ?? name
-    throw new UsageError(
-      `${option}: ${found.length} lists are called "${name}".`,
-      `Give the id of one: ${found.map(({ id }) => id).join(', ')}.`,
-    )
+    throw new Refusal('usage.list_name', { option, name, known: found.map(({ id }) => id) })
   },
 }
 
@@ -84,10 +80,7 @@ function find(kind: NamedKind, known: readonly Named[], name: string, option: st
   if (kind.isId(name)) return name
   const names = known.map((one) => one.name)
   const meant = nearest(name, names) ?? names.find((one) => foldText(one).includes(foldText(name)))
-  throw new UsageError(
-    `${option}: no ${kind.noun} is called "${name}".`,
-    `${meant ? `Did you mean "${meant}"? ` : ''}See: prospect ${kind.command}`,
-  )
+  throw new Refusal('usage.no_name', { option, name, meant, noun: kind.noun, command: kind.command })
 }
 
 /** Throws UsageError for a name of several lists; what no list is called stays, for the target to refuse. */
@@ -98,12 +91,8 @@ export async function resolveListName(context: Context, name: string): Promise<s
   return found.length > 0 ? lists.resolve(found, name, '<id>') : name
 }
 
-interface Industry extends Named {
-  readonly companies: number
-}
-
 /** Returns the industries whose ids are known, and with a local target those of its catalogue. */
-export async function readIndustries(context: Context): Promise<Industry[]> {
+export async function readIndustries(context: Context) {
   const stored = context.isLocal() ? await (await context.catalogue()).industries() : []
   const counts = new Map(stored.map(({ id, name, companies }) => [id ?? name, companies]))
   const known = Object.entries(industries).map(([id, name]) => ({ id, name, companies: counts.get(id) ?? 0 }))

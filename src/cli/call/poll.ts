@@ -8,7 +8,7 @@ import { type Polled, pollWork } from '../../runs/poll.js'
 import type { Context, Machine } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/io.js'
-import { numberAt, type Row, valueAt } from '../output/records.js'
+import { numberAt, type Row, stringAt, valueAt } from '../output/records.js'
 import type { OperationRequest } from './build.js'
 import { type AcceptedWork, type NextSteps, resultCommand, type WorkProgress } from './result.js'
 import { callOnce, readPages } from './send.js'
@@ -60,22 +60,19 @@ export const pollPorts = (context: Machine): Time => ({
   sleep: (ms, signal) => context.sleep(ms, signal),
 })
 
-export interface PolledWork extends Work {
-  ask(): Promise<Polled>
-  /** Reads that from a reply; `undefined` while the work is going on. */
-  read(reply: Reply): WorkProgress | undefined
-}
+export type PolledWork = ReturnType<typeof polledWork>
 
 /** Returns work that is polled. `work` does it in this process, as far as no other one does. */
 export function polledWork(
   context: Context,
   accepted: AcceptedWork,
   work?: (over: AbortSignal) => Promise<void>,
-): PolledWork {
+) {
   const reader = readerOf(accepted.kind)
   const send = asker(context, accepted.id, reader)
   const ask = () => send({ per_page: 1 })
   let body: Row = {}
+  /** Returns how the work has ended, by a reply; `undefined` while it goes on. */
   const read = (reply: Reply) => {
     body = reply.body as Row
     const progress = progressIn(accepted, body)
@@ -86,7 +83,7 @@ export function polledWork(
     accepted,
     ask,
     read,
-    follow: async (over, onProgress) => {
+    follow: async (over: AbortSignal, onProgress: (progress: WorkProgress) => void) => {
       const poll = async () => {
         await work?.(over)
         return Promise.race([ask(), aborted(over).then(() => new ConnectionLost('interrupted', false))])
@@ -99,7 +96,7 @@ export function polledWork(
       const end = await pollWork(pollPorts(context), over, work !== undefined, poll, readAndShow, refuse)
       return end ?? progressIn(accepted, body)
     },
-    records: () =>
+    records: (): ReturnType<Work['records']> =>
       reader === 'searches.get'
         ? found(context, send, accepted.kind)
         : contactsIn(body).map((record) => recordOf(accepted.kind, record)),
@@ -128,75 +125,43 @@ export function refuse(polled: Polled): never {
   )
 }
 
-type Ask = (input: Input) => Promise<Polled>
-
 /** Returns what reads the work, without waiting for rate limits. */
-function asker(context: Context, id: string, reader: OperationId): Ask {
+function asker(context: Context, id: string, reader: OperationId) {
   const fieldsOf = (input: Input) => (reader === 'contacts.get' ? { id } : { ...input, id })
-  return (input) =>
+  return (input: Input): Promise<Polled> =>
     callOnce(context.withGlobals({ maxWait: 0 }), reader, fieldsOf(input)).catch((error: unknown) => {
       if (!(error instanceof ConnectionLost)) throw error
       return error
     })
 }
 
-/** The progress of work that has not begun. */
-const noProgress: WorkProgress = {
-  state: 'going',
-  done: 0,
-  expected: undefined,
-  truncated: false,
-  error: undefined,
-  spent: 0,
+function progressIn({ kind, operation: row, expected }: AcceptedWork, body: Row): WorkProgress {
+  if (kind === 'contact_enrichment') {
+    const contacts = contactsIn(body)
+    const spent = contacts.reduce((sum, contact) => sum + creditsOfRecord(row, kind, contact), 0)
+    if (body.status === 'finished') return { state: 'finished', done: contacts.length, spent, expected }
+    return { state: 'going', done: numberAt(body, 'finished') ?? 0, spent, expected }
+  }
+  const isList = kind === 'list_import'
+  const status = isList ? body.status : valueAt(body, 'search.status')
+  const isFinished = status === (isList ? 'completed' : 'FINISHED')
+  const found = isList ? (expected ?? 0) : numberFound(kind, body)
+  const done = isList && !isFinished ? 0 : found
+  const progress = { done, spent: isList ? 0 : done * creditsOfRecord(row, kind, {}), expected }
+  if (isList ? status === 'failed' : failedSearchStatuses.includes(status)) {
+    const failure = `The ${isList ? 'import' : 'search'} ended with the status ${status}`
+    // With the server's own words where it has some.
+    const said = ['search.error', 'search.message', 'error', 'message'].map((path) => stringAt(body, path))
+    return { ...progress, state: 'failed', error: [failure, said.find(Boolean)].filter(Boolean).join(': ') }
+  }
+  const truncated = valueAt(body, 'search.truncated') === true
+  return { ...progress, state: isFinished ? 'finished' : 'going', truncated }
 }
 
-function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
-  if (accepted.kind === 'list_import') return listProgress(accepted, body)
-  if (accepted.kind !== 'contact_enrichment') return searchProgress(accepted, body)
-  const contacts = contactsIn(body)
-  const isFinished = body.status === 'finished'
-  const spent = contacts.reduce(
-    (sum, contact) => sum + creditsOfRecord(accepted.operation, accepted.kind, contact),
-    0,
-  )
-  const done = isFinished ? contacts.length : (numberAt(body, 'finished') ?? 0)
-  const state = isFinished ? 'finished' : 'going'
-  return { ...noProgress, state, done, spent, expected: accepted.expected }
-}
-
-function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: Row): WorkProgress {
-  const status = valueAt(body, 'search.status')
+function numberFound(kind: EventKind, body: Row): number {
   const counts = ['search.leads_count', 'search.accounts_count', 'pagination.total_count']
   // Some servers send all records, and do not count them.
-  const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0), foundIn(kind, body).length)
-  const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
-  if (failedSearchStatuses.includes(status))
-    return {
-      ...progress,
-      state: 'failed',
-      error: describeFailure(`The search ended with the status ${status}`, body),
-    }
-  if (status !== 'FINISHED') return progress
-  return { ...progress, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }
-}
-
-/** Returns what has failed, with the server's own words where it has some. */
-function describeFailure(failure: string, body: Row): string {
-  const said = ['search.error', 'search.message', 'error', 'message'].map((path) => valueAt(body, path))
-  const words = said.find((one) => typeof one === 'string' && one !== '')
-  return words === undefined ? failure : `${failure}: ${words}`
-}
-
-function listProgress({ expected = 0 }: AcceptedWork, body: Row): WorkProgress {
-  const progress = { ...noProgress, expected }
-  const { status } = body
-  if (status === 'failed')
-    return {
-      ...progress,
-      state: 'failed',
-      error: describeFailure('The import ended with the status failed', body),
-    }
-  return status === 'completed' ? { ...progress, state: 'finished', done: expected } : progress
+  return Math.max(...counts.map((path) => numberAt(body, path) ?? 0), foundIn(kind, body).length)
 }
 
 /** Returns the contacts of a waterfall; a waterfall of one contact is its own result. */
@@ -204,17 +169,11 @@ const contactsIn = (body: Row): readonly Row[] =>
   Array.isArray(body.contacts) ? (body.contacts as readonly Row[]) : [body]
 
 /** Yields all records of a search, page by page. */
-async function* found(context: Machine, ask: Ask, kind: EventKind): AsyncGenerator<Row> {
-  const signal = new AbortController().signal
+async function* found(context: Machine, ask: ReturnType<typeof asker>, kind: EventKind): AsyncGenerator<Row> {
+  const { signal } = new AbortController()
+  const same = (reply: Reply) => reply
   const askAgain = (input: Input) =>
-    pollWork(
-      pollPorts(context),
-      signal,
-      false,
-      () => ask(input),
-      (reply) => reply,
-      refuse,
-    ) as Promise<Reply>
+    pollWork(pollPorts(context), signal, false, () => ask(input), same, refuse) as Promise<Reply>
   for await (const { body } of readPages(askAgain, {}))
     for (const { record } of foundIn(kind, body)) yield record
 }

@@ -48,8 +48,7 @@ export async function reportNothingFound(
   status: number | null = null,
   lost: readonly string[] = [],
 ): Promise<number> {
-  const loss =
-    lost.length > 0 ? reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') })) : undefined
+  const loss = lost.length > 0 && reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') }))
   if (loss) return reportError(context, loss)
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
   const hint = (await explainMissing(context)) ?? 'Nothing was charged.'

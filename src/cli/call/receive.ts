@@ -96,14 +96,14 @@ export async function prepareToReceive(context: Context, request: OperationReque
       return listening
     },
     send: async (shown: Context): Promise<Reply> => {
-      const openText = 'Whether the job was started and charged is not known'
+      const refuseOpen = (text: string): never => {
+        throw new Stop(text, exitCodes.unreachable, again, 'outcome_unknown')
+      }
       const reply = await sendRequest(shown, asked).catch((error: unknown) => {
         if (!(error instanceof ConnectionLost && error.unknown)) throw error
-        throw new Stop(`${error.message}. ${openText}`, exitCodes.unreachable, again, 'outcome_unknown')
+        return refuseOpen(`${error.message}. Whether the job was started and charged is not known`)
       })
-      if (reply.unknown)
-        throw new Stop(reportOfReply(reply).error, exitCodes.unreachable, again, 'outcome_unknown')
-      return reply
+      return reply.unknown ? refuseOpen(reportOfReply(reply).error) : reply
     },
     work: (polled: PolledWork): Work => receivedWork(context, polled, events, token, listenCommand),
   }
@@ -159,18 +159,19 @@ function receivedWork(
   }
   const follow: Work['follow'] = async (over, onProgress) => {
     const done = new AbortController()
-    let [isQuiet, looks] = [false, 0]
-    context.sleep(quietMs, AbortSignal.any([over, done.signal])).then(
-      () => {
-        isQuiet = true
-      },
-      () => {},
-    )
+    const quiet = { isOver: false, looks: 0 }
+    const wait = context.sleep(quietMs, AbortSignal.any([over, done.signal]))
+    wait.then(() => Object.assign(quiet, { isOver: true })).catch(() => {})
     let progress = gathering.progress()
     const ask = async () => {
       progress = await catchUp()
       onProgress(progress)
-      if (progress.state !== 'going' || progress.done > 0 || !isQuiet || looks++ % looksPerPoll > 0)
+      if (
+        progress.state !== 'going' ||
+        progress.done > 0 ||
+        !quiet.isOver ||
+        quiet.looks++ % looksPerPoll > 0
+      )
         return nothingNew
       const reply = await polled.ask()
       if (reply instanceof ConnectionLost) return nothingNew
@@ -208,7 +209,6 @@ const isEmpty = (record: Row): boolean =>
 /** Where a record without an ordinal stands: after all others. */
 const lastPlace = Number.MAX_SAFE_INTEGER
 
-/** Combines the deliveries of one command. */
 function createGathering(accepted: AcceptedWork) {
   const known = new Map<string, DeliveredRecord>()
   const parts = new Set<number>()

@@ -1,5 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import type { Report } from '../../api/calls/errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import {
@@ -12,7 +12,7 @@ import {
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Context } from '../context/context.js'
-import { report, withoutStop } from '../context/errors.js'
+import { withoutStop } from '../context/errors.js'
 import { checkOutputFolder, checkOutputName, fileOf } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
 import type { Step } from '../output/progress.js'
@@ -75,13 +75,13 @@ export interface AcceptedWork {
 export interface WorkProgress {
   readonly state: 'going' | 'finished' | 'failed'
   readonly done: number
-  /** Records that will come, where that is known. */
-  readonly expected: number | undefined
-  /** Whether a quota or the credits ended the work before everything was found. */
-  readonly truncated: boolean
-  /** What went wrong, in the server's words. */
-  readonly error: string | undefined
   readonly spent: number
+  /** Records that will come. */
+  readonly expected?: number | undefined
+  /** Whether a quota or the credits ended the work before everything was found. */
+  readonly truncated?: boolean
+  /** What went wrong, in the server's words. */
+  readonly error?: string | undefined
 }
 
 /** What a person can do about work that failed or is still running. */
@@ -92,90 +92,51 @@ export interface NextSteps {
   readonly toContinue: string
 }
 
-type WorkKind = Pick<AcceptedWork, 'kind' | 'operation'>
-
 export function resultCommand(kind: EventKind, id: string): string {
   if (kind === 'list_import') return `prospect lists get ${id}`
   return kind === 'contact_enrichment' ? `prospect contacts get ${id}` : `prospect searches get ${id} --all`
 }
 
-/** Returns the report of work that failed, was cut short or is not done; `undefined` where it succeeded. */
-export function reportOfWork(
-  work: WorkKind,
-  progress: WorkProgress,
+/** Returns what became of work that failed, was cut short or is not done; `undefined` where it succeeded. */
+export function refusalOfWork(
+  { kind, operation: { quota } }: AcceptedWork,
+  { state, done, expected = 0, truncated, error = 'Internal error' }: WorkProgress,
   { see, afterFailure, toContinue }: NextSteps,
   interruption: number | undefined,
-): Report | undefined {
-  const { state, done, truncated, error } = progress
-  if (state === 'finished') return truncated ? reportOfTruncation(work, progress) : undefined
-  if (state === 'failed')
-    return report(
-      `The job failed: ${withoutStop(error ?? 'Internal error')}`,
-      'job_failed',
-      null,
-      exitCodes.unreachable,
-      `${done > 0 ? `What was found before is kept: ${see}. ` : ''}${afterFailure}`,
-    )
-  return report(
-    `The job has not finished: ${countText(work, progress)} so far`,
-    interruption === undefined ? 'still_running' : 'stopped',
-    null,
-    interruption ?? exitCodes.stillRunning,
-    toContinue,
-  )
+): Refusal | undefined {
+  if (state === 'failed') {
+    const kept = done > 0 ? `What was found before is kept: ${see}. ` : ''
+    return new Refusal('usage.job_failed', { reason: withoutStop(error), kept, hint: afterFailure })
+  }
+  const counted = countText(kind, done, expected > done || state === 'going' ? expected : 0)
+  if (state === 'finished')
+    return truncated ? new Refusal('usage.job_truncated', { counted, quota: quota ?? 'credits' }) : undefined
+  const details = { counted, hint: toContinue, exit: interruption }
+  return new Refusal(interruption === undefined ? 'usage.job_going' : 'usage.job_stopped', details)
 }
 
-const truncationReasons = {
-  profiles: 'the daily profile quota is used up.',
-  companies: 'the daily or monthly company quota is used up.',
-  credits: 'the credits are used up, or the weekly limit is reached.',
-} as const
-
-function reportOfTruncation(
-  { kind, operation: { quota } }: WorkKind,
-  { done, expected = done }: WorkProgress,
-): Report {
-  const of = expected > done ? ` of ${formatNumber(expected)}` : ''
-  const reason = truncationReasons[quota ?? 'credits']
-  return report(
-    `Only ${formatNumber(done)}${of} ${nounOf(kind, expected)} were imported: ${reason}`,
-    'truncated',
-    null,
-    quota ? exitCodes.planLimit : exitCodes.credits,
-    quota
-      ? 'Quotas reset at 00:00 UTC; see: prospect credits'
-      : 'Buy credits, then import the rest; see: prospect credits',
-  )
-}
-
-export function successText(
-  { kind, operation: row }: WorkKind,
-  { done, spent }: Pick<WorkProgress, 'done' | 'spent'>,
-): string {
+export function successText({ kind, operation: row }: AcceptedWork, { done, spent }: WorkProgress): string {
   const paid = isPriced(row) ? ` for ${formatCredits(spent)}` : ''
-  const verb = kind === 'contact_enrichment' ? 'Looked up' : 'Imported'
-  return `${verb} ${formatNumber(done)} ${nounOf(kind, done)}${paid}.`
+  return `${kind === 'contact_enrichment' ? 'Looked up' : 'Imported'} ${countText(kind, done)}${paid}.`
 }
 
 /** Returns the text of the progress display: counts, and the credits of priced work. */
 export const stepText =
-  ({ kind, operation: row }: WorkKind) =>
-  ({ rows, total, credits = 0 }: Step): string =>
-    [
-      `${formatNumber(rows)}${total ? ` of ${formatNumber(Math.max(rows, total))}` : ''} ${nounOf(kind, total || rows)}`,
-      ...(isPriced(row) ? [formatCredits(credits)] : []),
-    ].join(' · ')
+  ({ kind, operation: row }: Pick<AcceptedWork, 'kind' | 'operation'>) =>
+  ({ rows, total, credits = 0 }: Step): string => {
+    const counted = countText(kind, rows, total && Math.max(rows, total))
+    return isPriced(row) ? `${counted} · ${formatCredits(credits)}` : counted
+  }
 
-function countText({ kind }: WorkKind, { done, expected }: WorkProgress): string {
-  const of = expected === undefined || expected < done ? '' : ` of ${formatNumber(expected)}`
-  return `${formatNumber(done)}${of} ${nounOf(kind, expected ?? done)}`
+function countText(kind: EventKind, done: number, expected = 0): string {
+  const of = expected > 0 && expected >= done ? ` of ${formatNumber(expected)}` : ''
+  const nouns = kind === 'lead_search' ? people : kind === 'contact_enrichment' ? contacts : companies
+  return `${formatNumber(done)}${of} ${nouns[(expected || done) === 1 ? 0 : 1]}`
 }
 
-function nounOf(kind: EventKind, count: number): string {
-  if (kind === 'lead_search') return count === 1 ? 'person' : 'people'
-  if (kind === 'contact_enrichment') return count === 1 ? 'contact' : 'contacts'
-  return count === 1 ? 'company' : 'companies'
-}
+const people = ['person', 'people']
+const contacts = ['contact', 'contacts']
+const companies = ['company', 'companies']
 
 /**
  * Returns the context with `--fields` as the result has them. Throws where it would not have them, or could not be written
@@ -184,11 +145,10 @@ function nounOf(kind: EventKind, count: number): string {
 export async function checkOutput(context: Context, id: OperationId): Promise<Context> {
   const kind = eventOf(id)
   const resolved = kind ? withFields(context, { output: resultOfKind(kind) }) : context
-  const { globals, streams } = context
-  const file = fileOf(globals)
+  const file = fileOf(context.globals)
   if (file !== undefined) {
-    checkOutputName(file, globals, streams)
-    checkOutputFolder('-o', file, streams)
+    checkOutputName(file, context.globals, context.streams)
+    checkOutputFolder('-o', file, context.streams)
   }
   return resolved
 }

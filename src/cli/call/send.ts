@@ -10,7 +10,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { exitCodes } from '../../api/calls/exit-codes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
@@ -18,11 +18,11 @@ import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject, once } from '../../api/values/objects.js'
 import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
-import { Stop, UsageError } from '../context/errors.js'
+import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { anySignal, timeLimit } from '../context/io.js'
 import { canDraw, startProgress } from '../output/progress.js'
-import { duration, formatCredits, formatNumber } from '../output/text.js'
+import { duration, formatCredits } from '../output/text.js'
 import { profileName, targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import {
@@ -221,7 +221,7 @@ async function sendToTarget(context: Context, request: OperationRequest, open = 
 
 /**
  * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Sets its
- * maximum price aside in the budget of the day. Throws Stop (exit 12) where a budget leaves too little.
+ * maximum price aside in the budget of the day. Throws (exit 12) where a budget leaves too little.
  */
 async function holdWithinBudget(
   context: Context,
@@ -234,14 +234,7 @@ async function holdWithinBudget(
   if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
   const most = maxCreditsOf(row, shape, input)
   const refuse = (budget: string, setting: string, left: number): never => {
-    const price =
-      most === null ? 'What this costs depends on what is found' : `This can cost ${formatCredits(most)}`
-    throw new Stop(
-      `Budget reached: ${price}, and ${budget} leaves ${formatNumber(left)}`,
-      exitCodes.budget,
-      `Raise --${setting.replaceAll('_', '-')} or the setting ${setting}.`,
-      'budget',
-    )
+    throw new Refusal('usage.over_budget', { most, budget, setting, left })
   }
   let granted = affordable(row, most, perCommand ?? Number.POSITIVE_INFINITY)
   if (!granted) return refuse('--max-credits', 'max_credits', perCommand ?? 0)

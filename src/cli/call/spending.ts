@@ -6,22 +6,19 @@ import { once } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spender, Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
-import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
+import type { StoredLookups } from '../../runs/stored-lookups.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
-import { formatTime } from '../output/text.js'
+import { countOf, formatTime } from '../output/text.js'
 import { answersFrom } from '../target/local-target.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 
 /** Of this machine, or of all machines that share a database. It closes with the command. */
-export async function openSpending(
-  context: Machine,
-  { database: address }: RunsLocation = {},
-): Promise<Spending> {
+export async function openSpending(context: Machine, { database: address }: RunsLocation = {}) {
   const { spendingOver } = await import('../../runs/journal/spending.js')
   return spendingOver(await openStateOf(context, address))
 }
@@ -126,10 +123,8 @@ export const doubtLayer = (context: Context, inLedger = true): Layer => {
 }
 
 function formatDoubt(id: OperationId, answers: number, member: string | undefined): string {
-  const [subject, others] =
-    answers === 1
-      ? ['1 answer', 'the answer to another request']
-      : [`${answers} answers`, 'answers to other requests']
+  const subject = countOf(answers, 'answer')
+  const others = answers === 1 ? 'the answer to another request' : 'answers to other requests'
   const to = member === undefined ? '' : ` to ${member}`
   return `Doubted: the server sent more than was asked, so ${subject} of ${id}${to} in the last second may be ${others}.`
 }
@@ -211,10 +206,7 @@ export async function sharesLookups(
 }
 
 /** Returns the stored reply that a request would get; `undefined` where it would be sent. */
-export async function findStored(
-  context: Context,
-  { operation, input, invocation }: OperationRequest,
-): Promise<StoredReply | undefined> {
+export async function findStored(context: Context, { operation, input, invocation }: OperationRequest) {
   const isSent = !isPriced(operation) || invocation.options.idempotencyKey !== undefined
   if (isSent || !usesStoredAnswers(context, invocation)) return undefined
   return (await openStoredLookups(context, invocation)).find(operation.id, input)
@@ -276,11 +268,8 @@ export async function openStoredLookups(
 export function reportStored(context: Context, answeredAt: number): void {
   const { stdout, stderr } = context.streams
   const isShown = stdout.isTTY || stderr.isTTY || context.globals.verbose
-  const when = formatTime(new Date(answeredAt).toISOString(), {
-    isTerminal: true,
-    now: context.clock.now(),
-  })
-  const text = `Stored answer (${when}): 0 credits. --refresh asks the target again.`
+  const look = { isTerminal: true, now: context.clock.now() }
+  const when = formatTime(new Date(answeredAt).toISOString(), look)
   const shown = isShown ? context : context.withGlobals({ quiet: true })
-  shown.notify(text)
+  shown.notify(`Stored answer (${when}): 0 credits. --refresh asks the target again.`)
 }

@@ -10,27 +10,18 @@ import { chosenFormat, fileOf, formatOf } from '../output/output.js'
 import { print } from '../output/print.js'
 import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
-import { formatCredits, type Look } from '../output/text.js'
+import { countOf, formatCredits, type Look } from '../output/text.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { resolveListName } from './filter-names.js'
 import { reportRefusal } from './print.js'
 import { callOnce, everyPage } from './send.js'
 
-/** Credits consumed on a day (UTC). */
-interface DayCredits {
-  readonly date: string
-  readonly credits: number
-}
-
 /**
  * `prospect credits consumption --last 30d`: prints the credits of each day until today. Returns the exit code, or the
  * request of the whole range where that is all that was asked for.
  */
-export async function showConsumption(
-  context: Context,
-  request: OperationRequest,
-): Promise<number | OperationRequest> {
+export async function showConsumption(context: Context, request: OperationRequest) {
   const { input, invocation } = request
   const { options } = invocation
   if (typeof options.last !== 'number') return request
@@ -54,6 +45,9 @@ const datesUntil = (now: number, count: number): string[] =>
     new Date(now - (count - 1 - at) * dayMs).toISOString().slice(0, 10),
   )
 
+/** Credits consumed on a day (UTC). */
+type DayCredits = Readonly<{ date: string; credits: number }>
+
 /** Reads the credits of each day. A range without any needs one request; of two halves, one is read. */
 async function readDays(context: Context, { operation }: OperationRequest, dates: readonly string[]) {
   const read = async (part: readonly string[]): Promise<number | Reply> => {
@@ -62,8 +56,8 @@ async function readDays(context: Context, { operation }: OperationRequest, dates
     return (isOk(reply) ? numberAt(reply.body, 'credits_consumed') : undefined) ?? reply
   }
   const split = async (part: readonly string[], credits: number): Promise<DayCredits[] | Reply> => {
-    if (part.length === 1 || credits === 0)
-      return part.map((date) => ({ date, credits: part.length === 1 ? credits : 0 }))
+    // Several days have none left to divide.
+    if (part.length === 1 || credits === 0) return part.map((date) => ({ date, credits }))
     const [early, late] = [part.slice(0, part.length / 2), part.slice(part.length / 2)]
     const first = await read(early)
     if (typeof first !== 'number') return first
@@ -79,11 +73,8 @@ async function readDays(context: Context, { operation }: OperationRequest, dates
 function formatDays(body: unknown, look: Look): string {
   const days = body as readonly DayCredits[]
   const total = days.reduce((sum, { credits }) => sum + credits, 0)
-  const chart = bars(
-    days.map(({ date, credits }) => ({ label: date, value: credits })),
-    look,
-  )
-  return `${chart}\n${look.dim(`${formatCredits(total)} in ${days.length} ${days.length === 1 ? 'day' : 'days'}`)}\n`
+  const drawn = days.map(({ date, credits }) => ({ label: date, value: credits }))
+  return `${bars(drawn, look)}\n${look.dim(`${formatCredits(total)} in ${countOf(days.length, 'day')}`)}\n`
 }
 
 /** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */

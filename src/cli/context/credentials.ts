@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject } from '../../api/values/objects.js'
 import type { GlobalOptions, Home, Streams } from './context.js'
@@ -115,12 +116,7 @@ function readKeys(home: Home): Keys {
   const value = readPrivateJson(home.credentials)
   if (value === undefined) return {}
   if (isObject(value) && isObject(value.keys)) return value.keys as Keys
-  throw new Stop(
-    `${home.credentials} is damaged.`,
-    exitCodes.key,
-    'Delete it and store the key again.',
-    'key',
-  )
+  throw new Refusal('usage.damaged_keys', { file: home.credentials })
 }
 
 function save(home: Home, keys: Keys, unique: string): void {

@@ -17,6 +17,7 @@ import {
 } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, join, resolve, sep } from 'node:path'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { systemCode } from '../../csv/encoding.js'
@@ -49,11 +50,7 @@ const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, 
 /** Returns the home with another database for the engine. Throws UsageError where it cannot be one. */
 export function withEngine(home: Home, database: string, cwd: string, source = '--database'): Home {
   const problem = locationProblem(database)
-  if (problem !== undefined)
-    throw new UsageError(
-      `${source} ${problem}.`,
-      'Write it like postgres://role@host/database, or give the path of a file.',
-    )
+  if (problem !== undefined) throw new Refusal('usage.database_place', { source, problem })
   if (isPostgres(database) || database === ':memory:') return { ...home, engine: database }
   const engine = resolve(cwd, database)
   const { config, credentials, catalogue, state } = home
@@ -93,12 +90,7 @@ export function prepareHome(home: Home): void {
 /** Refuses an engine of 0 bytes when a key of one of its workspaces is stored: SQLite would take it for a new database. */
 function checkNotEmptied({ engine, credentials }: Home): void {
   if (statsOf(engine)?.size !== 0 || !readPrivate(credentials)?.includes(`"${localPrefix}`)) return
-  throw new Stop(
-    `${engine} is empty, but this machine has the key of a workspace that was in it.`,
-    exitCodes.unreachable,
-    'Delete the empty file, then restore a backup with prospect engine restore, or start again with prospect init.',
-    'storage_failed',
-  )
+  throw new Refusal('database.emptied', { file: engine })
 }
 
 /** Begins the origins of the local engine's workspaces in the file of stored keys. */
@@ -254,12 +246,9 @@ export function createClaims(root?: string): (home: Home, claim: Claim) => void 
     for (const other of claims) {
       if (other.option === option || !isConflict(claim, other)) continue
       const [output, input] = use === 'write' ? [claim, other] : [other, claim]
-      throw new UsageError(
-        input.use === 'read'
-          ? `${output.option} would overwrite the input file: ${output.path}.`
-          : `${other.option} and ${option} name the same file: ${path}.`,
-        `Name another file with ${output.option.replace(/ .*/, '')}.`,
-      )
+      const names = { option, other: other.option, output: output.option }
+      const isInput = input.use === 'read'
+      throw new Refusal('usage.same_file', { ...names, isInput, path: isInput ? output.path : path })
     }
     claims.push(claim)
   }
@@ -366,11 +355,6 @@ export function profileOf(settings: Settings, name: string | undefined): Profile
     return known[wanted ?? 'default'] ?? {}
   const profile = known[wanted]
   if (profile) return profile
-  const names = ['default', 'local', ...Object.keys(known)].filter(
-    (each, at, all) => all.indexOf(each) === at,
-  )
-  throw new UsageError(
-    `There is no profile named ${wanted}.`,
-    `Known profiles: ${names.join(', ')}. To add this one: prospect profiles add ${wanted} --base-url URL`,
-  )
+  const names = new Set(['default', 'local', ...Object.keys(known)])
+  throw new Refusal('usage.no_profile', { wanted, known: [...names] })
 }

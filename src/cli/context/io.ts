@@ -161,10 +161,7 @@ const signalExits = { SIGINT: exitCodes.interrupted, SIGTERM: exitCodes.terminat
 type Signal = keyof typeof signalExits
 
 /** Runs work that a signal of the system can abort. The name of the signal is the reason of the abort. */
-export async function interruptible<T>(
-  streams: Streams,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
+export async function interruptible<T>(streams: Streams, work: (signal: AbortSignal) => Promise<T>) {
   const controller = new AbortController()
   const names = Object.keys(signalExits) as Signal[]
   const listeners = names.map((name) => [name, () => controller.abort(name)] as const)

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { ApiError } from '../../api/calls/errors.js'
-import type { Clock } from '../../api/ports/ports.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { CleanDelivery, Events } from '../../storage/state/webhook-inbox.js'
 import type { Context, Machine } from './context.js'
-import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
 import { interruptible } from './io.js'
 
@@ -37,9 +35,7 @@ export interface SuppressionOwner {
 }
 
 /** Opens the entries of this machine, for servers that are called directly. `undefined` where nothing was recorded yet. */
-export const openMachineOwner = async (
-  context: Pick<Machine, 'home' | 'onClose'>,
-): Promise<SuppressionOwner | undefined> =>
+export const openMachineOwner = async (context: Pick<Machine, 'home' | 'onClose'>) =>
   isThere(context.home.state) ? { driver: await openStateOf(context), owner: thisMachine } : undefined
 
 /** Opens the entries of the workspace in use; `undefined` where there is none. */
@@ -102,9 +98,7 @@ async function signingSecrets(
 }
 
 /** Opens the engine's store, with the clock of all who share its database. It closes with the command. */
-export async function openEngineStore(
-  context: Machine,
-): Promise<{ readonly store: Driver; readonly clock: Clock }> {
+export async function openEngineStore(context: Machine) {
   context.prepareHome()
   const { openEngineDatabase } = await import('../../engine/tables/schema.js')
   const { sharedClock } = await import('../../engine/clock.js')
@@ -127,11 +121,7 @@ export async function requireWorkspace(
     const admin = await context.admin({ create: false })
     if ((await admin.workspaces()).length > 0) return
   }
-  const isServer = isPostgres(engine)
-  throw new UsageError(
-    `prospect is not set up in ${isServer ? 'this database' : dirname(engine)}.`,
-    'Run prospect init.',
-  )
+  throw new Refusal('usage.not_set_up', { place: isPostgres(engine) ? 'this database' : dirname(engine) })
 }
 
 /** Creates the workspace of this machine's engine with the first data for it. An engine on a server is not touched. */

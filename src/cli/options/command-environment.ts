@@ -60,11 +60,7 @@ export type StartCommand = (
 ) => Promise<number>
 
 /** Creates the environment of one invocation, which may be a request for help. */
-export function createCommandEnvironment(
-  context: Context,
-  start: StartCommand,
-  topic: HelpTopic = 'own',
-): CommandEnvironment {
+export function createCommandEnvironment(context: Context, start: StartCommand, topic: HelpTopic = 'own') {
   let code = 0
   const environment: CommandEnvironment = {
     context,
@@ -423,17 +419,10 @@ async function resolveId(given: string, kind: StoredKind, ids: StoredIds): Promi
 }
 
 /** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws UsageError for several. */
-export async function expandId(
-  given: string,
-  noun: string,
-  ids: Pick<StoredIds, 'startingWith'>,
-): Promise<string | undefined> {
+export async function expandId(given: string, noun: string, ids: Pick<StoredIds, 'startingWith'>) {
   const found = given === '' ? [] : await ids.startingWith(given)
   if (found.length < 2 || found.includes(given)) return found.includes(given) ? given : found[0]
   const shown = found.slice(0, maxCandidates - 1).map((id) => shortenId(id, found))
   const more = found.length > shown.length ? ' and others' : ''
-  throw new UsageError(
-    `${given} is the beginning of more than one ${noun}: ${shown.join(', ')}${more}.`,
-    'Give more of the id.',
-  )
+  throw new Refusal('usage.id_ambiguous', { given, noun, known: shown, more })
 }

@@ -196,11 +196,7 @@ function check({ flag, kind }: Field, value: unknown): void {
 }
 
 function refuseValue(flag: string, text: string, values: readonly string[]): never {
-  const meant = nearest(text, values)
-  throw new UsageError(
-    `--${flag} does not take "${text}".`,
-    `${meant ? `Did you mean ${meant}? ` : ''}It takes: ${values.join(', ')}.`,
-  )
+  throw new Refusal('usage.value', { flag, text, near: nearest(text, values), known: values })
 }
 
 /** Returns the names of `--fields` as a result of this schema has them. Throws a Refusal for one that it cannot have. */
@@ -267,10 +263,7 @@ export function withWords(
   const name = attribute(field.flag)
   if (options.csv !== undefined) throw new UsageError(`Give <${field.name}> or --csv, not both.`)
   if (/\.(?:csv|tsv|xlsx?|ndjson|jsonl|txt)$/i.test(words[0] ?? ''))
-    throw new UsageError(
-      `"${words[0]}" is a file, and this takes one ${field.name.replaceAll('_', ' ')}.`,
-      `For each row of the file: --csv ${words[0]}`,
-    )
+    throw new Refusal('usage.file_as_word', { file: words[0], field: field.name.replaceAll('_', ' ') })
   if (options[name] !== undefined)
     throw new UsageError(`"${words[0]}" and --${field.flag} both give the ${field.name}.`, 'Give it once.')
   return { ...options, [name]: field.kind.type === 'array' ? words : words[0] }

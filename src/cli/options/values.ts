@@ -244,10 +244,7 @@ export function serverAddress(location: string): string {
 }
 
 /** Returns the context of the database that `--database` names, or the same one without that option. */
-export function withCatalogueOption(
-  context: Context,
-  { database }: OptionsOf<typeof catalogueOption>,
-): Context {
+export function withCatalogueOption(context: Context, { database }: OptionsOf<typeof catalogueOption>) {
   return database ? context.withDatabase(database) : context
 }
 
@@ -275,10 +272,7 @@ export function runPlaceOption({ home }: Context, { database }: RunsLocation): s
 }
 
 /** Returns where the runs of a command are stored, and the context of that database. */
-export function contextOfRuns(
-  context: Context,
-  options: SharedOptions,
-): { readonly context: Context; readonly place: RunsLocation } {
+export function contextOfRuns(context: Context, options: SharedOptions) {
   const place = runPlaceOf(context, options)
   return { context: context.withDatabase(place.database ?? context.home.engine), place }
 }

@@ -81,12 +81,7 @@ async function openSink(context: StreamsContext): Promise<Sink> {
  * replaced. Waiting for the reader of a pipe ends with a signal of the system, also
  * with one that came before.
  */
-export async function openFile(
-  context: StreamsContext,
-  path: string,
-  option: string,
-  signal?: AbortSignal,
-): Promise<Sink> {
+export async function openFile(context: StreamsContext, path: string, option: string, signal?: AbortSignal) {
   context.claimFile(path, option)
   const sink = await fileSink(path, nodeFiles, (work) =>
     signal?.aborted ? work(signal) : interruptible(context.streams, work),
@@ -133,10 +128,7 @@ export function checkOutputName(file: string, { format, json }: GlobalOptions, {
     throw new UsageError(`prospect does not write ${extension} files.`, 'Use -o FILE.xlsx or -o FILE.csv.')
   const hasFormat = format !== undefined || json === true
   if (isWorkbookName(file) && hasFormat)
-    throw new UsageError(
-      `${file} is the name of a workbook, and --${json ? 'json' : 'format'} chooses another format.`,
-      'Leave that option out, or name another file with -o.',
-    )
+    throw new Refusal('usage.workbook_format', { file, option: json ? 'json' : 'format' })
   if (hasFormat || extension === '' || formatOfFile(file)) return
   if (statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isFile() === false) return
   throw new Refusal('usage.extension', { file, extension })

@@ -73,11 +73,7 @@ export const askText = (
   )
 
 /** Asks for a secret without showing it, again while `check` throws. */
-export const askSecret = (
-  context: Context,
-  message: string,
-  check: (answer: string) => unknown,
-): Promise<string | undefined> =>
+export const askSecret = (context: Context, message: string, check: (answer: string) => unknown) =>
   ask(context, ({ password }, streams) =>
     password({ message: oneLine(message), mask: false, validate: toValidator(check) }, streams),
   )
@@ -113,11 +109,7 @@ export async function chooseEncoding(context: Context, refusal: Refusal): Promis
   return label
 }
 
-export const askChoices = (
-  context: Context,
-  message: string,
-  values: readonly string[],
-): Promise<readonly string[] | undefined> =>
+export const askChoices = (context: Context, message: string, values: readonly string[]) =>
   ask(context, ({ checkbox }, streams) => {
     const choices = values.map((value) => ({ value, name: labelOf(value) }))
     return checkbox({ message: oneLine(message), choices, required: true }, streams)

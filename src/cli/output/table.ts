@@ -73,11 +73,7 @@ export function tableFormat<Line>(
 }
 
 /** Returns lines of name and value, without empty values. Long values are wrapped. */
-export function record(
-  flat: Readonly<Record<string, unknown>>,
-  look: Look,
-  ids: readonly string[] = [],
-): string {
+export function record(flat: Readonly<Record<string, unknown>>, look: Look, ids: readonly string[] = []) {
   const entries = Object.entries(flat)
     .map(([name, value]) => [labelOf(name), ...format(name, value, look, ids)] as const)
     .filter(([, text]) => text !== '')

@@ -293,9 +293,7 @@ function rateText(rate: Rate): string {
 const reasonsShown = 5
 
 /** Returns lines such as `12 rows: "Website" is empty`. */
-export function formatReasons(
-  reasons: readonly { readonly reason: string; readonly rows: number }[],
-): string[] {
+export function formatReasons(reasons: readonly { readonly reason: string; readonly rows: number }[]) {
   const shown = reasons.slice(0, reasonsShown).map(({ reason, rows }) => `${countRows(rows)}: ${reason}`)
   const more = reasons.slice(reasonsShown).reduce((sum, { rows }) => sum + rows, 0)
   return more === 0 ? shown : [...shown, `${countRows(more)} for other reasons`]

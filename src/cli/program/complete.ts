@@ -24,10 +24,7 @@ const toCandidates = (names: Iterable<string>): readonly Candidate[] =>
  * `prospect __complete WORD…`: prints lines of a word, a tab and its description. The last word is the one being typed.
  * Prints nothing where any text or a file can follow; the shell then offers files.
  */
-export async function completeWords(
-  environment: CommandEnvironment,
-  typed: readonly string[],
-): Promise<void> {
+export async function completeWords(environment: CommandEnvironment, typed: readonly string[]) {
   const lines = (await candidates(environment, typed)).map(({ name, summary }) => `${name}\t${summary}\n`)
   await writeTo(environment.context.streams.stdout, escapeControls(lines.join('')))
 }

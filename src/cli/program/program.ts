@@ -64,10 +64,7 @@ const handwritten: Readonly<Record<string, Handwritten>> = {
 const summaries: Readonly<Record<string, string>> = texts.summaries
 
 /** Builds the program for an argv: the branch it names, and all others as names with summaries. */
-export async function buildProgram(
-  environment: CommandEnvironment,
-  argv: readonly string[],
-): Promise<Command> {
+export async function buildProgram(environment: CommandEnvironment, argv: readonly string[]) {
   const words = wordsOf(argv)
   const program = environment.command(
     'prospect',

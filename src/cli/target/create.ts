@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Caller, type CallOptions, compose, type VendorSpending } from '../../api/calls/caller.js'
-import { exitCodes } from '../../api/calls/exit-codes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Clock, CommandLog, Ids } from '../../api/ports/ports.js'
 import { lazily, once } from '../../api/values/objects.js'
@@ -19,7 +19,6 @@ import {
   version,
 } from '../context/context.js'
 import { givenKey, storedKeyOf } from '../context/credentials.js'
-import { Stop } from '../context/errors.js'
 import { createClaims, homeOf, prepareHome, readSettings, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
 import {
@@ -312,13 +311,7 @@ async function syncKey(
   const other = new URL(syncBaseUrl).origin
   if (other === origin) return apiKey
   const key = storedKeyOf(home, { origin: other, profile })
-  if (key === undefined)
-    throw new Stop(
-      `There is no API key for ${other}, the address of the synchronous waterfall.`,
-      exitCodes.key,
-      'Store one: prospect login --sync',
-      'key',
-    )
+  if (key === undefined) throw new Refusal('usage.no_sync_key', { other })
   conceal(key)
   return key
 }
@@ -349,13 +342,5 @@ async function keyFor(
   const mayGo = isGiven || isKeyFor(origin, streams.env)
   const key = (mayGo ? await givenKey(options) : undefined) ?? storedKeyOf(home, target)
   if (key !== undefined) return key
-  const others = streams.env.PROSPECT_API_KEY
-    ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.'
-    : ''
-  throw new Stop(
-    `There is no API key for ${origin}.${others}`,
-    exitCodes.key,
-    `Store one: prospect login${profile === 'default' ? '' : ` --profile ${profile}`} --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`,
-    'key',
-  )
+  throw new Refusal('usage.no_server_key', { origin, profile, isInEnv: !!streams.env.PROSPECT_API_KEY })
 }

@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs'
 import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { ErasedRecords, Subject } from '../../../catalogue/erasure/tables.js'
-import type { CopyResult } from '../../../catalogue/export/export.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { foldText } from '../../../catalogue/normalize/name.js'
 import type { ErasedWork } from '../../../engine/admin/erasure.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { UsageError } from '../../context/errors.js'
 import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import {
@@ -23,12 +21,11 @@ import {
 import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
-import { formatNumber, listCounts } from '../../output/text.js'
+import { countOf, formatNumber, listCounts } from '../../output/text.js'
 import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
 import {
   type ExistingDatabases,
   exportPerson,
-  type FoundFiles,
   findEverywhere,
   findFilesWith,
   forgetSuppressions,
@@ -44,19 +41,29 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
     sampleCommand,
     command('stats', 'Count the records of each kind')
       .withOptions(catalogueOption)
-      .printResult((context, { options }) => readStats(withCatalogueOption(context, options))),
+      .printResult(async (outer, { options }) => {
+        const { home, catalogue } = withCatalogueOption(outer, options)
+        const { hasSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
+        // A missing shared catalogue is not created.
+        if (isShared(home) && !(await hasSharedCatalogue(home.engine))) return nothing
+        return (await catalogue()).stats()
+      }),
     command('export', 'Print all records of a kind, oldest first, or everything about one person')
       .addArgument(kindArgument('[kind]'))
       .addLayout()
       .withOptions(exportOptions)
       .run(async (outer, { args, options }) => {
         const context = withCatalogueOption(outer, options)
-        if (options.person !== undefined) return printPerson(context, args[0], options.person)
-        if (args[0] === undefined)
-          throw new UsageError(
-            'No kind of record is given.',
-            'Give companies, people, jobs or posts, or a person with --person.',
-          )
+        const { person } = options
+        if (person !== undefined && args[0] !== undefined) {
+          const hint = `Leave out ${args[0]}, or --person.`
+          throw new UsageError('A kind of record and a person are given.', hint)
+        }
+        if (person !== undefined) {
+          const held = await exportPerson(context, person)
+          return print(context, held, { layout: () => formatPerson(held) })
+        }
+        if (args[0] === undefined) throw new Refusal('usage.no_kind')
         const kind = parseKind(args[0])
         const catalogue = await context.catalogue()
         const suppressor = await suppressorFor(await openWorkspaceOwner(context))
@@ -66,10 +73,7 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
             if (rest !== undefined) yield rest as typeof record
           }
         }
-        await printRecords(context, records, {
-          columns: columns[kind],
-          isStream: true,
-        })
+        await printRecords(context, records, { columns: columns[kind], isStream: true })
       }),
     command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
       .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
@@ -84,13 +88,6 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
       .withOptions(catalogueOption)
       .run(purge),
   ])
-
-/** Counts the records. It does not create a missing shared catalogue. */
-async function readStats({ home, catalogue }: Context): Promise<Stats> {
-  const { hasSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
-  if (isShared(home) && !(await hasSharedCatalogue(home.engine))) return nothing
-  return (await catalogue()).stats()
-}
 
 const nothing: Stats = { companies: 0, people: 0, jobs: 0, technologies: 0, posts: 0 }
 
@@ -109,15 +106,6 @@ const exportOptions = optionRows({
   ...catalogueOption,
 })
 
-/** Prints what `data forget` would delete of a person. */
-async function printPerson(context: Context, kind: string | undefined, who: string): Promise<number> {
-  if (kind !== undefined)
-    throw new UsageError('A kind of record and a person are given.', `Leave out ${kind}, or --person.`)
-  const held = await exportPerson(context, who)
-  await print(context, held, { layout: () => formatPerson(held) })
-  return exitCodes.ok
-}
-
 async function copy(outer: Context, { args: [to], options }: Invocation): Promise<void> {
   const context = withCatalogueOption(outer, options)
   const { machine, server } = await openBoth(context, to === 'server')
@@ -126,7 +114,8 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
   const onRows = (rows: number) => progress.update({ rows })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
-  if (typeof copied === 'string') throw toRefusal(copied, to)
+  if (copied === 'not empty') throw new Refusal('usage.copy_into_full', { to })
+  if (typeof copied === 'string') throw new Refusal('usage.copy_differs')
   await print(context, { to, rows: copied.rows })
 }
 
@@ -144,20 +133,6 @@ async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, nee
     return driver
   }
   return { machine: await open(''), server: await open(home.engine) }
-}
-
-function toRefusal(copied: CopyResult & string, to: string | undefined): Error {
-  if (copied === 'not empty')
-    return new UsageError(
-      `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} is not empty. A catalogue can only be copied into an empty one.`,
-      'To add to what is there: prospect data export KIND --format ndjson, then prospect data import KIND FILE.',
-    )
-  return new Stop(
-    'The copy differs from its source. Nothing was changed.',
-    exitCodes.checkFailed,
-    'Run prospect doctor on both sides, then copy again.',
-    'storage_failed',
-  )
 }
 
 async function purge(outer: Context, { options }: Invocation): Promise<void> {
@@ -186,11 +161,10 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   const now = clock.now()
   const purged = await purgeOldRuns(context, runs, olderThanMs)
   const events = state ? await eventsOver(state).purge(now - olderThanMs, now) : 0
-  const work = engine
-    ? await purgeWork(engine, clock, olderThanMs)
-    : { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
-  const replies = work.replies + (engine ? await purgeRunReplies(engine, purged.runs) : 0)
-  return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
+  const counts = { runs: purged.runs.length, answers: purged.answers, events }
+  if (!engine) return { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0, ...counts }
+  const work = await purgeWork(engine, clock, olderThanMs)
+  return { ...work, replies: work.replies + (await purgeRunReplies(engine, purged.runs)), ...counts }
 }
 
 const forgetOptions = optionRows({
@@ -208,17 +182,14 @@ async function forget(outer: Context, { args, options }: Invocation<OptionsOf<ty
   const { files: runFiles, otherFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
   const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
-  const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, ...files }
-  await print(context, report, { layout: (body) => formatForgotten(body as ForgetReport) })
-  if (!context.streams.stdout.isTTY && formatCounts(report) === nothingStored)
+  const report = { dry_run: dryRun, ...erased, state, ...written, ...files }
+  const counts = formatCounts(erased)
+  const text = [`${dryRun ? 'Would delete' : 'Deleted'} ${counts}.`, ...formatFiles(files)].join('\n')
+  await print(context, report, { layout: () => `${text}\n` })
+  if (!context.streams.stdout.isTTY && counts === nothingStored)
     context.notify('Nothing is stored about this person: check the spelling.')
-  if (written.remaining.length === 0) return
-  throw new Stop(
-    `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,
-    exitCodes.checkFailed,
-    'Stop the server or batch that uses it, then run the same command again.',
-    'busy',
-  )
+  const { remaining } = written
+  if (remaining.length > 0) throw new Refusal('usage.bytes_left', { files: remaining.join(' and ') })
 }
 
 /** Erases a person from all databases, after a confirmation. With `dryRun` it only counts. */
@@ -253,42 +224,17 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
   const { parseSubject } = await import('../../../catalogue/erasure/subject.js')
   const subject = parseSubject(text)
   if (subject && (person !== undefined || 'profile' in subject)) return subject
-  throw new UsageError(
-    person === undefined
-      ? `--profile-url: "${text}" is not the URL of a person's profile.`
-      : `"${text}" is neither an email address nor the URL of a person's profile.`,
-    'Write it like jane.doe@example.com or https://www.network.example/in/jane-doe.',
-  )
-}
-
-/** What was deleted, or would be, and where the person may still be. */
-interface ForgetReport extends Omit<Erased<ErasedRecords, ErasedWork>, 'state'>, FoundFiles {
-  readonly dry_run: boolean
-  readonly state: Omit<Erased<ErasedRecords, ErasedWork>['state'], 'files' | 'otherFiles'>
-  readonly rewritten: readonly string[]
-  /** Database files that another process uses, so that deleted bytes may be left in them. */
-  readonly remaining: readonly string[]
-}
-
-function formatForgotten(report: ForgetReport): string {
-  const lines = [
-    `${report.dry_run ? 'Would delete' : 'Deleted'} ${formatCounts(report)}.`,
-    ...formatFiles(report),
-  ]
-  return `${lines.join('\n')}\n`
+  throw new Refusal('usage.no_subject', { text, isProfile: person === undefined })
 }
 
 const nothingStored = 'nothing: nothing is stored about this person'
 
-function formatCounts({ catalogue, engine, state }: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>) {
+function formatCounts({ catalogue, engine, state }: Erased<ErasedRecords, ErasedWork>): string {
+  const mentions = catalogue.posts + catalogue.jobs + catalogue.companies
   const counts: [number, string, string][] = [
     [catalogue.people, 'catalogue entry', 'catalogue entries'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],
-    [
-      catalogue.posts + catalogue.jobs + catalogue.companies,
-      'mention in the catalogue',
-      'mentions in the catalogue',
-    ],
+    [mentions, 'mention in the catalogue', 'mentions in the catalogue'],
     [engine.records, 'search result', 'search results'],
     [engine.contacts, 'waterfall contact', 'waterfall contacts'],
     [engine.jobs, 'stored request', 'stored requests'],
@@ -297,8 +243,7 @@ function formatCounts({ catalogue, engine, state }: Pick<ForgetReport, 'catalogu
     [state.events, 'received event', 'received events'],
   ]
   const found = counts.filter(([count]) => count > 0)
-  if (found.length === 0) return nothingStored
-  return found.map(([count, one, many]) => `${formatNumber(count)} ${count === 1 ? one : many}`).join(', ')
+  return found.map((counted) => countOf(...counted)).join(', ') || nothingStored
 }
 
 export const industriesCommand: CommandFactory = ({ command, group }) =>

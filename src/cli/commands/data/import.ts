@@ -28,12 +28,11 @@ import {
   type Sink,
 } from '../../../runs/output/writer.js'
 import { isShared } from '../../../storage/database/open.js'
-import type { Driver } from '../../../storage/driver/connection.js'
 import { describeMapping } from '../../batch/map-columns.js'
 import { filePorts } from '../../batch/run-home.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context, StreamsContext } from '../../context/context.js'
-import { Stop, systemReason, UsageError } from '../../context/errors.js'
+import { systemReason, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
 import { ensureWorkspace, isThere, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -113,8 +112,9 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
     header: options.header === false ? false : undefined,
   })
   const open = await openInput(context, file, copy)
-  const rejects = rejectsPath(context, options.rejects)
-  const result = await interruptible(context.streams, async (signal) => {
+  const rejects = pathOf('--rejects', options.rejects, context.streams)
+  if (isWorkbookName(rejects)) throw new Refusal('usage.rejects_workbook')
+  const taken = await interruptible(context.streams, async (signal) => {
     const sink = rejects === undefined ? undefined : await openFile(context, rejects, '--rejects', signal)
     const collector = collectRejects(sink)
     const bytes = untilSignal(signal, open(signal), isDryRun)
@@ -122,18 +122,22 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
     try {
       const report = await takeFile(context, parseKind(kind), bytes, work, isDryRun)
       await collector.rejects?.finish()
-      return { report, reasons: collector.reasons, rejects: collector.rejects?.file ?? undefined }
+      return { report, reasons: collector.reasons.counts, rejects: collector.rejects?.file ?? undefined }
     } catch (error) {
       await collector.rejects?.abandon()
       throw error
     }
   })
+  const { report, reasons, rejects: written } = taken
   if (!isDryRun) await ensureWorkspace(context)
-  showColumns(context, result.report)
-  const { body, layout } = describeImport(kind, result, isDryRun)
+  showColumns(context, report)
+  const { body, layout } = describeImport(kind, report, reasons, isDryRun)
   await print(context, body, { layout: () => layout })
-  if (!isDryRun && result.report.added + result.report.updated > 0) await warnOfNewLookups(context)
-  return reportRejects(context, result, isDryRun)
+  if (!isDryRun && report.added + report.updated > 0) await warnOfNewLookups(context)
+  for (const line of formatLeftOut(report.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
+  if (report.rejectedTotal === 0) return exitCodes.ok
+  if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
+  return refuseRejects(context, report, written, isDryRun)
 }
 
 /** Says that answers of before are not used again, where any were paid for. */
@@ -169,9 +173,10 @@ async function takeFile(
   }
   try {
     const catalogue = await context.catalogue()
-    return await (isDryRun
-      ? withScratch((scratch) => catalogue.previewFile(kind, bytes, options, scratch))
-      : catalogue.importFile(kind, bytes, options))
+    if (!isDryRun) return await catalogue.importFile(kind, bytes, options)
+    const { openDatabase } = await import('../../../storage/database/open.js')
+    const scratch = await openDatabase('', { sqlite: { durable: false } })
+    return await catalogue.previewFile(kind, bytes, options, scratch).finally(() => scratch.close())
   } catch (error) {
     if (!isDryRun && error instanceof Refusal && error.details.report) {
       const { added, updated } = error.details.report as ImportReport
@@ -185,27 +190,15 @@ async function takeFile(
   }
 }
 
-async function withScratch<T>(work: (scratch: Driver) => Promise<T>): Promise<T> {
-  const { openDatabase } = await import('../../../storage/database/open.js')
-  const scratch = await openDatabase('', { sqlite: { durable: false } })
-  return work(scratch).finally(() => scratch.close())
-}
-
 const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number): string =>
   `${formatNumber(rows)} records · ${formatNumber(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
 
-/** Returns the bytes until a signal comes. Throws a `Stop` then. */
+/** Returns the bytes until a signal comes, and throws then. */
 async function* untilSignal(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>, isDryRun: boolean) {
   const checkSignal = () => {
-    const exit = exitOfSignal(signal)
-    if (exit !== undefined)
-      throw isDryRun
-        ? new Stop('The check was interrupted.', exit, 'Nothing was imported.')
-        : new Stop(
-            'The import was interrupted.',
-            exit,
-            'What was imported is kept. Run the same command again to import the rest.',
-          )
+    if (exitOfSignal(signal) === undefined) return
+    const details = { signal: signal.reason as unknown }
+    throw new Refusal(isDryRun ? 'import.check_interrupted' : 'import.interrupted', details)
   }
   try {
     for await (const chunk of bytes) {
@@ -249,20 +242,6 @@ async function openInput(
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
-interface ImportResult {
-  readonly report: ImportReport
-  readonly reasons: readonly ReasonCount[]
-  /** The file with the rejected rows; `undefined` when there is none. */
-  readonly rejects: string | undefined
-}
-
-/** Returns the path of `--rejects`; `undefined` without it. Throws UsageError for what cannot be such a file. */
-function rejectsPath({ streams }: StreamsContext, option: unknown): string | undefined {
-  const path = pathOf('--rejects', option, streams)
-  if (isWorkbookName(path)) throw new Refusal('usage.rejects_workbook')
-  return path
-}
-
 function collectRejects(sink: Sink | undefined) {
   const reasons = new ReasonCounter()
   let original: OriginalFile | undefined
@@ -270,9 +249,7 @@ function collectRejects(sink: Sink | undefined) {
   const rejects: Rejects | undefined = sink && createRejects(sink, toFormat)
   return {
     rejects,
-    get reasons() {
-      return reasons.counts
-    },
+    reasons,
     add: async (rows: readonly RejectedRecord[], of: OriginalFile | undefined): Promise<void> => {
       original = of
       // The value is another one in each row.
@@ -287,17 +264,18 @@ function showColumns(context: StreamsContext, { mapping, ignored, samples = {}, 
     const sample = samples[field]
     return { field, column, ...(sample ? { sample } : {}) }
   })
-  const width = context.streams.stderr.columns
-  for (const line of describeMapping(
-    { columns, unused: ignored, notes: encoding ? encodingNotes(encoding) : [] },
-    width,
-    'not imported',
-  ))
+  const shown = { columns, unused: ignored, notes: encoding ? encodingNotes(encoding) : [] }
+  for (const line of describeMapping(shown, context.streams.stderr.columns, 'not imported'))
     context.notify(oneLine(line))
 }
 
 /** Returns the report of an import, or of what it would do, as JSON and in lines. */
-function describeImport(kind: string, { report, reasons }: ImportResult, isDryRun: boolean) {
+function describeImport(
+  kind: string,
+  report: ImportReport,
+  reasons: readonly ReasonCount[],
+  isDryRun: boolean,
+) {
   const { added, updated, unchanged, companies, suppressed, rejected, rejectedTotal } = report
   const { leftOut: not_understood, mapping, samples, ignored } = report
   const changed = updated - unchanged
@@ -311,15 +289,8 @@ function describeImport(kind: string, { report, reasons }: ImportResult, isDryRu
     suppressed > 0 && `${formatNumber(suppressed)} suppressed and left out`,
     `${formatNumber(rejectedTotal)} ${isDryRun ? 'invalid' : 'rejected'}`,
   ]
-  const shared = {
-    companies_added: companies,
-    suppressed,
-    not_understood,
-    rejected,
-    mapping,
-    samples,
-    ignored,
-  }
+  const found = { not_understood, rejected, mapping, samples, ignored }
+  const shared = { companies_added: companies, suppressed, ...found }
   const preview = { changed, unchanged, invalid: rejectedTotal, invalid_reasons: reasons }
   return {
     body: isDryRun
@@ -336,35 +307,22 @@ const singular: Readonly<Record<string, string>> = {
   posts: 'post',
 }
 
-const countRecords = (kind: string, count: number): string =>
-  `${formatNumber(count)} ${count === 1 ? (singular[kind] ?? kind) : kind}`
+const countRecords = (kind: string, count: number): string => countOf(count, singular[kind] ?? kind, kind)
 
 const shownRejects = 20
 
-/** Prints on stderr what was left out, and the rejected lines. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
-function reportRejects(
+/** Prints the first rejected lines on stderr, and throws (exit 11). `rejects` is the file with all of them. */
+function refuseRejects(
   context: StreamsContext,
-  { report: { rejected, rejectedTotal, leftOut }, reasons, rejects }: ImportResult,
+  { rejected, rejectedTotal }: ImportReport,
+  rejects: string | undefined,
   isDryRun: boolean,
-): number {
-  for (const line of formatLeftOut(leftOut)) context.notify(`Left out: ${oneLine(line)}`)
-  if (rejectedTotal === 0) return exitCodes.ok
-  if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
+): never {
   for (const { line, reason } of rejected.slice(0, shownRejects))
     context.notify(`Line ${line}: ${oneLine(reason)}`)
-  const more = rejectedTotal - Math.min(shownRejects, rejected.length)
-  const list = rejects === undefined ? '--rejects FILE writes all' : `all are in ${rejects}`
-  const rest = more > 0 ? ` ${formatNumber(more)} more are not shown; ${list}.` : ''
   if (rejects !== undefined) context.notify(formatToFix(rejectedTotal, rejects))
-  const verb = `${isDryRun ? 'would be' : rejectedTotal === 1 ? 'was' : 'were'} rejected`
-  throw new Stop(
-    `${countOf(rejectedTotal, 'line')} ${verb}.${rest}`,
-    exitCodes.someFailed,
-    rejects === undefined
-      ? `Fix ${rejectedTotal === 1 ? 'it' : 'them'} and import the file again. Records that exist already are updated.`
-      : `Fix the ${rejectedTotal === 1 ? 'row' : 'rows'} in ${rejects}, and import that file.`,
-    'rows_rejected',
-  )
+  const more = rejectedTotal - Math.min(shownRejects, rejected.length)
+  throw new Refusal('import.rows_rejected', { rows: rejectedTotal, more, rejects, isDryRun })
 }
 
 export const sampleCommand: CommandFactory = ({ command }) =>

@@ -1,6 +1,7 @@
 import { createReadStream, type Dirent, existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { Refusal } from '../../../api/calls/errors.js'
 import { parseExact } from '../../../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../../../api/values/objects.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
@@ -17,7 +18,6 @@ import { eraseFromState } from '../../../storage/erasure/erase.js'
 import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traversal.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { Context, Machine } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { foldersOf } from '../../context/home.js'
 import { isThere, openStateOf, thisMachine } from '../../context/open-databases.js'
 
@@ -34,10 +34,7 @@ interface HeldRow {
 }
 
 /** Files that may still have a person, and those of them that contain an address, a number or a profile. */
-export interface FoundFiles {
-  readonly files: readonly string[]
-  readonly found_in: readonly string[]
-}
+type FoundFiles = Readonly<Record<'files' | 'found_in', readonly string[]>>
 
 /** Returns what `data forget` would delete of a person, from the same tables. */
 export async function exportPerson(context: Context, who: string) {
@@ -96,19 +93,12 @@ async function readPerson(context: Context, who: string): Promise<Subject> {
   if (profile) return { profile }
   const named = toSuppressible(who)
   const [name = '', domain] = named?.kind === 'person' ? named.value.split(/ at (?=\S+$)/) : []
-  if (domain === undefined)
-    throw new UsageError(
-      `"${who}" names no person.`,
-      'Give an email address, a profile or its id, or "Jane Doe at acme.example".',
-    )
+  if (domain === undefined) throw new Refusal('usage.no_person', { who })
   const [firstName, ...rest] = name.split(/\s+/)
   const found = await (await context.catalogue()).person({ firstName, lastName: rest.join(' '), domain })
   const subject = parseSubject(found?.network_profile_url ?? found?.most_probable_email ?? '')
   if (subject) return subject
-  throw new UsageError(
-    `The catalogue has nobody called ${name} at ${domain}.`,
-    'Give an email address or a profile: what is stored elsewhere is searched, too.',
-  )
+  throw new Refusal('usage.nobody', { name, domain })
 }
 
 /** Returns the parts of a stored value that are about a person, without records of others around them. */
@@ -142,41 +132,31 @@ async function readSent(driver: Driver, table: string, row: StoredRow) {
   }
   if (table === 'provider_calls') return { sent: [{ provider: row.provider, at: toTime(row.asked_at) }] }
   if (table === 'events') {
-    const forwards = await all(
-      'SELECT target, state, changed_at FROM forwards WHERE seq = ?',
-      Number(row.seq),
-    )
+    const sql = 'SELECT target, state, changed_at FROM forwards WHERE seq = ?'
+    const forwards = await all(sql, Number(row.seq))
     return { sent: forwards.map(({ changed_at: at, ...one }) => ({ ...one, at: toTime(at) })) }
   }
   if (table !== 'answers') return undefined
-  const [run] = await all(
-    'SELECT id, operation, target, file, output FROM runs WHERE number = ?',
-    toRunNumber(Number(row.place)),
-  )
+  const sql = 'SELECT id, operation, target, file, output FROM runs WHERE number = ?'
+  const [run] = await all(sql, toRunNumber(Number(row.place)))
   return { sent: run ? [{ target: run.target }] : [], ...(run && { run }) }
 }
 
 const toTime = (at: unknown): string | null =>
   at === undefined || at === null ? null : new Date(Number(at)).toISOString()
 
-export function formatPerson({
-  person,
-  stored,
-  files,
-  found_in,
-}: Awaited<ReturnType<typeof exportPerson>>): string {
-  if (stored.length === 0 && files.length === 0) return `Nothing is stored about ${person}.\n`
-  const rows = stored.map(({ place, table, at, run, sent, data }) =>
-    [
-      [`${place} · ${table.replaceAll('_', ' ')}`, at, run && `run ${String(run.id)}`]
-        .filter((part) => typeof part === 'string')
-        .join(' · '),
+export function formatPerson({ person, stored, ...found }: Awaited<ReturnType<typeof exportPerson>>): string {
+  if (stored.length === 0 && found.files.length === 0) return `Nothing is stored about ${person}.\n`
+  const rows = stored.map(({ place, table, at, run, sent, data }) => {
+    const head = [place, table.replaceAll('_', ' '), at, run && `run ${String(run.id)}`].filter(Boolean)
+    return [
+      head.join(' · '),
       ...sent.map((one) => `  sent: ${linesOf(one).join(', ')}`),
       ...data.flatMap((one) => linesOf(one).map((line) => `  ${line}`)),
-    ].join('\n'),
-  )
-  const named = formatFiles({ files, found_in })
-  return `${[...rows, ...(named.length === 0 ? [] : [named.join('\n')])].join('\n\n')}\n`
+    ].join('\n')
+  })
+  const named = formatFiles(found).join('\n')
+  return `${[...rows, named].filter(Boolean).join('\n\n')}\n`
 }
 
 /** Returns lines with the files that have a person, then those that may. */
@@ -229,12 +209,8 @@ async function openExistingCatalogue({ home, clock, ids }: Context): Promise<Dri
   return catalogue
 }
 
-/** What runs have read and written. */
-interface RunFiles {
-  /** Those of the runs that mentioned the person. */
-  readonly files: readonly string[]
-  readonly otherFiles: readonly string[]
-}
+/** What runs have read and written: those that mentioned the person, and others. */
+type RunFiles = Readonly<Record<'files' | 'otherFiles', readonly string[]>>
 
 /**
  * Returns the files that may still hold a person, which are not touched. Those of the runs that mentioned the person count

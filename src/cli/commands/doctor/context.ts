@@ -1,12 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
-import {
-  readStoredNumber,
-  type Schema,
-  type SchemaState,
-  toSchemaState,
-} from '../../../storage/database/migrate.js'
+import { readStoredNumber, type SchemaState, toSchemaState } from '../../../storage/database/migrate.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, Home } from '../../context/context.js'
 import { withoutStop } from '../../context/errors.js'
@@ -19,10 +14,7 @@ export interface Check {
   run(context: Context, doctor: Doctor): Promise<Findings> | Findings
 }
 
-/**
- * Creates what the checks share. It creates and changes nothing on this machine. `thorough`: large databases are read through,
- * too.
- */
+/** Creates what the checks share. It changes nothing on this machine. `thorough`: large databases are read through, too. */
 export function createDoctor(context: Context, thorough: boolean) {
   const databases = databasesOf(context.home)
   context.onClose(() => databases.close())
@@ -33,29 +25,27 @@ export function createDoctor(context: Context, thorough: boolean) {
 
 export type Doctor = ReturnType<typeof createDoctor>
 
-/** Returns the chosen target; `undefined` where settings or options name none, which their checks report. */
+/** `undefined` where settings or options name no target, which their checks report. */
 export const chosenTarget = (context: Context): Target | undefined =>
   resultOr(undefined, () => targetIn(context))
 
-/** A warning can wait. A problem makes commands fail or costs money. */
-type Status = 'ok' | 'warning' | 'problem'
-
 export interface Verdict {
-  readonly status: Status
+  /** A warning can wait. A problem makes commands fail or costs money. */
+  readonly status: 'ok' | 'warning' | 'problem'
   /** One sentence, without keys and secrets. */
   readonly text: string
   /** What to do, as a command or a sentence; null when nothing is needed. */
   readonly hint: string | null
 }
 
-/** A result; false where there is nothing to say. */
+/** False where there is nothing to say. */
 export type Found = Verdict | false | undefined
 
 /** What a check found: one result, several, or none when it does not apply. */
 export type Findings = Found | readonly Found[]
 
 const verdict =
-  (status: Status) =>
+  (status: Verdict['status']) =>
   (text: string, hint: string | null = null): Verdict => ({ status, text, hint })
 
 export const ok = verdict('ok')
@@ -92,41 +82,32 @@ export function reasonOf(error: unknown): string {
   return withoutStop(line.trim())
 }
 
-export type Name = 'engine' | 'catalogue' | 'state'
-
-/** A database that can be read; only one of this program's version can be asked more than its schema. */
+/** A database; only one with the schema of this program can be asked more than that. Its size is in bytes, 0 on a server. */
 type Database =
   | { readonly is: 'missing' }
   | { readonly is: 'unusable'; readonly error: unknown }
-  | { readonly is: 'served'; readonly driver: Driver; readonly schema: SchemaState }
-  | Readable
+  | { readonly is: 'usable'; readonly driver: Driver; readonly schema: SchemaState; readonly size: number }
 
-export interface Readable {
-  readonly is: 'readable'
-  readonly driver: Driver
-  readonly schema: SchemaState
-  /** Size in bytes. */
-  readonly size: number
-}
+export type Usable = Extract<Database, { readonly is: 'usable' }>
 
 /** Creates the databases of a home, each opened read-only on first use. */
 function databasesOf(home: Home) {
-  const found = new Map<Name, Promise<Database>>()
+  const opened = new Map<Name, Promise<Database>>()
   const find = (name: Name): Promise<Database> => {
-    const known = found.get(name) ?? openDatabase(name, home[name])
-    found.set(name, known)
-    return known
+    const database = opened.get(name) ?? openDatabase(name, home[name])
+    opened.set(name, database)
+    return database
   }
   return {
     find,
     /** Returns a database that has the schema of this program; `undefined` otherwise. */
     current: async (name: Name): Promise<Driver | undefined> => {
       const database = await find(name)
-      return 'driver' in database && database.schema.is === 'current' ? database.driver : undefined
+      return database.is === 'usable' && database.schema.is === 'current' ? database.driver : undefined
     },
     close: async () => {
-      for (const database of await Promise.all(found.values()))
-        if ('driver' in database) await database.driver.close()
+      for (const database of await Promise.all(opened.values()))
+        if (database.is === 'usable') await database.driver.close()
     },
   }
 }
@@ -135,28 +116,31 @@ export const isFile = (location: string): boolean => location !== ':memory:' && 
 
 async function openDatabase(name: Name, location: string): Promise<Database> {
   let driver: Driver | undefined
+  let size = 0
   try {
     if (isPostgres(location)) {
       const { openPostgres } = await import('../../../storage/driver/postgres/driver.js')
       driver = await openPostgres(location)
-      const stored = await driver.read(readStoredNumber)
-      return { is: 'served', driver, schema: toSchemaState(stored, await schemaOf.engine()) }
+    } else {
+      const stats = statsOf(location)
+      if (!stats) return { is: 'missing' }
+      if (!stats.isFile()) throw new Error('it is not a file')
+      const { openReadOnly } = await import('../../../storage/database/database-file.js')
+      driver = openReadOnly(location)
+      size = stats.size
     }
-    const stats = statsOf(location)
-    if (!stats) return { is: 'missing' }
-    if (!stats.isFile()) return { is: 'unusable', error: new Error('it is not a file') }
-    const { openReadOnly } = await import('../../../storage/database/database-file.js')
-    driver = openReadOnly(location)
     const schema = toSchemaState(await driver.read(readStoredNumber), await schemaOf[name]())
-    return { is: 'readable', driver, schema, size: stats.size }
+    return { is: 'usable', driver, schema, size }
   } catch (error) {
     await driver?.close()
     return { is: 'unusable', error }
   }
 }
 
-export const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
+export const schemaOf = {
   engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,
   state: async () => (await import('../../../storage/state/open.js')).stateSchema,
 }
+
+export type Name = keyof typeof schemaOf

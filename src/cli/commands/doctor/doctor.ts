@@ -1,11 +1,38 @@
+import { readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
+import type { OperationId } from '../../../api/operations/table.js'
+import { isObject, resultOr } from '../../../api/values/objects.js'
+import { deliveriesPort } from '../../call/receive.js'
 import type { Context } from '../../context/context.js'
+import { reportOfReply, withoutStop } from '../../context/errors.js'
+import { checkFile, checkFolder, foldersOf, profileOf, statsOf } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
-import { countOf, type Look, oneLine, widthOf } from '../../output/text.js'
-import { type Check, createDoctor, type Doctor, problemOf, type Verdict } from './context.js'
+import { numberAt, stringAt, valueAt } from '../../output/records.js'
+import { countOf, formatNumber, type Look, oneLine, widthOf } from '../../output/text.js'
+import { describeServer } from '../../target/local-target.js'
+import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
+import { readSetting } from '../setup/profiles.js'
+import {
+  type Check,
+  chosenTarget,
+  createDoctor,
+  type Doctor,
+  type Findings,
+  type Found,
+  isFile,
+  ok,
+  orElse,
+  problem,
+  problemOf,
+  reasonOf,
+  refusedBy,
+  type Verdict,
+  warning,
+} from './context.js'
 import * as engine from './engine.js'
-import * as machine from './machine.js'
 
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
@@ -21,13 +48,14 @@ async function examine(context: Context, { options }: Invocation): Promise<void>
 }
 
 export const checks: readonly Check[] = [
-  { name: 'node', run: machine.nodeVersion },
-  { name: 'sqlite', run: machine.sqliteVersion },
-  { name: 'folders', run: machine.folders },
-  { name: 'files', run: machine.privateFiles },
-  { name: 'file system', run: machine.fileSystem },
-  { name: 'settings', run: machine.settingsFile },
-  { name: 'target', run: machine.target },
+  // The program does not start on a Node that is too old.
+  { name: 'node', run: () => ok(`Node ${process.versions.node} is new enough.`) },
+  { name: 'sqlite', run: sqliteVersion },
+  { name: 'folders', run: folders },
+  { name: 'files', run: privateFiles },
+  { name: 'file system', run: fileSystem },
+  { name: 'settings', run: settingsFile },
+  { name: 'target', run: target },
   { name: 'engine database', run: (...of) => engine.database(...of, 'engine') },
   { name: 'catalogue database', run: (...of) => engine.database(...of, 'catalogue') },
   { name: 'state database', run: (...of) => engine.database(...of, 'state') },
@@ -37,18 +65,13 @@ export const checks: readonly Check[] = [
   { name: 'sessions', run: engine.sessions },
   { name: 'jobs', run: engine.openWork },
   { name: 'catalogue', run: engine.localData },
-  { name: 'server', run: machine.server },
-  { name: 'webhooks', run: machine.webhooks },
+  { name: 'server', run: server },
+  { name: 'webhooks', run: webhooks },
 ]
-
-/** A result with the name of its check. A check may have several results. */
-export interface Finding extends Verdict {
-  readonly name: string
-}
 
 /** Runs the checks one after the other. A check that throws is a problem, and the others still run. Warnings leave `ok` true. */
 export async function runChecks(checks: readonly Check[], context: Context, doctor: Doctor) {
-  const findings: Finding[] = []
+  const findings: (Verdict & Pick<Check, 'name'>)[] = []
   for (const { name, run } of checks) {
     const found = await (async () => run(context, doctor))().catch(problemOf)
     for (const { status, text, hint } of [found].flat().filter((one) => !!one))
@@ -59,21 +82,257 @@ export async function runChecks(checks: readonly Check[], context: Context, doct
 
 /** Formats the report: one line for each result, and below it what to do. */
 function doctorView(body: unknown, look: Look): string {
-  const { checks } = body as Awaited<ReturnType<typeof runChecks>>
+  const { checks } = body as Examination
   const width = Math.max(0, ...checks.map(({ name }) => widthOf(name)))
   const lines = checks.flatMap((finding) => linesOf(finding, width, look))
-  const warnings = checks.filter(({ status }) => status === 'warning').length
-  const problems = checks.filter(({ status }) => status === 'problem').length
-  return `${[...lines, '', summary(problems, warnings)].join('\n')}\n`
+  const count = (wanted: string) => checks.filter(({ status }) => status === wanted).length
+  const [problems, warnings] = [count('problem'), count('warning')]
+  const summary = `${countOf(problems, 'problem')}, ${countOf(warnings, 'warning')}.`
+  return `${[...lines, '', problems + warnings > 0 ? summary : 'Everything is in order.'].join('\n')}\n`
 }
 
-function linesOf({ name, status, text, hint }: Finding, width: number, look: Look): string[] {
+type Examination = Awaited<ReturnType<typeof runChecks>>
+
+function linesOf({ name, status, text, hint }: Examination['checks'][number], width: number, look: Look) {
   const word = status === 'ok' ? look.dim(status) : look.bold(status)
   const first = `${word}${' '.repeat(9 - status.length)}${name.padEnd(width)}  ${oneLine(text)}`
   return hint === null ? [first] : [first, `${' '.repeat(11 + width)}→ ${oneLine(hint)}`]
 }
 
-function summary(problems: number, warnings: number): string {
-  if (problems + warnings === 0) return 'Everything is in order.'
-  return `${countOf(problems, 'problem')}, ${countOf(warnings, 'warning')}.`
+/** Checks that SQLite loads, in a version that several processes can write with safely. */
+async function sqliteVersion(): Promise<Findings> {
+  try {
+    // Loaded here, so that the other checks run without it.
+    const { sqliteVersion: read } = await import('../../../storage/database/database-file.js')
+    const { checkVersion } = await import('../../../storage/driver/sqlite/driver.js')
+    const version = read()
+    checkVersion(version)
+    return ok(`SQLite ${version} is new enough.`)
+  } catch (error) {
+    const hint = 'Install the packages again: npm rebuild better-sqlite3'
+    return problem(`SQLite cannot be used: ${reasonOf(error)}.`, hint)
+  }
+}
+
+function folders({ home }: Context): Findings {
+  const all = foldersOf(home)
+  const fine = all.some(statsOf) ? 'is private' : 'is created by the first command'
+  return orElse(
+    all.map((folder) => refusedBy(() => checkFolder(folder))),
+    `${all.join(', ')} ${fine}.`,
+  )
+}
+
+function privateFiles({ home }: Context): Findings {
+  const { config, credentials, engine, catalogue, state } = home
+  const databases = [engine, catalogue, state].filter(isFile)
+  const beside = databases.flatMap((file) => [`${file}-wal`, `${file}-shm`])
+  const below = ['runs', 'locks'].flatMap((name) => filesIn(join(dirname(state), name)))
+  const files = [config, credentials, ...databases, ...beside, ...below]
+  const count = files.filter((file) => statsOf(file)).length
+  const some = count === 1 ? '1 file is' : `${count} files are`
+  return orElse(
+    files.map((file) => refusedBy(() => checkFile(file))),
+    count === 0 ? 'There are no files yet.' : `${some} readable by you only.`,
+  )
+}
+
+const filesIn = (folder: string): readonly string[] =>
+  resultOr([], () =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .sort(),
+  )
+
+/** Network file systems, by their `statfs` type on Linux. */
+const overNetwork: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xfe534d42, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0x5346414f, 'AFS'],
+  [0x00c36400, 'Ceph'],
+  [0x01021997, '9P'],
+  [0x0bd00bd0, 'Lustre'],
+])
+
+/** Checks that the databases are on a local disk. File locks are unreliable over a network. */
+function fileSystem({ home }: Context, { fileSystemType }: Doctor): Findings {
+  if (process.platform !== 'linux') return undefined
+  const folders = new Set([home.engine, home.catalogue, home.state].filter(isFile).map(nearestFolder))
+  const hint = 'Set PROSPECT_HOME to a folder on a disk of this machine.'
+  const troubles = [...folders].map((folder) => {
+    const name = overNetwork.get(fileSystemType(folder))
+    const text = `${folder} is on a network file system (${name}), where databases can be damaged.`
+    return name !== undefined && warning(text, hint)
+  })
+  return orElse(troubles, 'The databases are on a disk of this machine.')
+}
+
+function nearestFolder(path: string): string {
+  const above = dirname(path)
+  return above === path || statsOf(above) ? above : nearestFolder(above)
+}
+
+/** Checks that commands take what `config.json` says. */
+function settingsFile(context: Context): Findings {
+  const { config } = context.home
+  if (!statsOf(config)) return ok('There is no config.json: every setting has its default.')
+  const { profiles = {} } = context.settings()
+  if (!isObject(profiles) || !Object.values(profiles).every(isObject))
+    return problem(`"profiles" in ${config} is not an object of profiles.`, `Correct it in ${config}.`)
+  const troubles = Object.entries(profiles).flatMap(([name, profile]) =>
+    Object.entries(profile).map(([key, value]) => {
+      const { text, hint } = refusedBy(() => readSetting(key, String(value))) ?? {}
+      return text !== undefined && problem(`Profile ${name}: ${text}`, `${hint} Correct it in ${config}.`)
+    }),
+  )
+  return orElse(
+    [...troubles, refusedBy(() => profileOf(context.settings(), undefined))],
+    `config.json is in order: ${countOf(Object.keys(profiles).length, 'profile')} of your own.`,
+  )
+}
+
+function target(context: Context): Findings {
+  // What is wrong with the settings has a check of its own.
+  if (!resultOr(undefined, context.settings)) return undefined
+  const found = targetIn(context)
+  if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
+  const how = found.direct ? ', directly' : ''
+  // What `--insecure-http` permits.
+  const plain = refusedBy(() => baseUrlOf(found.baseUrl, 'The base url'))
+  return [
+    ok(`Requests go to ${found.baseUrl}${how}.`),
+    plain && warning(plain.text, 'Use its https address.'),
+  ]
+}
+
+function remoteTarget(context: Context): RemoteTarget | undefined {
+  const found = chosenTarget(context)
+  return found?.kind === 'remote' ? found : undefined
+}
+
+/** Checks that the server can be reached, what it reports about itself, and that it accepts the key. */
+async function server(context: Context): Promise<Findings> {
+  const target = remoteTarget(context)
+  if (!target) return undefined
+  const { origin, baseUrl } = target
+  const at = new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)
+  const answer = await fetchOnce(context, at).catch((error: unknown) =>
+    problem(
+      `${origin} cannot be reached: ${reasonOf(error)}.`,
+      'Check the address, the network and the proxy settings; --local asks the engine of this machine.',
+    ),
+  )
+  if ('hint' in answer) return answer
+  return [
+    healthVerdict(target, answer),
+    clockTrouble(context, answer),
+    ...(await key(context, target).catch((error) => [problemOf(error)])),
+  ]
+}
+
+type ServerAnswer = Awaited<ReturnType<typeof fetchOnce>>
+
+const timeoutMs = 5_000
+
+/** Requests an address once, without a key. Returns the answer, with header names in lower case. */
+async function fetchOnce({ streams, clock, onClose }: Context, base: URL) {
+  const { createConnection, proxyOf } = await import('../../../client/connection.js')
+  const connection = createConnection({
+    base,
+    proxy: proxyOf(base, streams.env),
+    ca: undefined,
+    connectMs: timeoutMs,
+    answerMs: timeoutMs,
+    bodyBytes: 65_536,
+    connections: 1,
+    now: () => clock.now(),
+  })
+  onClose(() => connection.close())
+  const { status, headers, body } = await connection.exchange(
+    { method: 'GET', path: base.pathname },
+    { accept: 'application/json' },
+    AbortSignal.timeout(timeoutMs),
+  )
+  return { status, headers, text: Buffer.from(body).toString() }
+}
+
+function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: ServerAnswer): Verdict {
+  if (status >= 500) return warning(`${origin} answers, but reports an error (${status}).`, 'Try later.')
+  const redirect = `${origin} answers with a redirect, which is not followed.`
+  if (status >= 300 && status < 400) return warning(redirect, 'Use the address it leads to.')
+  const supportsKeys = resultOr(false, () => typeof valueAt(JSON.parse(text), 'idempotency') === 'string')
+  if (idempotency !== undefined || supportsKeys) return ok(`${origin} is reached.`)
+  return ok(
+    `${origin} answers. Whether it supports idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
+    'If it does: prospect config set idempotency Idempotency-Key',
+  )
+}
+
+function clockTrouble({ clock }: Context, { headers }: ServerAnswer): Found {
+  const offMs = Math.abs(Date.parse(String(headers.date)) - clock.now())
+  const minutes = formatNumber(Math.round(offMs / 60_000))
+  const text = `The clocks of this machine and of the server differ by ${minutes} minutes.`
+  const hint = 'Set the time of this machine: signed deliveries are refused beyond 5 minutes.'
+  return offMs > engine.toleratedMs && warning(text, hint)
+}
+
+async function key(context: Context, target: RemoteTarget): Promise<readonly Found[]> {
+  // Direct, so that the check leaves no trace in the state of this machine.
+  const direct = context.withGlobals({ direct: true })
+  const apiKey = await direct.apiKey()
+  const caller = await direct.caller()
+  const ask = (id: OperationId) => caller.call(id, {}, { apiKey, signal: AbortSignal.timeout(timeoutMs) })
+  const credits = await ask('credits.show')
+  if (!isOk(credits)) {
+    const { error, hint } = reportOfReply(credits)
+    return [problem(`GET /credits is refused with ${credits.status}: ${withoutStop(error)}.`, hint)]
+  }
+  const balance = numberAt(credits.body, 'credits.enrichment')
+  const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''
+  const { body } = await ask('account.show')
+  const { text } = describeServer(target, stringAt(body, 'account.email'))
+  const isValid = (name: string) => valueAt(body, `integrations.${name}_session_valid`) !== false
+  const hint = () => 'Renew it where the server is managed.'
+  return [
+    ok(`The server accepts the key${left}. Answers come from ${text}.`),
+    ...engine.sessionTroubles(isValid('network'), isValid('premium'), hint),
+  ]
+}
+
+async function webhooks(context: Context): Promise<Findings> {
+  const target = remoteTarget(context)
+  if (!target) return undefined
+  const { publicUrl } = target
+  if (publicUrl === undefined) return ok('No public_url is set: commands poll the server for their results.')
+  const { origin } = new URL(publicUrl)
+  try {
+    return await tryPublicUrl(context, publicUrl, origin)
+  } catch (error) {
+    if (error instanceof Refusal)
+      return ok(`Port 4011 is in use, as by prospect listen: where ${origin} leads was not tried.`)
+    const hint = 'Start the tunnel, or correct it: prospect config set public_url URL'
+    return warning(`${origin}, the address for webhooks, cannot be reached: ${reasonOf(error)}.`, hint)
+  }
+}
+
+/** Listens on the port for deliveries, and asks the public URL for an address that only this process knows. */
+async function tryPublicUrl(context: Context, url: string, origin: string): Promise<Verdict> {
+  const { listen } = await import('../../../http/listen.js')
+  const { host, pathname } = new URL(url)
+  const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
+  let came = false
+  const handler = async (request: Request) => {
+    came ||= path.endsWith(new URL(request.url).pathname)
+    return new Response('{}', { headers: { 'content-type': 'application/json' } })
+  }
+  const listening = await listen({ handler, host: '127.0.0.1', port: deliveriesPort, allowHosts: [host] })
+  const { status } = await fetchOnce(context, new URL(path, origin)).finally(() => listening.close())
+  if (came) return ok(`${origin} leads to this machine, to the port for deliveries.`)
+  return warning(
+    `${origin} answers ${status}, and does not lead to port 4011 of this machine.`,
+    'Point the tunnel at port 4011; for another port, give commands --receive-port.',
+  )
 }

@@ -31,9 +31,9 @@ import {
   orElse,
   problem,
   problemOf,
-  type Readable,
   reasonOf,
   schemaOf,
+  type Usable,
   warning,
 } from './context.js'
 
@@ -50,22 +50,18 @@ const repairs: Readonly<Record<Name, string>> = {
 export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
   const path = home[name]
   const found = await doctor.databases.find(name)
-  switch (found.is) {
-    case 'missing':
-      return ok(`${path} does not exist yet; the first command that needs it creates it.`)
-    case 'unusable':
-      if (isPostgres(path)) throw found.error
-      return problem(`${path} cannot be read: ${reasonOf(found.error)}.`, repairs[name])
-    case 'served': {
-      const about = "The engine's database is on a server, and"
-      // A standby permits no writes.
-      const readOnly = await found.driver.requireWritable?.().then(() => undefined, problemOf)
-      const troubles = [readOnly, schemaTrouble(about, found.schema)]
-      return orElse(troubles, `${about} has schema version ${found.schema.version}.`)
-    }
-    default:
-      return [schemaTrouble(path, found.schema), await soundness(path, doctor, name, found)]
+  if (found.is === 'missing')
+    return ok(`${path} does not exist yet; the first command that needs it creates it.`)
+  if (found.is === 'unusable') {
+    if (isPostgres(path)) throw found.error
+    return problem(`${path} cannot be read: ${reasonOf(found.error)}.`, repairs[name])
   }
+  const { driver, schema } = found
+  if (!isPostgres(path)) return [schemaTrouble(path, schema), await soundness(path, doctor, name, found)]
+  const about = "The engine's database is on a server, and"
+  // A standby permits no writes.
+  const readOnly = await driver.requireWritable?.().then(() => undefined, problemOf)
+  return orElse([readOnly, schemaTrouble(about, schema)], `${about} has schema version ${schema.version}.`)
 }
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
@@ -84,12 +80,7 @@ function schemaTrouble(about: string, state: SchemaState): Found {
 const keepCopy =
   'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
 
-async function soundness(
-  path: string,
-  { thorough }: Doctor,
-  name: Name,
-  { driver, size, schema }: Readable,
-): Promise<Found> {
+async function soundness(path: string, { thorough }: Doctor, name: Name, { driver, size, schema }: Usable) {
   const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
   if (size > large && !thorough)
     return ok(`${about}; not checked in full.`, 'To check it: prospect doctor --thorough')
@@ -104,13 +95,12 @@ async function soundness(
   }
 }
 
-const about = "The catalogue in the engine's database"
 const filling =
   'Load practice data with prospect data sample, or yours with prospect data import companies FILE.'
 
 export async function localData(context: Context, { databases }: Doctor): Promise<Findings> {
-  // The check of the engine's database reports that already.
   if (isShared(context.home))
+    // The check of the engine's database reports that already.
     return (await databases.find('engine')).is === 'unusable' ? undefined : sharedData(context, databases)
   if ((await databases.find('catalogue')).is === 'missing')
     return ok('There is no local data yet: local lookups find nothing.', filling)
@@ -121,6 +111,7 @@ export async function localData(context: Context, { databases }: Doctor): Promis
 /** The catalogue does not move to a server with the engine, so that this machine may have another one. */
 async function sharedData(context: Context, databases: Doctor['databases']): Promise<Findings> {
   const { catalogue, engine } = context.home
+  const about = "The catalogue in the engine's database"
   const isHere = (await databases.find('catalogue')).is !== 'missing'
   const hint = isHere ? `This machine has one in ${catalogue}: prospect data copy server copies it.` : filling
   const driver = await findSharedCatalogue(engine)
@@ -149,7 +140,7 @@ async function dataIn(reads: Connection, what: string, hint: string, { home, clo
   return orElse(troubles, `${what} contains data: ${text}.`)
 }
 
-/** Returns the engine's state, with its time, to be read only; `undefined` when its database is missing or has another schema. */
+/** `undefined` when the engine's database is missing or has another schema. */
 async function engineState({ clock }: Context, { databases }: Doctor) {
   const store = await databases.current('engine')
   return store?.read(async (tx) => {
@@ -158,15 +149,11 @@ async function engineState({ clock }: Context, { databases }: Doctor) {
   })
 }
 
+type EngineState = NonNullable<Awaited<ReturnType<typeof engineState>>>
+
 /** A check of the engine, which does not apply where its database cannot be used. */
 const ofEngine =
-  (
-    check: (
-      tx: Connection,
-      state: NonNullable<Awaited<ReturnType<typeof engineState>>>,
-      context: Context,
-    ) => Promise<Findings>,
-  ) =>
+  (check: (tx: Connection, state: EngineState, context: Context) => Promise<Findings>) =>
   async (context: Context, doctor: Doctor): Promise<Findings> => {
     const state = await engineState(context, doctor)
     return state?.store.read((tx) => check(tx, state, context))
@@ -212,23 +199,14 @@ export async function localKey(context: Context, doctor: Doctor): Promise<Findin
   return warning(`${sentence}, for ${scopes.join(', ')} only.`, 'Other areas answer 403 (exit 3).')
 }
 
-export const sessions = ofEngine(async (_, { workspace }) =>
-  orElse(
-    sessionTroubles(
-      workspace.networkSession,
-      workspace.premiumSession,
-      (name) => `prospect engine session set --${name} true, or add --no-live`,
-    ),
-    'The sessions on the network and on its premium tool are valid.',
-  ),
-)
+export const sessions = ofEngine(async (_, { workspace: { networkSession, premiumSession } }) => {
+  const hint = (name: string) => `prospect engine session set --${name} true, or add --no-live`
+  const troubles = sessionTroubles(networkSession, premiumSession, hint)
+  return orElse(troubles, 'The sessions on the network and on its premium tool are valid.')
+})
 
 /** Returns the consequences of sessions that are not valid. */
-export const sessionTroubles = (
-  network: boolean,
-  premium: boolean,
-  hint: (name: string) => string,
-): readonly Found[] => [
+export const sessionTroubles = (network: boolean, premium: boolean, hint: (name: string) => string) => [
   !network && warning('The network session is not valid: live calls are refused.', hint('network')),
   !premium && warning('The premium session is not valid: its searches are refused.', hint('premium')),
 ]

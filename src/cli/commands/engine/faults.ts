@@ -138,7 +138,7 @@ const durations: readonly string[] = ['delay', 'late', 'for']
 const toWords = (rules: FaultRules): string =>
   Object.entries(rules)
     .map(([name, value]) => {
-      if (value === true) return toFlag(name)
-      return `${toFlag(name)} ${durations.includes(name) ? `${Number(value) / 1_000}s` : value}`
+      const shown = durations.includes(name) ? `${Number(value) / 1_000}s` : value
+      return value === true ? toFlag(name) : `${toFlag(name)} ${shown}`
     })
     .join(' ')

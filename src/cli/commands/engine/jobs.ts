@@ -7,8 +7,8 @@ import { readByOrdinal } from '../../call/result.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin } from '../../context/open-databases.js'
-import type { CommandFactory } from '../../options/command-environment.js'
 import {
+  type CommandFactory,
   expandId,
   maxCandidates,
   resolveIds,
@@ -45,11 +45,8 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
         const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
         const job = await admin.job(id)
         const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
-        if (!options.records) await print(context, view)
-        else
-          await printRecords(context, () => recordsOf(admin, job), {
-            columns: columnsOfKind(job.kind),
-          })
+        if (!options.records) return print(context, view)
+        return printRecords(context, () => recordsOf(admin, job), { columns: columnsOfKind(job.kind) })
       }),
     command('retry', 'Retry a failed job, as a new job')
       .addStoredId(storedJob)

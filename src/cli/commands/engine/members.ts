@@ -1,3 +1,4 @@
+import { Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { ServerSpending } from '../../../engine/credits/ledger.js'
@@ -5,7 +6,6 @@ import { hashKey } from '../../../engine/request/access.js'
 import type { Key, Member } from '../../../engine/tables/members.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
-import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { among, expandId } from '../../options/command-environment.js'
 import { momentMs, repeated, whole } from '../../options/values.js'
@@ -35,10 +35,7 @@ export const membersCommand: CommandFactory = ({ command, group }) =>
       .option('--no-consent-personal-email', 'the member has withdrawn that consent')
       .printAdmin(async (admin, { args: [given = ''], options: { weeklyLimit, consentPersonalEmail } }) => {
         if (weeklyLimit === undefined && consentPersonalEmail === undefined)
-          throw new UsageError(
-            'There is nothing to change.',
-            'Add --weekly-limit or --consent-personal-email.',
-          )
+          throw new Refusal('usage.no_change')
         const limit = weeklyLimit === 'none' ? null : weeklyLimit
         const change = withoutUndefined({ weeklyLimit: limit, consentPersonalEmail })
         return toMemberView(await admin.changeMember(await memberNamed(admin, given), change))
@@ -64,15 +61,8 @@ export const membersCommand: CommandFactory = ({ command, group }) =>
       }),
   ])
 
-const memberColumns = [
-  'id',
-  'email',
-  'weekly_limit',
-  'spent_this_week',
-  'spent_at_servers',
-  'consent_personal_email',
-  'created_at',
-]
+const spentColumns = ['spent_this_week', 'spent_at_servers']
+const memberColumns = ['id', 'email', 'weekly_limit', ...spentColumns, 'consent_personal_email', 'created_at']
 const consented = 'the member has consented to look up personal email addresses'
 
 /** Returns the email of the member that an email, an id or its beginning names; others as given, for the engine to refuse. */
@@ -84,9 +74,7 @@ export async function memberNamed(admin: Admin, given: string): Promise<string> 
 
 /** The credits that governed proxies have spent for a member, in all and at each server; nothing where there are none. */
 const toServerView = (servers: readonly ServerSpending[]) =>
-  servers.length === 0
-    ? {}
-    : { spent_at_servers: servers.reduce((sum, { spent }) => sum + spent, 0), servers }
+  servers.length > 0 && { spent_at_servers: servers.reduce((sum, { spent }) => sum + spent, 0), servers }
 
 const toMemberView = (member: Member) =>
   toView(member, ['id', 'email', 'name', 'weeklyLimit', 'consentPersonalEmail', 'createdAt'])
@@ -111,17 +99,7 @@ export const keysCommand: CommandFactory = ({ command, group }) =>
     command('list', 'List the keys by their first letters; full keys are never stored')
       .reads('engine')
       .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
-        columns: [
-          'id',
-          'hint',
-          'name',
-          'member',
-          'scopes',
-          'created_at',
-          'last_used_at',
-          'expires_at',
-          'revoked_at',
-        ],
+        columns: [...keyColumns, 'created_at', 'last_used_at', 'expires_at', 'revoked_at'],
         optional: ['name'],
         ids: ['id'],
       }),
@@ -136,8 +114,10 @@ export const keysCommand: CommandFactory = ({ command, group }) =>
       }),
   ])
 
+const keyColumns = ['id', 'hint', 'name', 'member', 'scopes'] as const
+
 const toKeyView = ({ usedAt: lastUsedAt, ...key }: Key & { readonly member: string }) => ({
-  ...toView(key, ['id', 'hint', 'name', 'member', 'scopes', 'createdAt']),
+  ...toView(key, [...keyColumns, 'createdAt']),
   ...toView({ ...key, lastUsedAt }, ['lastUsedAt', 'expiresAt', 'revokedAt']),
 })
 

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { plans } from '../../../api/operations/plans.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
@@ -13,8 +12,8 @@ import { listWorkspaces, type Workspace } from '../../../engine/tables/members.j
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
-import { Stop, UsageError } from '../../context/errors.js'
-import { openAdmin } from '../../context/open-databases.js'
+import { UsageError } from '../../context/errors.js'
+import { openAdmin, openEngineStore } from '../../context/open-databases.js'
 import { among, type CommandFactory, expandId, type Invocation } from '../../options/command-environment.js'
 import {
   durationMs,
@@ -48,9 +47,8 @@ function formatStatus(body: unknown, look: Look): string {
   const { quotas, clock, credits, sessions, ...status } = body as Awaited<ReturnType<Admin['status']>> & {
     readonly catalogue: Stats
   }
-  const ahead = clock.offset_seconds > 0 ? 'ahead' : 'behind'
-  const moved =
-    clock.offset_seconds === 0 ? '' : ` (${formatNumber(Math.abs(clock.offset_seconds))} s ${ahead})`
+  const offset = clock.offset_seconds
+  const moved = offset && ` (${formatNumber(Math.abs(offset))} s ${offset > 0 ? 'ahead' : 'behind'})`
   const validity = (isValid: boolean) => (isValid ? 'valid' : 'not valid')
   const facts = {
     Workspace: status.workspace.name,
@@ -63,7 +61,7 @@ function formatStatus(body: unknown, look: Look): string {
     Deliveries: listCounts(status.deliveries) || 'none',
     Sessions: `network ${validity(sessions.network)}, premium ${validity(sessions.premium)}`,
     Faults: status.faults === 0 ? '' : `${status.faults} set (prospect engine faults list)`,
-    Clock: `${clock.now.replace('T', ' ').replace(/(?:\.\d+)?Z$/, ' UTC')}${clock.frozen ? ' (frozen)' : moved}`,
+    Clock: `${clock.now.replace('T', ' ').replace(/(?:\.\d+)?Z$/, ' UTC')}${clock.frozen ? ' (frozen)' : moved || ''}`,
     Catalogue: listCounts(status.catalogue) || 'empty',
     Schema: status.schema_version,
   }
@@ -240,18 +238,16 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
     command('export', 'Write the whole engine to a file that engine import reads')
       .argument('<file>', 'where to; an existing file is never replaced')
       .run((context, invocation) =>
-        transfer(context, invocation, 'write', async (driver, file) => {
-          const { exportEngine } = await import('../../../engine/tables/export.js')
-          return exportEngine(driver, file)
-        }),
+        transfer(context, invocation, 'write', async (...to) =>
+          (await import('../../../engine/tables/export.js')).exportEngine(...to),
+        ),
       ),
     command('import', 'Import an exported engine into a database without a workspace')
       .argument('<file>', 'a file that engine export wrote')
       .run((context, invocation) =>
-        transfer(context, invocation, 'read', async (driver, file) => {
-          const { importEngine } = await import('../../../engine/tables/export.js')
-          return importEngine(driver, file)
-        }),
+        transfer(context, invocation, 'read', async (...from) =>
+          (await import('../../../engine/tables/export.js')).importEngine(...from),
+        ),
       ),
     command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
       async (context) => {
@@ -312,15 +308,8 @@ const verifyLedger: CommandFactory = ({ command }) =>
     .run(async (context) => {
       const verdict = await (await openAdmin(context)).verify()
       await print(context, verdict)
-      if (verdict.ok) return
-      const [first = ''] = verdict.problems
-      const more = verdict.problems.length - 1
-      throw new Stop(
-        `The ledger does not add up: ${first}${more > 0 ? `, and ${more} more` : ''}.`,
-        exitCodes.checkFailed,
-        'Restore a backup: prospect engine restore FILE',
-        'ledger_differs',
-      )
+      const [first, ...more] = verdict.problems
+      if (!verdict.ok) throw new Refusal('engine.ledger_differs', { first, more: more.length })
     })
 
 /** Returns the databases that a backup is of, and the files of their copies, which options may name. */
@@ -349,16 +338,8 @@ async function transfer(
 ): Promise<void> {
   context.claimFile(name, 'FILE', use)
   const file = resolve(context.streams.cwd, name)
-  const driver = await openDatabase(context)
-  await print(context, { file, rows: await work(driver, file) })
-}
-
-async function openDatabase({ home, prepareHome, clock, onClose }: Context): Promise<Driver> {
-  prepareHome()
-  const { openEngineDatabase } = await import('../../../engine/tables/schema.js')
-  const driver = await openEngineDatabase(home.engine, () => clock.now())
-  onClose(() => driver.close())
-  return driver
+  const { store } = await openEngineStore(context)
+  await print(context, { file, rows: await work(store, file) })
 }
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */

@@ -1,4 +1,5 @@
 import { Argument } from 'commander'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody, toPrintableJson } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
@@ -14,7 +15,6 @@ import {
 } from '../../../storage/state/webhook-inbox.js'
 import { deliveriesPort } from '../../call/receive.js'
 import type { Context, Machine } from '../../context/context.js'
-import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -80,9 +80,7 @@ export const eventsCommand: CommandFactory = ({ command, group }) =>
         })
         const id = `msg_${context.ids.uuid()}`
         const now = context.clock.now()
-        const sample: object | undefined = Object.entries(samples.events).find(
-          ([event]) => event === name,
-        )?.[1]
+        const sample = (samples.events as Readonly<Record<string, object>>)[name]
         const body = JSON.stringify({ ...sample, created_at: new Date(now).toISOString() })
         const secret = await (await openAdmin(context)).webhookSecret(false)
         const { ok, answer } = await passOn(target, { headers: sign(id, now, body, [secret]), body })
@@ -120,11 +118,9 @@ const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent)
     ...toView(forward, ['target', 'state', 'attempts', 'answer']),
     ...toView({ changedAt, nextAt: forward.nextAt }, ['changedAt', 'nextAt']),
   })),
-  body: readBody(body),
+  // A reply that could not be used may be no JSON.
+  body: resultOr(body as unknown, () => parseBody(body)),
 })
-
-/** Returns what a body holds. A reply that could not be used may be no JSON. */
-const readBody = (text: string): unknown => resultOr(text, () => parseBody(text))
 
 /** Returns where `prospect listen` receives on this machine, unless it was given another port or path. */
 async function listeningUrl(context: Context): Promise<string> {
@@ -146,12 +142,6 @@ const filterOptions = optionRows({
   limit: ['-L <n>', 'at most this many', positiveWhole],
 })
 
-/** Returns the id of a search that events are about, given its beginning; the same text where none begins so. */
-const wholeSearchId = async (events: Events, given: string): Promise<string> =>
-  (await expandId(given, 'search', {
-    startingWith: (prefix) => events.searchesStartingWith(prefix, maxCandidates),
-  })) ?? given
-
 interface EventSelection {
   readonly filter: EventFilter
   readonly limit: number
@@ -161,11 +151,10 @@ interface EventSelection {
 async function readFilter(events: Events, given: OptionsOf<typeof filterOptions>, now: number) {
   // `--to` of forward is an address.
   const { event, since, until } = given
-  const search = given.search && (await wholeSearchId(events, given.search))
-  const filter: EventFilter = {
-    ...withoutUndefined({ event, search }),
-    ...readTimes(withoutUndefined({ since, until }), now),
-  }
+  const startingWith = (prefix: string) => events.searchesStartingWith(prefix, maxCandidates)
+  const whole = given.search && (await expandId(given.search, 'search', { startingWith }))
+  const named = withoutUndefined({ event, search: whole ?? given.search })
+  const filter: EventFilter = { ...named, ...readTimes(withoutUndefined({ since, until }), now) }
   return { filter, limit: given.limit ?? Number.POSITIVE_INFINITY }
 }
 
@@ -194,12 +183,7 @@ async function findEvents(events: Events, invocation: Invocation): Promise<reado
 
 const sentView: View = { columns: ['id', 'event', 'delivered', 'answer'] }
 
-export interface SentEvent {
-  readonly id: string
-  readonly event: string
-  readonly delivered: boolean
-  readonly answer: string
-}
+export type SentEvent = Readonly<{ id: string; event: string; delivered: boolean; answer: string }>
 
 export interface SendRequest {
   readonly events: Events
@@ -249,16 +233,6 @@ export function checkSent(sent: readonly SentEvent[], target: string): void {
   const last = sent.at(-1)
   if (failed.length === 0 || !last) return
   if (isSilent({ ok: last.delivered, answer: last.answer }))
-    throw new Stop(
-      `${new URL(target).origin} does not accept events: ${last.answer}. Sending stopped at ${last.id}.`,
-      exitCodes.unreachable,
-      'Start the receiver, then send the remaining events again.',
-      'unreachable',
-    )
-  throw new Stop(
-    `${failed.length} of ${sent.length} events were refused.`,
-    exitCodes.someFailed,
-    'The output shows each answer.',
-    'refused',
-  )
+    throw new Refusal('usage.events_unsent', { ...last, origin: new URL(target).origin })
+  throw new Refusal('usage.events_refused', { failed: failed.length, sent: sent.length })
 }

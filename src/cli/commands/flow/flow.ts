@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { Refusal } from '../../../api/calls/errors.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
@@ -108,11 +109,7 @@ type Given = OptionsOf<typeof runOptions>
 async function start(caller: Context, file: string, given: Given): Promise<number> {
   const outer = await withVendorOptions(caller, given)
   const { path, flow } = await openFlow(outer, file)
-  if (given.outward === false && sendsOut(flow))
-    throw new UsageError(
-      `${flow.name} starts programs or sends rows to addresses, which is not permitted here.`,
-      'A person can run it: prospect flow run FILE',
-    )
+  if (given.outward === false && sendsOut(flow)) throw new Refusal('usage.flow_outward', { flow: flow.name })
   const isLook = given.until !== undefined || given.rows !== undefined
   const { max_credits_per_day: perDay, concurrency } = profileInUse(outer)
   const output = fileOf(outer.globals)
@@ -261,10 +258,7 @@ async function showReport(
 async function openFlow(context: Context, file: string) {
   const path = resolve(context.streams.cwd, file)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(
-      error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read (${error.code}).`,
-      'Give the file of a flow, such as leads.yaml.',
-    )
+    throw new Refusal('usage.flow_file', { file, reason: error.code })
   })
   const sources = await context.hasVendors()
   const { flow, problems } = await readFlow(text, { ...flowFiles(listPorts(context), path), sources })

@@ -24,10 +24,7 @@ export const stored: StoredKind = { noun: 'flow', list: 'flow list' }
 const flowsOf = async ({ runs }: RunRecords): Promise<readonly Run[]> =>
   (await runs.list()).filter(({ operation }) => operation === flowOperation)
 
-export async function findFlow(
-  records: RunRecords,
-  invocation: Pick<Invocation, 'args' | 'options'>,
-): Promise<Run> {
+export async function findFlow(records: RunRecords, invocation: Pick<Invocation, 'args' | 'options'>) {
   const flows = await flowsOf(records)
   const [id] = await resolveIds(invocation, stored, among(flows.map((flow) => flow.id)))
   return flows.find((flow) => flow.id === id) as Run

@@ -1,5 +1,5 @@
-import { isOk } from '../../../api/calls/caller.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { type Input, isOk } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
@@ -22,7 +22,6 @@ import {
 } from '../../options/values.js'
 import { formatOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
-import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName, targetTime } from '../../target/resolve-target.js'
 import { stored } from '../runs/runs.js'
 
@@ -54,7 +53,8 @@ async function showLedger(context: Context, { options }: Invocation<OptionsOf<ty
   const own = await spending.list({ ...days, profile: context.globals.profile })
   const ofProviders = provider !== undefined || by?.includes('provider') === true
   const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, own))] : own
-  const id = run === undefined ? undefined : await wholeRunId(run, all)
+  const runs = among([...new Set(all.flatMap((one) => one.run ?? []))])
+  const [id] = run === undefined ? [] : await resolveIds({ args: [run], options: {} }, stored, runs)
   const spent = all.filter(
     (one) =>
       (id === undefined || one.run === id) &&
@@ -78,11 +78,7 @@ async function showLedger(context: Context, { options }: Invocation<OptionsOf<ty
 }
 
 /** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
-async function spentAtProviders(
-  context: Context,
-  days: ReturnType<typeof readDays>,
-  own: readonly Spent[],
-): Promise<Spent[]> {
+async function spentAtProviders(context: Context, days: Days, own: readonly Spent[]) {
   const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
   if (!workspace) return []
   const { listCosts } = await import('../../../engine/tables/providers.js')
@@ -90,18 +86,12 @@ async function spentAtProviders(
   const runs = new Set(own.map(({ run }) => run))
   const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
   const { from = '', to = '9999' } = days
+  const usual = { profile, target, credits: 0, doubted: 0 }
   const spent = costs
     .filter(({ day }) => from <= day && day <= to)
     // Single calls have no run here.
-    .map((cost) => ({ ...cost, run: runs.has(cost.run) ? cost.run : null }))
-    .map((cost) => ({ ...cost, profile, target, credits: 0, doubted: 0 }))
+    .map((cost) => ({ ...cost, ...usual, run: runs.has(cost.run) ? cost.run : null }))
   return sumSpent(spent, spentDimensions) as Spent[]
-}
-
-/** Returns the id of a run that spent something, given its beginning. Throws a `Stop` (exit 9) where there is none. */
-async function wholeRunId(given: string, spent: readonly Spent[]): Promise<string | undefined> {
-  const ids = [...new Set(spent.flatMap(({ run }) => run ?? []))]
-  return (await resolveIds({ args: [given], options: {} }, stored, among(ids)))[0]
 }
 
 export const checkCommand: CommandFactory = ({ command }) =>
@@ -112,17 +102,11 @@ export const checkCommand: CommandFactory = ({ command }) =>
       const { context, place } = contextOfRuns(outer, options)
       const verdict = await compareWithTarget(context, place, readDays(context, options))
       await print(context, verdict)
-      if (verdict.ok) return
-      throw new Stop(
-        `This machine recorded ${formatCredits(verdict.ledger)}, but the target reports only ${formatNumber(verdict.target_says)}.`,
-        exitCodes.checkFailed,
-        'Compare the days with prospect ledger --by day. Check that the key belongs to the same workspace as before.',
-        'ledger_differs',
-      )
+      if (!verdict.ok) throw new Refusal('usage.ledger_differs', verdict)
     })
 
 /** Returns what is on record here beside what the target says that all of its users consumed. */
-async function compareWithTarget(context: Context, place: RunsLocation, days: ReturnType<typeof readDays>) {
+async function compareWithTarget(context: Context, place: RunsLocation, days: Days) {
   const who = { profile: profileName(context), target: await targetName(context) }
   const spending = await openSpending(context, place)
   const spent = await spending.list({ ...days, ...who })
@@ -142,11 +126,7 @@ async function compareWithTarget(context: Context, place: RunsLocation, days: Re
 }
 
 /** Returns the given days, by default all on record until today. The engine's clock may have another day. */
-async function chooseRange(
-  context: Context,
-  { from, to }: ReturnType<typeof readDays>,
-  spent: readonly Spent[],
-) {
+async function chooseRange(context: Context, { from, to }: Days, spent: readonly Spent[]) {
   const today = isoDay(context.clock.now())
   const itsToday = isoDay(await targetTime(context))
   const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
@@ -156,17 +136,14 @@ async function chooseRange(
 
 const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-async function readConsumption(
-  context: Context,
-  range: Awaited<ReturnType<typeof chooseRange>>,
-): Promise<number> {
-  const reply = await callOnce(context, 'credits.consumption', { ...range })
-  if (!isOk(reply)) {
-    const { error, exit_code, hint, code } = reportOfReply(reply)
-    throw new Stop(error, exit_code, hint, code)
-  }
-  return (reply.body as { readonly credits_consumed: number }).credits_consumed
+async function readConsumption(context: Context, range: Input) {
+  const reply = await callOnce(context, 'credits.consumption', range)
+  if (isOk(reply)) return (reply.body as { readonly credits_consumed: number }).credits_consumed
+  const { error, exit_code, hint, code } = reportOfReply(reply)
+  throw new Stop(error, exit_code, hint, code)
 }
+
+type Days = ReturnType<typeof readDays>
 
 /** Returns days in UTC, both included; unbounded where absent. */
 function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>) {

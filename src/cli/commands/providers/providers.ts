@@ -257,12 +257,9 @@ const testCommand: CommandFactory = ({ command }) =>
       const kind = compiled.kinds[word as keyof typeof compiled.kinds]
       const fields = kind?.fieldsOf(subject)
       if (!kind || !fields)
-        throw new UsageError(
-          kind ? `${name} needs more for ${word}.` : `${name} cannot be asked for ${word}.`,
-          kind
-            ? `Give one of: ${kind.file.needs.map((set) => set.map((field) => `--${field.replaceAll('_', '-')}`).join(' ')).join(', or ')}.`
-            : `Its file has: ${Object.keys(file.kinds).join(', ')}.`,
-        )
+        throw kind
+          ? new Refusal('provider.needs_more', { name, kind: word, needs: kind.file.needs })
+          : new Refusal('provider.lacks_kind', { name, kind: word, kinds: Object.keys(file.kinds) })
       const suppressor = await context.suppressor()
       const known =
         suppressor &&
@@ -275,11 +272,7 @@ const testCommand: CommandFactory = ({ command }) =>
           domain: subject.domain,
           companyName: subject.company_name,
         }))
-      if ((await suppressor?.areAbout([{ ...known, ...subject }]))?.[0])
-        throw new UsageError(
-          'This person is suppressed, so no provider is asked about them.',
-          'Nothing was sent. See: prospect suppress list',
-        )
+      if ((await suppressor?.areAbout([{ ...known, ...subject }]))?.[0]) throw new Refusal('usage.suppressed')
       const isFree = Object.keys(typed).length === 0 && file.test?.key !== undefined
       if (!isFree) requireKey(name, key)
       const request = kind.request([{ ...fields, row: '1' }])

@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import {
@@ -120,12 +119,7 @@ async function tryKey(context: Context, apiKey: string) {
   const call = { apiKey, signal: AbortSignal.timeout(timeoutMs) }
   const reply = await caller.call('credits.show', {}, call)
   if (reply.status === 404 || reply.unusable !== undefined)
-    throw new Stop(
-      `${requireServer(context).baseUrl} is not a server of this API: GET /credits gave no balance.`,
-      exitCodes.usage,
-      'The key was not stored. Check the address; other APIs cannot be connected.',
-      'usage',
-    )
+    throw new Refusal('usage.other_api', { url: requireServer(context).baseUrl })
   if (!isOk(reply)) {
     const { error, code, exit_code } = reportOfReply(reply)
     throw new Stop(`${withoutStop(error)}.`, exit_code, 'The key was not stored.', code)
