@@ -356,7 +356,6 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.copy_into_full': { text: ({ to }) => `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} is not empty. A catalogue can only be copied into an empty one.`, hint: 'To add to what is there: prospect data export KIND --format ndjson, then prospect data import KIND FILE.' },
   'usage.country': { text: '--{flag}: unknown country "{text}".', hint: 'Use a name or a code, such as Germany or DE.' },
   'usage.damaged_keys': { text: '{file} is damaged.', hint: 'Delete it and store the key again.', exit: exitCodes.key, code: 'key' },
-  'usage.dashboard_full': { text: 'The dashboard is already running {max} commands, its maximum.', hint: 'Wait until one has ended, or use a terminal: prospect {command}' },
   'usage.dashboard_public': { text: 'With --public, other machines could reach the dashboard.', hint: 'Add --dashboard-public for a read-only one, or leave out --public.' },
   'usage.database_address': { text: '--database {problem}.', hint: 'Write it like postgres://role@host/database; the catalogue of this machine needs no option.' },
   'usage.database_password': { text: '--database must not hold a password: other users of this machine could see it.', hint: 'Set PROSPECT_DATABASE_URL instead, or put the password in the file that PGPASSFILE names.' },

@@ -11,8 +11,8 @@ import type { QuotaState } from '../../engine/credits/quotas.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
-import type { Remaining, TargetRefusal } from '../../runs/ports.js'
-import type { Context, DataSource } from '../context/context.js'
+import type { AnswerSource, Remaining, TargetRefusal } from '../../runs/ports.js'
+import type { Context } from '../context/context.js'
 import { hintOf } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
@@ -181,7 +181,7 @@ function shortageText(quote: BatchQuote, shortage: Shortage): string {
 const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
 
 type ShownQuote = BatchQuote & {
-  readonly source?: DataSource
+  readonly source?: AnswerSource
   readonly providers?: readonly ProviderQuote[]
 }
 

@@ -9,6 +9,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { FormatName } from '../../runs/output/columns.js'
+import type { AnswerSource } from '../../runs/ports.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
 export interface Streams {
@@ -31,22 +32,17 @@ export interface GlobalOptions {
   readonly passesFields?: boolean
   /** Whether calls carry the keys of others, as in a proxy that passes them on. */
   readonly passesKeys?: boolean
-  /** Permits an `http:` server on another machine. */
   readonly insecureHttp?: boolean
-  /** The server's word for `network` in field names. */
   readonly networkName?: string
-  /** The server's word for `premium` in field names. */
   readonly premiumName?: string
   /** The most that the command may cost at data vendors, by their names. */
   readonly maxCost?: Readonly<Record<string, number>>
-  /** Which addresses end a waterfall. */
   readonly accept?: 'valid'
   readonly format?: FormatName
   /** The format on a terminal, of the setting `format`. */
   readonly terminalFormat?: FormatName | undefined
   readonly json?: boolean
   readonly fields?: string
-  /** The system whose import the columns are for. */
   readonly layout?: string
   readonly jq?: string
   readonly output?: string
@@ -139,26 +135,6 @@ export interface Machine extends StreamsContext {
   onClose(work: () => Promise<void> | void): void
 }
 
-/** Where answers come from. `text` says it in one phrase. */
-export type DataSource =
-  | {
-      /** `practice`: sample data only. `mixed`: own and sample data. */
-      readonly kind: 'practice' | 'own' | 'mixed' | 'empty'
-      readonly text: string
-      readonly companies: number
-      readonly sample_companies: number
-      /** Time of the last import; null where it is not known. */
-      readonly imported_at: string | null
-    }
-  | {
-      readonly kind: 'server'
-      readonly text: string
-      readonly base_url: string
-      /** Whose key it is; null where that is not known. */
-      readonly member: string | null
-      readonly direct: boolean
-    }
-
 /**
  * Everything a command may need. The chosen target and this machine's engine are opened on first use and closed with the
  * command.
@@ -177,7 +153,7 @@ export interface Context extends Machine {
   admin(options?: { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
   /** `undefined` where it is not known. `member` is the owner of the key where the caller knows it. */
-  source(member?: string): Promise<DataSource | undefined>
+  source(member?: string): Promise<AnswerSource | undefined>
   notifySource(member?: string): Promise<void>
   /** Opens a caller whose calls are answered by the workers that share the engine's database. */
   distributedCaller(run: DistributedRun): Promise<Caller>

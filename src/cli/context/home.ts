@@ -220,11 +220,7 @@ export function writePrivate(file: string, text: string, unique: string): void {
   }
 }
 
-interface Claim {
-  readonly option: string
-  readonly path: string
-  readonly use: FileUse
-}
+type Claim = Readonly<{ option: string; path: string; use: FileUse }>
 
 /**
  * Returns what keeps the files of one command apart. It throws a UsageError where an option would write to a file of this
@@ -235,13 +231,9 @@ export function createClaims(root?: string): (home: Home, claim: Claim) => void 
   return (home, claim) => {
     const { option, path, use } = claim
     const isKey = option === '--api-key-file'
-    if (
-      root !== undefined &&
-      !isKey &&
-      !(use === 'read' ? [path] : written(path)).every((file) => isInside(root, file))
-    )
+    if (root !== undefined && !isKey && !filesOf(claim).every((file) => isInside(root, file)))
       throw new UsageError(`${option} names a file outside ${root}.`, 'Name a file in it.')
-    if (use === 'write' && written(path).some((file) => isOwn(home, file)))
+    if (use === 'write' && filesOf(claim).some((file) => isOwn(home, file)))
       throw new UsageError(`${option} names one of prospect's own data files: ${path}.`, 'Name another file.')
     for (const other of claims) {
       if (other.option === option || !isConflict(claim, other)) continue
@@ -256,13 +248,12 @@ export function createClaims(root?: string): (home: Home, claim: Claim) => void 
 
 function isConflict(one: Claim, other: Claim): boolean {
   if (one.use === 'read' && other.use === 'read') return false
-  const names = ({ path, use }: Claim) => (use === 'read' ? [path] : written(path))
-  return names(one).some((path) => names(other).some((file) => isSameFile(path, file)))
+  return filesOf(one).some((path) => filesOf(other).some((file) => isSameFile(path, file)))
 }
 
-/** Returns what is written for an output: itself and its temporary file, which a pipe or device does not have. */
-const written = (path: string): string[] =>
-  (fileAt(path)?.isFile() ?? true) ? [path, `${path}.partial`] : [path]
+/** Returns the file of a claim; for an output also its temporary file, which a pipe or device does not have. */
+const filesOf = ({ path, use }: Claim): string[] =>
+  use === 'write' && (fileAt(path)?.isFile() ?? true) ? [path, `${path}.partial`] : [path]
 
 /** Whether two paths lead to one file, also to one that does not exist yet. Devices may be shared. */
 function isSameFile(one: string, other: string): boolean {
@@ -273,19 +264,13 @@ function isSameFile(one: string, other: string): boolean {
 
 /** Whether a path leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
 function isOwn(home: Home, path: string): boolean {
-  const { files, folders } = homeFiles(home)
-  return (
-    files.some((file) => isSameFile(path, file)) || folders.some((folder) => isInside(realPath(folder), path))
-  )
-}
-
-function homeFiles({ config, credentials, folder, engine, catalogue, state }: Home) {
+  const { config, credentials, folder, engine, catalogue, state } = home
   const databases = [engine, catalogue, state].filter((place) => !isPostgres(place) && place !== ':memory:')
   const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
-  return {
-    files: [config, credentials, join(folder, 'maps.json'), ...databases, ...beside],
-    folders: ['locks', 'runs'].map((name) => join(dirname(state), name)),
-  }
+  const files = [config, credentials, join(folder, 'maps.json'), ...databases, ...beside]
+  const folders = ['locks', 'runs'].map((name) => join(dirname(state), name))
+  if (files.some((file) => isSameFile(path, file))) return true
+  return folders.some((name) => isInside(realPath(name), path))
 }
 
 /** Whether a path leads to a file in a folder, which is without links. */

@@ -80,16 +80,9 @@ export function createCommandEnvironment(context: Context, start: StartCommand, 
 }
 
 /** Examples and notes for the help of commands that are not derived from the operation table. */
-const helpTexts: Readonly<
-  Record<
-    string,
-    {
-      readonly examples?: readonly string[]
-      readonly first?: readonly string[]
-      readonly note?: readonly string[]
-    }
-  >
-> = texts.help
+const helpTexts: Readonly<Record<string, HelpTexts>> = texts.help
+
+type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
 
 export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extends Command {
   readonly #context: Context
@@ -253,10 +246,8 @@ export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extend
     const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
     if (!typed) return super.error(message, options)
     const known = this.options.filter(({ hidden }) => !hidden)
-    const meant = suggestOptions(
-      typed,
-      known.flatMap(({ long }) => long ?? []),
-    )
+    const names = known.flatMap(({ long }) => long ?? [])
+    const meant = suggestOptions(typed, names)
     const [said] = message.split('\n')
     return super.error(meant.length > 0 ? `${said}\nDid you mean ${meant.join(' or ')}?` : `${said}`, options)
   }
@@ -328,24 +319,18 @@ const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
 
 function guess(word: string, names: readonly string[], path: string): string {
   const near = nearest(word, names)
+  const others = path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []) : []
+  const commands = [...new Set(operations().map(({ command }) => `prospect ${command}`))]
   const guesses = [
-    path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []).map((command) => `prospect ${command}`) : [],
-    ofPlural(word, path),
+    others.map((command) => `prospect ${command}`),
+    // The area whose name is the plural: `accounts enrich` for `account enrich`.
+    commands.filter((command) => command === `${path}s ${word}`),
     namedByApi(word, path),
     near === undefined ? [] : [`${path} ${near}`],
-    elsewhere(word),
+    commands.filter((command) => command.endsWith(` ${word}`)),
   ]
   const meant = guesses.find(({ length }) => length > 0)
   return meant ? `Did you mean: ${meant.join(' or ')}?` : `It has: ${names.join(', ')}.`
-}
-
-/** Returns the command of the area whose name is the plural of a path: `accounts enrich` for `account enrich`. */
-const ofPlural = (word: string, path: string): readonly string[] =>
-  operations().some(({ command }) => `prospect ${command}` === `${path}s ${word}`) ? [`${path}s ${word}`] : []
-
-function elsewhere(word: string): readonly string[] {
-  const ending = operations().filter(({ command }) => command.endsWith(` ${word}`))
-  return [...new Set(ending.map(({ command }) => `prospect ${command}`))]
 }
 
 function namedByApi(word: string, path: string): readonly string[] {
@@ -408,14 +393,13 @@ export async function resolveIds(
     return [id]
   }
   if (args.length === 0) throw new Refusal('usage.no_id', { noun: kind.noun, list: kind.list })
-  return Promise.all(args.map((arg) => resolveId(arg, kind, ids)))
-}
-
-async function resolveId(given: string, kind: StoredKind, ids: StoredIds): Promise<string> {
-  const id = await expandId(given, kind.noun, ids)
-  if (id !== undefined) return id
-  const hint = `See what there is: prospect ${kind.list}`
-  throw new Stop(`There is no ${kind.noun} ${given}.`, exitCodes.notFound, hint, 'not_found')
+  const whole = async (given: string): Promise<string> => {
+    const id = await expandId(given, kind.noun, ids)
+    if (id !== undefined) return id
+    const hint = `See what there is: prospect ${kind.list}`
+    throw new Stop(`There is no ${kind.noun} ${given}.`, exitCodes.notFound, hint, 'not_found')
+  }
+  return Promise.all(args.map(whole))
 }
 
 /** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws UsageError for several. */

@@ -79,7 +79,9 @@ export function withHeadings(id: OperationId, fields: readonly Field[]): Field[]
 export function optionsOf(field: Field): Option[] {
   const { flag, name, heading = groups.fields } = field
   const named = namedFields[name]
-  const kind = named && !named.isOpen ? withNames(field.kind, Object.values(named.labels)) : field.kind
+  const values = named && !named.isOpen ? Object.values(named.labels) : undefined
+  const item = values && { type: 'enum' as const, required: true, description: '', values }
+  const kind: FieldKind = item ? { ...field.kind, item } : field.kind
   const inFieldGroup = (option: Option): Option => option.helpGroup(heading)
   if (kind.type === 'boolean') {
     const on = new Option(`--${flag}`, describe(kind))
@@ -93,11 +95,6 @@ export function optionsOf(field: Field): Option[] {
   const isMany = kind.type === 'array' || kind.type === 'object'
   return [inFieldGroup(isMany ? option.argParser(repeated) : option)]
 }
-
-const withNames = (kind: FieldKind, values: readonly string[]): FieldKind => ({
-  ...kind,
-  item: { type: 'enum', required: true, description: '', values },
-})
 
 function placeholder(kind: FieldKind): string {
   if (kind.type === 'integer' || kind.type === 'number') return 'n'

@@ -129,10 +129,8 @@ async function readShown(context: Context, records: Records): Promise<readonly R
 }
 
 async function* filterRecords(records: Records, expression: string): AsyncGenerator<string> {
-  for await (const rows of chunks(records())) {
-    const lines = rows.map((row) => toPrintableJson(row, 0)).join('\n')
-    yield await filterJson(lines, expression, false)
-  }
+  for await (const rows of chunks(records()))
+    yield filterJson(rows.map((row) => toPrintableJson(row, 0)).join('\n'), expression, false)
 }
 
 export async function* renderRecords(
@@ -274,22 +272,14 @@ export async function outcomeOf(error: unknown, context: StreamsContext): Promis
   const { reportOf } = await import('../messages.js')
   const report = reportOf(error instanceof CommanderError ? toUsageError(error) : error)
   if (report) return reportError(context, report)
-  return isSystemError(error) ? reportError(context, reportSystemError(error)) : reportBug(error, context)
-}
-
-const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
-  error instanceof Error && 'syscall' in error && systemCode(error) !== undefined
-
-/** What it means that the system refused something that no command expects to fail, such as a full disk. */
-function reportSystemError(error: NodeJS.ErrnoException): Report {
-  const { path = 'A file' } = error
-  return {
-    error: `${shortenPath(path)} cannot be read or written: ${systemReason(error)}`,
-    code: 'system',
-    status: null,
-    exit_code: exitCodes.unreachable,
-    hint: 'Check free space and permissions, and run the command again.',
-  }
+  if (!(error instanceof Error && 'syscall' in error && systemCode(error) !== undefined))
+    return reportBug(error, context)
+  // The system refused something that no command expects to fail, such as a full disk.
+  const { path = 'A file' } = error as NodeJS.ErrnoException
+  const text = `${shortenPath(path)} cannot be read or written: ${systemReason(error)}`
+  const hint = 'Check free space and permissions, and run the command again.'
+  const code = { code: 'system', status: null, exit_code: exitCodes.unreachable }
+  return reportError(context, { error: text, ...code, hint })
 }
 
 /** Returns commander's error in our words, without values after `=`, which could be secrets. */

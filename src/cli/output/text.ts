@@ -281,12 +281,8 @@ export function limitsText({ rate }: Facts): string {
 }
 
 function rateText(rate: Rate): string {
-  const own = rate.own
-    ? `${rate.own[0]} ${rate.own[0] === 1 ? 'request' : 'requests'} per ${rate.own[1]}`
-    : ''
-  return [own, rate.plan ? "your plan's requests per minute" : '']
-    .filter((part) => part !== '')
-    .join(', and ')
+  const own = rate.own && `${countOf(rate.own[0], 'request')} per ${rate.own[1]}`
+  return [own, rate.plan && "your plan's requests per minute"].filter(Boolean).join(', and ')
 }
 
 /** Reasons that are shown to a person; all are in the rejects file. */
@@ -319,5 +315,5 @@ export const formatToFix = (rows: number, file: string, when = ''): string =>
 export const formatLeftOut = (counts: readonly LeftOutValues[]): string[] =>
   counts.map(
     ({ field, values, sample }) =>
-      `${field}: ${values.toLocaleString('en-US')} ${values === 1 ? 'value' : 'values'} not understood, such as "${sample}"`,
+      `${field}: ${countOf(values, 'value')} not understood, such as "${sample}"`,
   )

@@ -196,10 +196,8 @@ const minSecretLength = 8
 const secretForms = /\b(?:pk_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,})/g
 
 /** Replaces known secrets, and everything in the form of our keys and signing secrets. */
-function createRedaction(
-  ...first: readonly (string | undefined)[]
-): Pick<StreamsContext, 'conceal' | 'redact'> {
-  const secrets = new Set(first)
+function createRedaction(first: string | undefined): Pick<StreamsContext, 'conceal' | 'redact'> {
+  const secrets = new Set([first])
   return {
     conceal: (secret) => void secrets.add(secret),
     redact: (text) => {
@@ -263,22 +261,12 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   const { governed } = await import('../../client/governed.js')
   const { origin, plan } = target
   const onAgain = () => ports.notify(sentAgain)
-  const observed = syncBaseUrl !== undefined
+  const layers = { memory, origin, plan, observed: syncBaseUrl !== undefined, ids, clock }
   const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
   return {
     remote,
     openForProxy,
-    governed: governed({
-      ...check,
-      memory,
-      origin,
-      plan,
-      observed,
-      ids,
-      clock,
-      onAgain,
-      keepUnusable,
-    }),
+    governed: governed({ ...check, ...layers, onAgain, keepUnusable }),
   }
 }
 
@@ -291,12 +279,8 @@ async function storeUnusable(
 ): Promise<void> {
   const { clock, notify } = ports
   const id = ports.ids.uuid()
-  await (await openEvents(ports)).keepUnusable({
-    id,
-    receivedAt: clock.now(),
-    body,
-    headers: { server: origin, operation },
-  })
+  const headers = { server: origin, operation }
+  await (await openEvents(ports)).keepUnusable({ id, receivedAt: clock.now(), body, headers })
   notify(
     `The server's answer could not be read and may have been charged. It is stored: prospect events show ${id}`,
   )

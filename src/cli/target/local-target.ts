@@ -16,15 +16,7 @@ import type { Run } from '../../runs/journal/runs.js'
 import type { AnswerSource } from '../../runs/ports.js'
 import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type {
-  Context,
-  DataSource,
-  DistributedRun,
-  Home,
-  Machine,
-  StreamsContext,
-  TargetOptions,
-} from '../context/context.js'
+import type { Context, DistributedRun, Home, Machine, TargetOptions } from '../context/context.js'
 import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { countOf, formatNumber } from '../output/text.js'
@@ -87,13 +79,8 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     distributedCaller: async (run: DistributedRun, server?: RowServer): Promise<Caller> => {
       const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
       const target = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
-      const caller = createDistributedCaller({
-        ...(await shared()),
-        ids,
-        sleep: machine.sleep,
-        ...run,
-        ...target,
-      })
+      const { sleep } = machine
+      const caller = createDistributedCaller({ ...(await shared()), ids, sleep, ...run, ...target })
       machine.onClose(() => caller.close())
       return caller
     },
@@ -120,7 +107,7 @@ async function keepKeys(machine: Machine, engine: Caller, origin: string): Promi
 }
 
 /** Returns what reports errors of accepted work. Work is retried, so that the same error is reported once. */
-export function reportTrouble({ notify }: StreamsContext): (error: unknown) => void {
+export function reportTrouble({ notify }: Pick<Machine, 'notify'>): (error: unknown) => void {
   let lastText = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
@@ -199,12 +186,8 @@ export async function openRowWorker(
 
 export type { AnswerSource }
 
-/** Describes the catalogue of an engine as where answers come from. */
-export function describeCatalogue(
-  home: Pick<Home, 'engine'>,
-  origins: Origins | undefined,
-  now: number,
-): DataSource {
+/** Describes a catalogue as where answers come from. `practice`: sample data only. `mixed`: own and sample data. */
+export function describeCatalogue(home: Pick<Home, 'engine'>, origins: Origins | undefined, now: number) {
   const place = placeOf(home)
   const { sampleCompanies = 0, ownCompanies = 0, hasOwnPeople = false, importedAt = null } = origins ?? {}
   const counts = {
@@ -229,10 +212,9 @@ export function describeCatalogue(
 export function describeServer(
   { baseUrl, direct }: Pick<RemoteTarget, 'baseUrl' | 'direct'>,
   member: string | undefined,
-): DataSource {
-  const text = [new URL(baseUrl).host, ...(member ? [`as ${member}`] : [])].join(' ')
-  const how = direct ? ', directly' : ''
-  return { kind: 'server', text: `${text}${how}`, base_url: baseUrl, member: member ?? null, direct }
+) {
+  const text = `${new URL(baseUrl).host}${member ? ` as ${member}` : ''}${direct ? ', directly' : ''}`
+  return { kind: 'server', text, base_url: baseUrl, member: member ?? null, direct }
 }
 
 /** Returns a day such as `3 Nov` (UTC), with its year unless that is this one. */
@@ -252,7 +234,7 @@ function placeOf({ engine }: Pick<Home, 'engine'>): string {
 }
 
 /** `undefined` where that is not known. Creates no catalogue. `member` is the owner of the key where it is known. */
-export async function sourceOf(context: Context, member?: string): Promise<DataSource | undefined> {
+export async function sourceOf(context: Context, member?: string): Promise<AnswerSource | undefined> {
   const target = targetIn(context)
   try {
     if (target.kind === 'remote') {

@@ -213,7 +213,8 @@ async function engineAt(path: string): Promise<string | undefined> {
   if (!existsSync(path)) return undefined
   try {
     const file = (await import('../../storage/database/database-file.js')).openReadOnly(path)
-    const first = await file.get<{ id: string; at: number }>(firstSql).finally(() => file.close())
+    const sql = 'SELECT id, created_at AS at FROM workspaces ORDER BY created_at, name LIMIT 1'
+    const first = await file.get<{ id: string; at: number }>(sql).finally(() => file.close())
     return first && engineName(first.id, first.at)
   } catch {
     // A damaged file is reported where it is used.
@@ -221,11 +222,11 @@ async function engineAt(path: string): Promise<string | undefined> {
   }
 }
 
-const firstSql = 'SELECT id, created_at AS at FROM workspaces ORDER BY created_at, name LIMIT 1'
-
-const engineName = (id: string, createdAt: number): string => digest(JSON.stringify([id, createdAt]))
-
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+const engineName = (id: string, createdAt: number): string =>
+  createHash('sha256')
+    .update(JSON.stringify([id, createdAt]))
+    .digest('hex')
+    .slice(0, 8)
 
 export const profileName = ({ globals, streams, settings }: Context): string =>
   profileNameOf(globals, streams.env, settings())

@@ -172,8 +172,10 @@ export function openRunsPort(context: Context): RunsPort {
   const holderOf = async (run: Run, { locks }: RunRecords) =>
     (await isRunning(context, run, locks)) ? locks.holder(run.identityKey) : undefined
   const start = (args: readonly string[], stdout: 'ignore' | 'pipe', isShared: boolean) => {
-    if (children.size >= maxChildren)
-      throw new Refusal('usage.dashboard_full', { max: maxChildren, command: args.slice(0, 3).join(' ') })
+    if (children.size >= maxChildren) {
+      const hint = `Wait until one has ended, or use a terminal: prospect ${args.slice(0, 3).join(' ')}`
+      throw new UsageError(`The dashboard is already running ${maxChildren} commands, its maximum.`, hint)
+    }
     const started = startCommand(context, [...args, ...(isShared ? ['--shared'] : [])], stdout)
     children.add(started.child)
     started.child.once('close', () => children.delete(started.child))

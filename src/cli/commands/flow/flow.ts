@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
@@ -30,6 +31,7 @@ import { fileOf } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirm, showAbove } from '../../output/prompt.js'
 import {
+  countOf,
   countRows,
   duration,
   formatCredits,
@@ -47,12 +49,9 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
     command('check', 'Check a flow, and send nothing')
       .argument(...fileArgument)
       .run(async (context, { args: [file = ''] }) => {
-        const { flow } = await openFlow(context, file)
-        const count = flow.steps.length
-        const steps = flow.steps.map(({ name }) => name).join(', ')
-        context.notify(
-          oneLine(`${flow.name}: ${count} ${count === 1 ? 'step' : 'steps'} (${steps}). Nothing is wrong.`),
-        )
+        const { name, steps } = (await openFlow(context, file)).flow
+        const names = steps.map((step) => step.name).join(', ')
+        context.notify(oneLine(`${name}: ${countOf(steps.length, 'step')} (${names}). Nothing is wrong.`))
       }),
     command('quote', 'What a flow is expected to take and to cost in each step, before it starts')
       .argument(...fileArgument)
@@ -75,11 +74,7 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
         const { database, shared, ...given } = invocation.options
         const place = runPlaceOf(context, invocation.options)
         const { file } = await findFlow(await openRuns(context, place), invocation)
-        return start(
-          context,
-          file,
-          place.database === undefined ? given : { ...given, database: place.database },
-        )
+        return start(context, file, withoutUndefined({ ...given, ...place }))
       }),
     listCommand,
   ])
@@ -186,7 +181,6 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   return report.exit
 }
 
-/** Whether a flow reaches more than the target and files. */
 const sendsOut = ({ steps, outputs }: Flow): boolean =>
   [...steps, ...outputs].some(({ kind }) => kind === 'command' || kind === 'http')
 
@@ -194,14 +188,9 @@ function logReport({ log }: Context, { run, steps, written, stopped }: FlowRepor
   const sum = steps.reduce((all, { credits, credits_before: before }) => all + credits - before, 0)
   log?.write('result', { run, written, steps })
   log?.spend(sum)
-  if (stopped)
-    log?.write('error', {
-      error: stopped.reason,
-      code: 'stopped',
-      status: null,
-      exit_code: stopped.exit_code,
-      hint: stopped.hint,
-    })
+  if (!stopped) return
+  const { reason: error, exit_code, hint } = stopped
+  log?.write('error', { error, code: 'stopped', status: null, exit_code, hint })
 }
 
 /** Returns how many steps are taken. Throws UsageError for a step that there is not. */
@@ -221,33 +210,28 @@ async function showReport(
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
     const { credits, credits_before: before, invalid, failed, suppressed = 0 } = step
+    const paid = formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')
     const parts = [
       `${formatNumber(step.in)} in`,
       `${formatNumber(step.found)} ${step.run === null ? 'kept' : 'found'}`,
-      ...(step.duplicates > 0
-        ? [`${formatNumber(step.duplicates)} ${step.duplicates === 1 ? 'duplicate' : 'duplicates'}`]
-        : []),
-      ...(step.run !== null && step.out !== step.found ? [`${formatNumber(step.out)} go on`] : []),
-      ...(invalid > 0 ? [`${formatNumber(invalid)} invalid`] : []),
-      ...(suppressed > 0 ? [`${formatNumber(suppressed)} suppressed`] : []),
-      ...(failed > 0 ? [`${formatNumber(failed)} failed`] : []),
-      ...(credits > 0
-        ? [formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')]
-        : []),
+      step.duplicates > 0 && countOf(step.duplicates, 'duplicate'),
+      step.run !== null && step.out !== step.found && `${formatNumber(step.out)} go on`,
+      invalid > 0 && `${formatNumber(invalid)} invalid`,
+      suppressed > 0 && `${formatNumber(suppressed)} suppressed`,
+      failed > 0 && `${formatNumber(failed)} failed`,
+      credits > 0 && paid,
     ]
-    context.notify(oneLine(`${names[at]}: ${parts.join(' · ')}`))
+    context.notify(oneLine(`${names[at]}: ${parts.filter(Boolean).join(' · ')}`))
     for (const vendor of step.not_asked ?? []) context.notify(formatSkipped(vendor))
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
   const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
   const before = wasFinished ? ' It was finished before: nothing was paid.' : ''
   context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
-  if (stopped)
-    context.notify(
-      oneLine(
-        `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`,
-      ),
-    )
+  if (stopped) {
+    const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}. ${stopped.hint}`
+    context.notify(oneLine(`${reason} Resume: prospect flow resume ${run.slice(0, 8)}`))
+  }
   const source = await context.source()
   const isMissing = steps.every((step) => step.run === null || step.found === 0)
   const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))

@@ -95,16 +95,9 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
   const { steps, stopped, ...flow } = body as Awaited<ReturnType<typeof toView>>
   const header = ['step', 'in', 'found', 'out', 'credits']
   const names = stepNames(steps)
-  const rows = steps.map(({ in: came, found, out, credits }, at) => ({
-    step: names[at],
-    in: came,
-    found,
-    out,
-    credits,
-  }))
-  const first = steps[0]?.in ?? 0
+  const rows = steps.map((step, at) => ({ ...step, step: names[at] }))
   const funnel = [
-    { label: 'Input', value: first },
+    { label: 'Input', value: steps[0]?.in ?? 0 },
     ...steps.map(({ out }, at) => ({ label: names[at] ?? '', value: out })),
   ]
   const why = stopped ? { stopped: `${stopped.step}: ${stopped.reason}` } : {}
@@ -179,11 +172,11 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
   }))
   const lines = {
     flow,
-    ...(source ? { 'Answers from': source.text } : {}),
-    credits: credits.max === 0 ? 'none' : `${rangeText(credits)}`,
-    ...(budget === null ? {} : { budget: `${formatNumber(budget)} at most` }),
-    ...(balance === null ? {} : { balance: formatNumber(balance) }),
-    ...(seconds === null || seconds < 1 ? {} : { time: `at least ${duration(seconds)}, by the rate limits` }),
+    'Answers from': source?.text,
+    credits: credits.max === 0 ? 'none' : rangeText(credits),
+    budget: budget === null ? '' : `${formatNumber(budget)} at most`,
+    balance,
+    time: seconds === null || seconds < 1 ? '' : `at least ${duration(seconds)}, by the rate limits`,
   }
   return `${record(lines, look)}\n${grid(['step', 'rows', 'go_on', 'credits', 'by'], rows, look)}`
 }

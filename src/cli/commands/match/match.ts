@@ -78,11 +78,9 @@ async function match(context: Context, { args: [file = ''], options: given }: In
     const target = path === undefined ? undefined : resolve(context.streams.cwd, path)
     const suppressor = await context.suppressor()
     const isSuppressed = new Set<string>()
-    const lists = suppressor
-      ? opened.map((one) =>
-          withoutSuppressedCells(one, suppressor, (line) => isSuppressed.add(placeOf(one.name, line))),
-        )
-      : opened
+    const lists = opened.map((list) =>
+      suppressor ? withoutSuppressedCells(list, suppressor, isSuppressed) : list,
+    )
     const known = await openMatcher(ports, kind, lists, take, (rows) => {
       checkSignal()
       onRows(rows)
@@ -157,17 +155,17 @@ async function match(context: Context, { args: [file = ''], options: given }: In
 
 const placeOf = (list: string, line: number | null): string => `${line} ${list}`
 
-/** Returns a list of which no cell is copied from rows about people and companies that are suppressed. */
+/** Returns a list of which no cell is copied from rows about whom is suppressed. The places of these are added to `found`. */
 const withoutSuppressedCells = (
   list: KnownList,
   { areAbout }: Suppressor,
-  onSuppressed: (line: number) => void,
+  found: Set<string>,
 ): KnownList => ({
   ...list,
   async *rows() {
     for await (const batch of list.rows()) {
       const suppressed = await areAbout(batch.map(({ fields }) => fields))
-      for (const [at, { line }] of batch.entries()) if (suppressed[at] && line !== null) onSuppressed(line)
+      for (const [at, { line }] of batch.entries()) if (suppressed[at]) found.add(placeOf(list.name, line))
       yield batch.map((row, at) => (suppressed[at] ? { ...row, cell: () => '' } : row))
     }
   },
@@ -252,22 +250,18 @@ function describeTally(tally: ReturnType<typeof createTally>, seconds: number): 
     Object.entries(counts)
       .map(([key, count]) => `${formatNumber(count)} by ${words[key] ?? key}`)
       .join(', ')
-  const counted = [
-    `${formatNumber(yes)} yes`,
-    `${formatNumber(maybe)} maybe`,
-    `${formatNumber(no)} no`,
-    ...(suppressed > 0 ? [`${formatNumber(suppressed)} suppressed`] : []),
-  ].join(' · ')
-  return [
+  const out = suppressed > 0 ? ` · ${formatNumber(suppressed)} suppressed` : ''
+  const counted = `${formatNumber(yes)} yes · ${formatNumber(maybe)} maybe · ${formatNumber(no)} no${out}`
+  const lines = [
     `${countRows(rows)} in ${seconds < 1 ? 'less than a second' : duration(seconds)}: ${counted}`,
-    ...(yes > 0 ? [`Yes: ${list(by)}`] : []),
-    ...(maybe > 0 ? [`Maybe: ${list(maybeBy)}`] : []),
-    ...(ragged === 0
-      ? []
-      : [
-          ragged === 1
-            ? `The row on line ${firstRagged} has more or fewer cells than the header, and was not compared.`
-            : `${formatNumber(ragged)} rows have more or fewer cells than the header, and were not compared; the first is on line ${firstRagged}.`,
-        ]),
   ]
+  if (yes > 0) lines.push(`Yes: ${list(by)}`)
+  if (maybe > 0) lines.push(`Maybe: ${list(maybeBy)}`)
+  const strange = 'more or fewer cells than the header'
+  if (ragged === 1) lines.push(`The row on line ${firstRagged} has ${strange}, and was not compared.`)
+  if (ragged > 1)
+    lines.push(
+      `${formatNumber(ragged)} rows have ${strange}, and were not compared; the first is on line ${firstRagged}.`,
+    )
+  return lines
 }

@@ -26,23 +26,18 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
     command('list', 'List what a waterfall asks, in its order').printResult(
       async (context) => {
         const registry = await openRegistry(context)
-        const [providers, orders, workspaceId] = [
-          await registry.list(),
-          await registry.orders(),
-          await registry.workspaceId(),
-        ]
+        const [providers, orders] = [await registry.list(), await registry.orders()]
+        const workspaceId = await registry.workspaceId()
         const { kindsOf } = await import('../../../providers/registry.js')
         const rows = providers.map((provider) => ({
           name: provider.name,
           kinds: kindsOf(provider),
           state: stateOf(context, provider, workspaceId),
           base_url: (provider.definition as { readonly base_url: string }).base_url,
-          orders: orders
-            .filter(({ names }) => names.includes(provider.name))
-            .map(
-              ({ kind, names, condition }) =>
-                `${kind} ${names.indexOf(provider.name) + 1}${condition === '' ? '' : ` when ${condition}`}`,
-            ),
+          orders: orders.flatMap(({ kind, names, condition }) => {
+            const place = names.indexOf(provider.name) + 1
+            return place > 0 ? [`${kind} ${place}${condition && ` when ${condition}`}`] : []
+          }),
         }))
         const free = { base_url: null, orders: [] }
         const stored = ['email', 'personal_email', 'phone', 'person', 'company']
@@ -106,17 +101,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
           return sums.map((sum) => toStatsRow(sum, by))
         },
         {
-          columns: [
-            'provider',
-            'kind',
-            'asked',
-            'found',
-            'hit_rate',
-            'cost',
-            'cost_per_result',
-            'unknown',
-            'seconds',
-          ],
+          columns: [...countColumns, 'hit_rate', 'cost', 'cost_per_result', 'unknown', 'seconds'],
           layout: (rows, look) => statsChart(rows as readonly StatsRow[], look),
         },
       ),
@@ -133,13 +118,8 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
               : undefined
           const isAnswer = answer !== undefined && !(answer instanceof Error)
           const credits = isAnswer ? balance?.credits(answer as VendorAnswer) : undefined
-          const note = !balance
-            ? 'its file has no balance'
-            : key === undefined
-              ? 'no key here'
-              : answer instanceof Error
-                ? answer.message
-                : null
+          const failure = answer instanceof Error ? answer.message : null
+          const note = balance ? (key === undefined ? 'no key here' : failure) : 'its file has no balance'
           rows.push({ name, credits: credits ?? null, note })
         }
         return rows
@@ -230,10 +210,6 @@ async function openProvider(context: Context, name: string) {
   return { compiled, key, http, target: { file: compiled.file, allow: stored.allow, key: key ?? '' } }
 }
 
-const requireKey = (name: string, key: string | undefined): void => {
-  if (key === undefined) throw new Refusal('usage.provider_key_elsewhere', { name })
-}
-
 const testCommand: CommandFactory = ({ command }) =>
   command('test', 'Send one real request, and show what was read from the answer')
     .argument('<name>', 'its name')
@@ -261,20 +237,17 @@ const testCommand: CommandFactory = ({ command }) =>
           ? new Refusal('provider.needs_more', { name, kind: word, needs: kind.file.needs })
           : new Refusal('provider.lacks_kind', { name, kind: word, kinds: Object.keys(file.kinds) })
       const suppressor = await context.suppressor()
-      const known =
-        suppressor &&
-        (await (
-          await context.catalogue()
-        ).person({
-          url: subject.network_url,
-          firstName: subject.first_name,
-          lastName: subject.last_name,
-          domain: subject.domain,
-          companyName: subject.company_name,
-        }))
+      const identity = {
+        url: subject.network_url,
+        firstName: subject.first_name,
+        lastName: subject.last_name,
+        domain: subject.domain,
+        companyName: subject.company_name,
+      }
+      const known = suppressor && (await (await context.catalogue()).person(identity))
       if ((await suppressor?.areAbout([{ ...known, ...subject }]))?.[0]) throw new Refusal('usage.suppressed')
       const isFree = Object.keys(typed).length === 0 && file.test?.key !== undefined
-      if (!isFree) requireKey(name, key)
+      if (!isFree && key === undefined) throw new Refusal('usage.provider_key_elsewhere', { name })
       const request = kind.request([{ ...fields, row: '1' }])
       const to = { ...target, key: isFree ? (file.test?.key ?? '') : target.key }
       const send = async (one: VendorRequest) => {
@@ -314,6 +287,8 @@ const testCommand: CommandFactory = ({ command }) =>
 const toCamelCase = (name: string): string =>
   name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
+const countColumns = ['provider', 'kind', 'asked', 'found']
+
 type StatsRow = ReturnType<typeof toStatsRow>
 
 function toStatsRow(sum: Awaited<ReturnType<Registry['spending']>>[number], by: string | undefined) {
@@ -340,26 +315,18 @@ function toStatsRow(sum: Awaited<ReturnType<Registry['spending']>>[number], by: 
 /** Draws the hit rates, and says which order would have been cheapest. */
 function statsChart(rows: readonly StatsRow[], look: Look): string {
   if (rows.length === 0) return 'No provider was asked yet.\n'
-  const chart = bars(
-    rows.map(({ provider, kind, asked, found, hit_rate, cost }) => ({
-      label: `${provider} ${kind}`,
-      value: hit_rate ?? 0,
-      note: `% of ${formatNumber(asked)}, ${formatNumber(found)} found for ${formatNumber(cost)}`,
-    })),
-    look,
-  )
+  const drawn = rows.map(({ provider, kind, asked, found, hit_rate, cost }) => ({
+    label: `${provider} ${kind}`,
+    value: hit_rate ?? 0,
+    note: `% of ${formatNumber(asked)}, ${formatNumber(found)} found for ${formatNumber(cost)}`,
+  }))
+  const chart = bars(drawn, look)
   const kinds = Map.groupBy(rows, ({ kind }) => kind)
   // Asking the one first that finds most for its cost makes a result cheapest.
   const price = ({ cost, found }: StatsRow) => (found === 0 ? Number.POSITIVE_INFINITY : cost / found)
-  const orders = [...kinds].flatMap(([kind, of]) =>
-    of.length < 2
-      ? []
-      : [
-          `Cheapest order: prospect providers order ${kind} ${of
-            .toSorted((one, other) => price(one) - price(other))
-            .map(({ provider }) => provider)
-            .join(',')}\n`,
-        ],
-  )
+  const orders = [...kinds].flatMap(([kind, of]) => {
+    const names = of.toSorted((one, other) => price(one) - price(other)).map(({ provider }) => provider)
+    return names.length < 2 ? [] : [`Cheapest order: prospect providers order ${kind} ${names.join(',')}\n`]
+  })
   return [chart, ...orders].join('')
 }

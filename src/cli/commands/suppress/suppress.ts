@@ -24,7 +24,7 @@ import {
   thisMachine,
 } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/values.js'
+import { isoTime, type OptionsOf, optionRows } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { countOf, formatNumber } from '../../output/text.js'
 import { targetIn } from '../../target/resolve-target.js'
@@ -40,11 +40,8 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         const count = await entries.add(added, reasonOf(options), context.clock.now())
         warnOfMailboxes(context, new Set(mailboxProvidersIn(added)))
         const shown = added.map(({ kind, value }) => ({ kind, value }))
-        await print(
-          context,
-          { added: count, entries: shown },
-          { layout: () => `${describeAdded(count, added.length, place)}\n` },
-        )
+        const text = describeAdded(count, added.length, place)
+        await print(context, { added: count, entries: shown }, { layout: () => `${text}\n` })
       }),
     command('import', 'Suppress the people and companies of a file')
       .argument('<file>', 'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies')
@@ -89,11 +86,8 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         if (!removed)
           throw new UsageError(`"${text}" is not suppressed ${place}.`, 'See: prospect suppress list')
         const { kind, value } = entry
-        await print(
-          context,
-          { removed, kind, value },
-          { layout: () => `${value} is no longer suppressed.\n` },
-        )
+        const layout = () => `${value} is no longer suppressed.\n`
+        await print(context, { removed, kind, value }, { layout })
       }),
     command(
       'list',
@@ -101,10 +95,7 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
     ).printResult(
       async (context) => {
         const { entries } = await openSuppressions(context)
-        return (await entries.list()).map(({ added_at, ...entry }) => ({
-          ...entry,
-          added_at: new Date(added_at).toISOString(),
-        }))
+        return (await entries.list()).map((entry) => ({ ...entry, added_at: isoTime(entry.added_at) }))
       },
       { columns: ['kind', 'value', 'reason', 'added_at'] },
     ),
@@ -115,11 +106,8 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         const { entries } = await openSuppressions(context)
         const suppressed = (await entries.find(keysOf(asRecord(entry)).keys)).size > 0
         const { kind, value } = entry
-        await print(
-          context,
-          { kind, value, suppressed },
-          { layout: () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n` },
-        )
+        const layout = () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n`
+        await print(context, { kind, value, suppressed }, { layout })
         return suppressed ? exitCodes.checkFailed : exitCodes.ok
       }),
   ])
