@@ -5,24 +5,41 @@ const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
 
 /**
- * Loads the built program from `folder`, with the code cache of this V8 where the build made one.
- * CommonJS and one script, because the module loader alone would cost a tenth of the start.
+ * Loads the built program from `folder`, with the code caches of this V8 where the build made them. CommonJS and two
+ * scripts, because the module loader alone would cost a tenth of the start, and reading all of it as much.
  */
 function load(folder) {
-  const file = join(folder, 'main.cjs')
+  const loaded = {}
+  const part = (name, other) => {
+    loaded[name] ??= run(folder, name, (path) => part(other, name).exports.modules[path]())
+    return loaded[name]
+  }
+  return { ...part('main', 'more').exports, part: (name) => part(name, name === 'main' ? 'more' : 'main') }
+}
+
+/** Runs a script of the program. `other` returns a module of the other one. */
+function run(folder, name, other) {
+  const file = join(folder, `${name}.cjs`)
   // The build writes a function in ASCII, so that its text needs no decoding and no copy.
   const script = new Script(readFileSync(file, 'latin1'), {
-    filename: 'main.cjs',
-    cachedData: readCache(join(folder, cacheName())),
+    filename: `${name}.cjs`,
+    cachedData: readCache(join(folder, cacheName(name))),
   })
   const module = { exports: {} }
-  const run = script.runInThisContext()
-  run(module.exports, createRequire(file), module, (name) => import(name), pathToFileURL(file).href)
-  return { ...module.exports, script }
+  const url = pathToFileURL(file).href
+  script.runInThisContext()(
+    module.exports,
+    createRequire(file),
+    module,
+    (specifier) => import(specifier),
+    url,
+    other,
+  )
+  return { exports: module.exports, script }
 }
 
 /** The name of the code cache that this V8 accepts: V8 rejects what another version compiled. */
-const cacheName = () => `main.${process.versions.v8.split('-')[0]}.cache`
+const cacheName = (name) => `${name}.${process.versions.v8.split('-')[0]}.cache`
 
 function readCache(path) {
   try {

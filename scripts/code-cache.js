@@ -1,31 +1,81 @@
 /**
- * `node scripts/code-cache.js FOLDER`: runs a few commands of the program that was built into a folder, and keeps the
- * code that this V8 compiled for them there, so that no later start compiles it again.
+ * `node scripts/code-cache.js FOLDER`: runs a few commands of the program that was built into a folder, and keeps the code that
+ * this V8 compiled for them there, so that no later start compiles it again. With `--modules` it prints which modules the
+ * shortest commands ran instead, as JSON.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { cacheName, load } from '../bin/load.js'
+import { run } from './run.js'
 
-const [folder] = process.argv.slice(2)
-const home = await mkdtemp(join(tmpdir(), 'prospect-build-'))
+const [given, mode, filled] = process.argv.slice(2)
+const folder = resolve(given)
+const home = filled ?? (await mkdtemp(join(tmpdir(), 'prospect-build-')))
+const program = load(folder)
 try {
-  const { main, script } = load(folder)
-  const quiet = () => new PassThrough().resume()
-  const run = (...argv) =>
-    main(argv, {
-      stdin: quiet(),
-      stdout: quiet(),
-      stderr: quiet(),
-      env: { PROSPECT_HOME: home },
-      cwd: home,
-    })
-  await run('init')
-  await run('credits')
-  await run('accounts', 'enrich', '--domain', 'example.com')
-  await run('--help')
-  await writeFile(join(folder, cacheName()), script.createCachedData())
+  if (filled) await fill()
+  else {
+    // Another process, so that what it compiles is not kept with the shortest commands.
+    const code = await run(process.execPath, [import.meta.filename, folder, mode ?? '--more', home])
+    if (code !== 0) throw new Error('The longer commands failed')
+    if (mode === '--modules') process.stdout.write(JSON.stringify(await modulesOf(runShortest)))
+    else {
+      await runShortest()
+      await keep('main')
+    }
+  }
 } finally {
-  await rm(home, { recursive: true, force: true })
+  if (!filled) await rm(home, { recursive: true, force: true })
+}
+
+/** Fills the home with companies, of which one is looked up already: later lookups look for that first. */
+async function fill() {
+  const file = join(home, 'companies.csv')
+  await writeFile(file, 'name,domain\nExample,example.com\nOther,example.org\n')
+  await command('init')
+  await command('data', 'import', 'companies', file)
+  await writeFile(file, 'domain\nexample.com\n')
+  await command('accounts', 'enrich', '--csv', file, '--yes')
+  if (mode === '--more') await keep('more')
+}
+
+async function runShortest() {
+  await command('credits')
+  await command('accounts', 'enrich', '--domain', 'example.org')
+  await command('--help')
+}
+
+async function command(...argv) {
+  const quiet = () => new PassThrough().resume()
+  const code = await program.main(argv, {
+    stdin: quiet(),
+    stdout: quiet(),
+    stderr: quiet(),
+    env: { PROSPECT_HOME: home },
+    cwd: home,
+  })
+  if (code !== 0) throw new Error(`prospect ${argv.join(' ')} ended with ${code}`)
+}
+
+/** Keeps what V8 has compiled of a script. */
+async function keep(name) {
+  await writeFile(join(folder, cacheName(name)), program.part(name).script.createCachedData())
+}
+
+/** Returns the names of the modules of the main script that `work` runs: each is a function with its path as its name. */
+async function modulesOf(work) {
+  const session = new Session()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true })
+  await work()
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  return result
+    .filter(({ url }) => url === 'main.cjs')
+    .flatMap(({ functions }) => functions)
+    .filter(({ ranges: [{ count }] }) => count > 0)
+    .map(({ functionName }) => functionName)
 }

@@ -9,6 +9,7 @@ const sources = [
   'src',
   'bin',
   'scripts/build.js',
+  'scripts/build-program.js',
   'scripts/code-cache.js',
   'scripts/esbuild-plugins.js',
   'scripts/man.js',
@@ -66,7 +67,7 @@ function packagesOf(lockfile) {
 
 /** Whether everything in `dist` is at least as new as the newest source, with a code cache of this V8. */
 async function isBuilt() {
-  if (!existsSync(`${root}dist/${load.cacheName()}`)) return false
+  if (!existsSync(`${root}dist/${load.cacheName('main')}`)) return false
   const built = await times('dist')
   if (built.length === 0) return false
   const newest = Math.max(...(await Promise.all(sources.map(times))).flat())

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { cpSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { newFolder } from '../support/new-folder.js'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -13,14 +15,31 @@ function loaded(expression: string): unknown {
   return JSON.parse(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }))
 }
 
-describe('the code cache', () => {
-  it('the code cache is accepted by the running Node', () => {
+describe.each(['main', 'more'])('the script %s of the program', (name) => {
+  it('has a code cache that the running Node accepts', () => {
     // `undefined` would mean that the build made no cache for this version of V8.
-    expect(loaded('String(loaded.script.cachedDataRejected)')).toBe('false')
+    expect(loaded(`String(loaded.part('${name}').script.cachedDataRejected)`)).toBe('false')
   })
 
-  it('the bundled program is ASCII, which needs no decoding', () => {
-    const file = JSON.stringify(join(root, 'dist', 'main.cjs'))
+  it('is ASCII, which needs no decoding', () => {
+    const file = JSON.stringify(join(root, 'dist', `${name}.cjs`))
     expect(loaded(`require('node:buffer').isAscii(require('node:fs').readFileSync(${file}))`)).toBe(true)
   })
+})
+
+it('looking up a company needs the main script alone', () => {
+  const folder = newFolder()
+  onTestFinished(() => folder.remove())
+  const run = (...argv: string[]) =>
+    execFileSync(process.execPath, [folder.at('bin/prospect.js'), ...argv], {
+      env: { ...process.env, PROSPECT_HOME: folder.at('home') },
+    })
+  for (const name of ['bin', 'dist', 'package.json'])
+    cpSync(join(root, name), folder.at(name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), folder.at('node_modules'))
+  run('init')
+  run('data', 'sample', '--companies', '5')
+  run('accounts', 'enrich', '--domain', 'borealis-foods.example')
+  rmSync(folder.at('dist/more.cjs'))
+  expect(String(run('accounts', 'enrich', '--domain', 'acme-robotics.example'))).toContain('Acme Robotics')
 })
