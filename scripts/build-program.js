@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import * as zod from 'zod'
@@ -22,10 +22,9 @@ export const shared = {
 }
 
 /**
- * The command line as two scripts: `main.cjs` has the modules that the shortest commands run, `more.cjs` the others, which
- * are loaded when the first of them is asked for. Start-up decides their form: a CommonJS script is loaded without the
- * detours of the module loader, V8 can keep its compiled code, and what is not in it is not read. What is imported
- * dynamically is still run only when it is asked for.
+ * The command line as two scripts: `main.cjs` has the modules that the shortest commands run, and `more.cjs` the others, which
+ * are imported dynamically. Start-up decides their form: a CommonJS script is loaded without the detours of the module
+ * loader, and V8 can keep its compiled code. Functions that nobody calls take time to read, too.
  */
 export async function buildProgram(folder, plugins = []) {
   await mkdir(folder, { recursive: true })
@@ -122,7 +121,7 @@ const dividedAt = (isOther) => ({
       if (path.startsWith(other)) return { path: path.slice(other.length), namespace: 'other' }
       if (pluginData === 'resolved' || kind === 'entry-point' || path.startsWith('node:')) return undefined
       const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: 'resolved' })
-      const name = relative(root, found.path)
+      const name = relative(root, found.path).replaceAll(sep, '/')
       if (found.namespace !== 'file' || found.external || !isOther(name)) return found
       if (kind === 'dynamic-import') return { path: other + name, external: true }
       return { path: name, namespace: kind === 'require-call' ? 'other' : 'other-module' }

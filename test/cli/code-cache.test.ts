@@ -39,7 +39,7 @@ it('looking up a company needs the main script alone', () => {
   symlinkSync(join(root, 'node_modules'), folder.at('node_modules'))
   run('init')
   run('data', 'sample', '--companies', '5')
-  run('accounts', 'enrich', '--domain', 'borealis-foods.example')
+  run('accounts', 'enrich', '--domain', 'birchwood.example')
   rmSync(folder.at('dist/more.cjs'))
   expect(String(run('accounts', 'enrich', '--domain', 'acme-robotics.example'))).toContain('Acme Robotics')
 })
