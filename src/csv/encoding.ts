@@ -66,15 +66,14 @@ async function* decodeText(chunks: AsyncIterable<Buffer>, { label, evidence }: E
     }
   }
   for await (const chunk of chunks) {
-    if (known) known = confirmEncoding(label, known, chunk, (at) => lineOf(lines, chunk, at))
+    const lineAt = (at: number) => {
+      lines.pass(chunk, at)
+      return lines.line
+    }
+    if (known) known = confirmEncoding(label, known, chunk, lineAt)
     yield next(chunk)
   }
   yield next(undefined)
-}
-
-function lineOf(lines: LineCounter, chunk: Buffer, at: number): number {
-  lines.pass(chunk, at)
-  return lines.line
 }
 
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
@@ -115,13 +114,6 @@ export async function* skip(bytes: number, chunks: AsyncIterable<Buffer>): Async
   }
 }
 
-/** The delimiter of a table, as its first lines show it. */
-export interface DetectedDelimiter {
-  readonly delimiter: string
-  /** Text before the table: a `sep=` line or other lines above the header, with their line ends, or nothing. */
-  readonly preamble: string
-}
-
 const candidates = [',', ';', '\t', '|'] as const
 const linesLookedAt = 50
 
@@ -130,7 +122,7 @@ const linesLookedAt = 50
  * above the header are its preamble: the first `skipLines`, or where that is not given, those before the first row that
  * has known names of columns and as many cells as the rows below.
  */
-export function detectDelimiter(sample: string, skipLines?: number): DetectedDelimiter {
+export function detectDelimiter(sample: string, skipLines?: number) {
   const skipped = skipLines === undefined ? '' : firstLines(sample, skipLines)
   const text = sample.slice(skipped.length)
   const sep = /^"?sep=([^"\r\n])"?(?:\r\n|\n|\r)/i.exec(text)

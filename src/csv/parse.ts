@@ -3,7 +3,7 @@ import { type LocalCode, Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 import { undefuse } from './cells.js'
 import type { Encoding } from './detect-encoding.js'
-import { type DetectedDelimiter, decode, LineCounter, skip } from './encoding.js'
+import { decode, type detectDelimiter, LineCounter, skip } from './encoding.js'
 
 /** One row of a table: its cells, and the line it begins on. */
 export interface CsvRow {
@@ -28,7 +28,7 @@ export interface RowOptions {
 export async function* readRows(
   chunks: AsyncIterable<Buffer>,
   encoding: Encoding,
-  { delimiter, preamble }: DetectedDelimiter,
+  { delimiter, preamble }: ReturnType<typeof detectDelimiter>,
   { raw = false, looseQuotes, limit, isSheet = false }: RowOptions = {},
 ): AsyncGenerator<CsvRow[]> {
   const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))

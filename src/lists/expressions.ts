@@ -38,28 +38,10 @@ interface PlainNode {
   readonly args: unknown
 }
 
+/** Names that the values do not have are refused here, with the nearest ones. */
+const options = { homogeneousAggregateLiterals: false, unlistedVariablesAreDyn: true }
 const limits = { maxAstNodes: 500, maxDepth: 40, maxListElements: 200, maxMapEntries: 50 }
 const maxBytes = 4_096
-/** Words that CEL keeps for itself: a field with such a name cannot be in a condition. */
-const reserved = new Set([
-  'as',
-  'break',
-  'const',
-  'continue',
-  'else',
-  'for',
-  'function',
-  'if',
-  'import',
-  'let',
-  'loop',
-  'namespace',
-  'package',
-  'return',
-  'var',
-  'void',
-  'while',
-])
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter'])
 const comparisons: Readonly<Record<string, string>> = {
   '==': 'fx_eq',
@@ -91,9 +73,7 @@ export async function parseExpression(text: string, scope: Scope, option: string
     throw new Refusal(`expression.${problem}`, { option, at: at + 1, ...details })
   }
   if (Buffer.byteLength(text) > maxBytes) refuse('too_long', 0, { max: maxBytes })
-  const strict = new Cel({ limits, homogeneousAggregateLiterals: false })
-  const names = Object.keys(scope).filter((name) => !reserved.has(name))
-  for (const name of names) strict.registerVariable(name, 'dyn')
+  const strict = new Cel({ ...options, limits })
   const parsed = (() => {
     try {
       return strict.parse(text)
@@ -109,8 +89,7 @@ export async function parseExpression(text: string, scope: Scope, option: string
   const place = error?.node as ASTNode | undefined
   if (!valid && (place?.op === 'call' || place?.op === 'rcall') && !textTests[place.args[0]])
     refuse('no_function', place.start, { name: place.args[0] })
-  const env = new Cel({ homogeneousAggregateLiterals: false })
-  for (const name of names) env.registerVariable(name, 'dyn')
+  const env = new Cel(options)
   const doubt = { isDoubtful: false }
   registerFunctions(env, doubt)
   const run = env.parse(rewritten)

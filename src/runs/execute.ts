@@ -35,9 +35,7 @@ const requestsPerBatch = 5
  * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that would meet
  * every further row ends the run; earlier answers are written. Rejects only for bugs.
  */
-export function execute(batch: Batch): Promise<RunReport> {
-  return new Runner(batch).run()
-}
+export const execute = (batch: Batch): Promise<RunReport> => new Runner(batch).run()
 
 class Runner {
   readonly #stopReason: StopReason
@@ -238,7 +236,6 @@ async function* inPortions(
   size: number,
 ): AsyncGenerator<readonly CsvRow[]> {
   let rest: readonly CsvRow[] = []
-  let broken: { readonly error: unknown } | undefined
   try {
     for await (const batch of batches) {
       const rows = rest.length === 0 ? batch : [...rest, ...batch]
@@ -246,11 +243,10 @@ async function* inPortions(
       for (let at = 0; at < whole; at += size) yield rows.slice(at, at + size)
       rest = rows.slice(whole)
     }
-  } catch (error) {
-    broken = { error }
+  } finally {
+    // Rows before an error come first.
+    if (rest.length > 0) yield rest
   }
-  if (rest.length > 0) yield rest
-  if (broken) throw broken.error
 }
 
 /** Returns rows without results about people and companies that are suppressed: they keep the columns of the input. */

@@ -5,7 +5,7 @@ import { Refusal, refusalOf } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
-import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../csv/names.js'
+import { LeftOutCounter, type LeftOutValue } from '../csv/names.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
 import { isBlank, type Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
@@ -20,20 +20,8 @@ export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
 /** An array takes no more items. */
 const maxItems = 100_000
 
-export interface ItemProblem {
-  readonly line: number
-  readonly text: string
-}
-
-export interface Items {
-  readonly items: readonly Input[]
-  readonly lines: readonly number[]
-  readonly problems: readonly ItemProblem[]
-  /** Rows that are left out, because a list of known rows has them. */
-  readonly known: number
-  /** Values that the items are without. */
-  readonly leftOut: readonly LeftOutValues[]
-}
+/** The items, the line of each of them, and the rows that are none: invalid ones, and those of a list of known rows. */
+export type Items = Awaited<ReturnType<typeof readItems>>
 
 /** Reads the rows of a file as items of one request. Invalid rows go to the rejects. */
 export async function readItems(
@@ -45,10 +33,11 @@ export async function readItems(
   rejects: Rejects | undefined,
   constants: Input = {},
   isKnown: (input: Input) => boolean = () => false,
-): Promise<Items> {
+) {
   const shape = { input: item, output: item }
   const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
-  const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[], known: 0 }
+  const problems: { readonly line: number; readonly text: string }[] = []
+  const found = { items: [] as Input[], lines: [] as number[], problems, known: 0 }
   const counter = new LeftOutCounter()
   try {
     for await (const rows of table.rows())
@@ -62,7 +51,7 @@ export async function readItems(
         })
         if (refusal) {
           const text = explain(refusal)
-          found.problems.push({ line, text })
+          problems.push({ line, text })
           await rejects?.add([{ line, cells, reason: text }])
         } else if (isKnown(input)) found.known++
         else {

@@ -8,7 +8,7 @@ import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
 import { firstText, toColumnKind } from '../catalogue/normalize/value-kinds.js'
 import { columnNamed, normaliseName } from '../csv/names.js'
-import { keyReader, ListIndex, type ListKind, type Match, type RowKeys } from '../lists/list-index.js'
+import { keyReader, ListIndex, type ListKind, type Match } from '../lists/list-index.js'
 import { openInput } from './find-run.js'
 import { type Mapping, mapColumns, parsePins, rowInput, unknownName } from './input/mapping.js'
 import type { Table } from './input/table.js'
@@ -180,7 +180,8 @@ export async function openMatcher(
     for await (const batch of rows()) {
       for (const { line, fields, cell } of batch) {
         const sets = toKeys(fields)
-        if (sets.some(isFilled)) index.add(line, sets, take.length > 0 ? take.map(cell) : undefined)
+        if (sets.flat().some((key) => key !== null))
+          index.add(line, sets, take.length > 0 ? take.map(cell) : undefined)
       }
       count.rows += batch.length
       all += batch.length
@@ -195,8 +196,6 @@ export async function openMatcher(
     find: (fields: Fields): Match => index.find(toKeys(fields)),
   }
 }
-
-const isFilled = (keys: RowKeys): boolean => keys.some((key) => key !== null)
 
 function checkTaken(lists: readonly KnownList[], take: readonly string[]): void {
   // Of records, the fields are not known beforehand.

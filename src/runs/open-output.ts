@@ -83,7 +83,12 @@ export async function openOutput(
   const open = () => openRejects(ports, aside, table, choices, signal)
   const named = choices.rejects === undefined ? undefined : await open()
   const sink =
-    path === null ? streamSink(stdout) : await ports.openFile(path, 'out', signal).catch(refusedBy(named))
+    path === null
+      ? streamSink(stdout)
+      : await ports.openFile(path, 'out', signal).catch(async (error: unknown) => {
+          await named?.abandon()
+          throw error
+        })
   // Nothing can be put beside a device.
   const rejects = named ?? (sink.partial === undefined ? undefined : await open())
   let abandoned = false
@@ -122,13 +127,6 @@ export function checkSheetRows(output: string | undefined, rows: number): void {
   if (!isWorkbookName(output) || rows <= maxSheetRows) return
   throw new Refusal('output.too_many_rows', { rows, max: maxSheetRows })
 }
-
-const refusedBy =
-  (rejects: Rejects | undefined) =>
-  async (error: unknown): Promise<never> => {
-    await rejects?.abandon()
-    throw error
-  }
 
 /** The file for invalid rows that belongs to an output: beside it. */
 function besideOf(output: string | null): string | undefined {

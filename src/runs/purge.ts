@@ -101,31 +101,30 @@ async function takenByOthers(connection: Connection, old: readonly OldRun[]): Pr
   return new Set(takers.filter(({ place }) => !gone.has(toRunNumber(place))).map(({ origin }) => origin))
 }
 
-interface OldAnswer {
-  readonly place: number
-  readonly hash: number | null
-}
-
 /** Deletes the answers of a run, in portions. Returns how many. */
 async function purgeAnswers(driver: Driver, run: number, taken: ReadonlySet<number>): Promise<number> {
   let dropped = 0
   for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
     const from: number = after
     const portion = await driver.transaction(async (connection) => {
-      const rows = await connection.all<OldAnswer>(answersSql, from, toPlace(run + 1, 0), answersAtOnce)
+      const rows = await connection.all<{ readonly place: number; readonly hash: number | null }>(
+        answersSql,
+        from,
+        toPlace(run + 1, 0),
+        answersAtOnce,
+      )
       const old = rows.filter(({ place }) => !taken.has(place))
-      for (const answer of old) await dropAnswer(connection, answer)
+      for (const { place, hash } of old) {
+        if (hash !== null)
+          await connection.run('DELETE FROM places WHERE hash = ? AND place = ?', hash, place)
+        await connection.run('DELETE FROM answers WHERE place = ?', place)
+      }
       return { count: old.length, last: rows.at(-1)?.place }
     }, runScope(run))
     dropped += portion.count
     after = portion.last
   }
   return dropped
-}
-
-async function dropAnswer(connection: Connection, { place, hash }: OldAnswer): Promise<void> {
-  if (hash !== null) await connection.run('DELETE FROM places WHERE hash = ? AND place = ?', hash, place)
-  await connection.run('DELETE FROM answers WHERE place = ?', place)
 }
 
 /** Deletes a run. It is only hidden while answers of it are needed, or while its credits set aside count for today. */

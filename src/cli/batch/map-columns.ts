@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { z } from 'zod'
 import type { Input, Reply } from '../../api/calls/caller.js'
-import { ApiError, Refusal } from '../../api/calls/errors.js'
+import { ApiError, isRefusal, Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { flagOf } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
@@ -30,18 +30,23 @@ import { formatPath, oneLine, wrapText } from '../output/text.js'
 /** Throws a Refusal where a needed column is not recognised and there is nobody to ask. Saves the mapping with `--save-map`. */
 export async function chooseMapping(
   context: Context,
-  choices: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
+  { map: given, saved, saveMap }: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
   request: Omit<MappingRequest, 'pins' | 'savedIn' | 'isExact'>,
   schema: z.ZodObject,
 ): Promise<ChosenMapping> {
-  const { saveMap } = choices
   if (saveMap !== undefined) checkMapName(saveMap)
-  const chosen = await mapOrAsk(context, choices, request, schema)
-  if (saveMap !== undefined) {
-    saveMapping(context, chosen.mapping, saveMap)
-    context.notify(`The mapping is saved. Use it with: --use-map ${saveMap}`)
+  for (let map = given; ; ) {
+    try {
+      const mapping = mapColumns({ ...request, ...toPins(map, saved) })
+      if (saveMap !== undefined) saveMapping(context, mapping, saveMap)
+      return { mapping, map }
+    } catch (error) {
+      if (!isRefusal(error, 'map.unidentified') || !canAsk(context)) throw error
+      const pairs = await askPairs(context, request.header, error.details.fields as string[], schema)
+      context.notify(`Next time: ${pairs.map((pair) => `--map ${quotePair(pair)}`).join(' ')}`)
+      map = [...map, ...pairs]
+    }
   }
-  return chosen
 }
 
 /** Columns named one by one; of a wide file the others are counted. */
@@ -92,24 +97,6 @@ export async function printMapping(context: Context, mapping: Mapping): Promise<
     },
   )
   return exitCodes.ok
-}
-
-async function mapOrAsk(
-  context: Context,
-  { map: given, saved }: Pick<InputChoices, 'map' | 'saved'>,
-  request: Omit<MappingRequest, 'pins' | 'savedIn' | 'isExact'>,
-  schema: z.ZodObject,
-): Promise<ChosenMapping> {
-  for (let map = given; ; ) {
-    try {
-      return { mapping: mapColumns({ ...request, ...toPins(map, saved) }), map }
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'map.unidentified' || !canAsk(context)) throw error
-      const pairs = await askPairs(context, request.header, error.details.fields as string[], schema)
-      context.notify(`Next time: ${pairs.map((pair) => `--map ${quotePair(pair)}`).join(' ')}`)
-      map = [...map, ...pairs]
-    }
-  }
 }
 
 const noColumn = ''
@@ -175,11 +162,11 @@ function findMap(context: Context, name: string): SavedMap {
 }
 
 function saveMapping(context: Context, { columns }: Mapping, name: string): void {
-  checkMapName(name)
   context.prepareHome()
   const pairs = columns.map(({ field, column }) => `${field}=${column}`)
   const maps: Maps = { ...readMaps(context), [name]: pairs }
   writePrivate(mapsFile(context), `${JSON.stringify(maps, null, 2)}\n`, context.ids.uuid())
+  context.notify(`The mapping is saved. Use it with: --use-map ${name}`)
 }
 
 /** Throws UsageError where a text cannot be the name of a mapping. */

@@ -3,15 +3,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { openInput } from '../../runs/find-run.js'
 import { checkTable, selectRows } from '../../runs/input/table.js'
-import {
-  checkSize,
-  countReasons,
-  type ItemProblem,
-  type Items,
-  itemOf,
-  quoteItems,
-  readItems,
-} from '../../runs/items.js'
+import { checkSize, countReasons, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
 import { openKnownRows } from '../../runs/lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
 import type { InputChoices } from '../../runs/request.js'
@@ -153,7 +145,7 @@ async function gatherRows(
 
 const maxProblems = 10
 
-function showProblems(context: Context, problems: readonly ItemProblem[], rejects: string | null): void {
+function showProblems(context: Context, problems: Items['problems'], rejects: string | null): void {
   for (const { line, text } of problems.slice(0, maxProblems))
     context.notify(`Line ${line} was skipped: ${text}.`)
   const more = problems.length - maxProblems

@@ -4,11 +4,10 @@ import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
 import { noRows, type RunReport, type RunStop, type SkippedRows } from '../../runs/output/report.js'
-import type { Rejects } from '../../runs/output/writer.js'
 import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
 import type { ExecutedBatch } from '../../runs/run-batch.js'
-import type { Context, StreamsContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { withoutStop } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
@@ -30,7 +29,7 @@ import {
   lookOn,
   oneLine,
 } from '../output/text.js'
-import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
+import { describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
 import { isOnScreen } from './options.js'
 import type { BatchCommand } from './request.js'
 
@@ -185,13 +184,8 @@ function formatDoubted(doubted: RunReport['doubted']): string[] {
     })
 }
 
-export interface EndedBatch {
-  /** null where no run is recorded. */
-  readonly run: Run | null
-  readonly report: RunReport
-  readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
-  readonly selection?: ExecutedBatch['selection']
-}
+/** `run` is null where none is recorded. */
+export type EndedBatch = Omit<EndedPart, 'run'> & { readonly run: Run | null }
 
 interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
@@ -210,8 +204,7 @@ export async function withSummary(
   // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
   return interruptible(context.streams, async (interrupted) => {
     const writeSummary = async (exit: number, stop: RunStop | undefined) => {
-      const source = ended?.run ? sourceOfRun(ended.run) : await context.source()
-      const text = toPrintableJson(createSummary(context, batch, startedAt, ended, exit, stop, source), 2)
+      const text = toPrintableJson(await createSummary(context, batch, startedAt, ended, exit, stop), 2)
       const sink = await openFile(context, file, '--summary-json', interrupted)
       await sink.write(`${text}\n`)
       await sink.finish()
@@ -219,25 +212,16 @@ export async function withSummary(
     const exit = await work((end) => {
       ended = end
     }).catch(async (error) => {
-      const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
-      await writeSummary(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(
-        () => {},
-      )
+      const bug = { error: error instanceof Error ? error.message : String(error), hint: '' }
+      const { error: reason, hint, exit_code } = reportOf(error) ?? { ...bug, exit_code: exitCodes.bug }
+      const stop = { reason, hint, exit_code, at_row: null, rows_left: null }
+      await writeSummary(exit_code, stop).catch(() => {})
       throw error
     })
     if (ended) await writeSummary(exit, ended.report.stopped)
     return exit
   })
 }
-
-const bugOf = (error: unknown) => ({
-  error: error instanceof Error ? error.message : String(error),
-  hint: '',
-  exit_code: exitCodes.bug,
-})
-
-const inputOf = (file: string, { streams }: StreamsContext): string =>
-  file === '-' ? file : resolve(streams.cwd, file)
 
 export const emptyReport: RunReport = {
   ...noRows,
@@ -249,15 +233,15 @@ export const emptyReport: RunReport = {
   partial: null,
 }
 
-function createSummary(
+async function createSummary(
   context: Context,
-  { operation, choices }: SummarisedBatch,
+  { operation, choices: { file } }: SummarisedBatch,
   startedAt: number,
   ended: EndedBatch | undefined,
   exit_code: number,
   stop: RunStop | undefined,
-  source: AnswerSource | undefined,
 ) {
+  const source = ended?.run ? sourceOfRun(ended.run) : await context.source()
   const { budget: _, ...stopped } = stop ?? {}
   const { report = emptyReport, run, rejects, selection } = ended ?? {}
   const { live, stored, oldest_stored: oldest, duplicates, seconds, output, partial, ...counts } = report
@@ -286,7 +270,7 @@ function createSummary(
     // null where it is not known.
     source: source ?? null,
     files: {
-      input: run?.file ?? inputOf(choices.file, context),
+      input: run?.file ?? (file === '-' ? file : resolve(context.streams.cwd, file)),
       output,
       partial,
       // `rejects_partial`: invalid rows before the run stopped.

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { parser, type SAXParser } from 'sax'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
@@ -19,19 +18,15 @@ const maxParts = 20_000
 /** What a workbook may become, in bytes: so many times its size, but at least and at most this. */
 const growth = { ratio: 200, min: 64 * 2 ** 20, max: 4 * 2 ** 30 }
 
-/** How much may come out of a workbook. */
-export interface GrowthLimit {
-  /** The most bytes that one of its parts, or its sheet as CSV, may have. */
-  readonly maxBytes: number
-  /** Returns the refusal of more: a part that unpacks to so many bytes, or a sheet that is too large by a row. */
-  exceeded(details: { readonly unpacked: number } | { readonly row: number }): Refusal
-}
+/** The most bytes that one of the parts of a workbook, or its sheet as CSV, may have, and the refusal of more. */
+export type GrowthLimit = ReturnType<typeof growthLimit>
 
-function growthLimit(path: string, bytes: number): GrowthLimit {
+function growthLimit(path: string, bytes: number) {
   const maxBytes = Math.min(growth.max, Math.max(growth.min, growth.ratio * bytes))
   return {
     maxBytes,
-    exceeded: (details) =>
+    /** Of a part that unpacks to so many bytes, or a sheet that is too large by a row. */
+    exceeded: (details: { readonly unpacked: number } | { readonly row: number }) =>
       new Refusal('workbook.too_large', { path, ...details, max: maxBytes, size: bytes }),
   }
 }
@@ -115,23 +110,18 @@ async function parsePart(
   if (entry.isEncrypted()) throw new Refusal('workbook.encrypted', { path })
   let failure: Error | undefined
   try {
-    const stream = await zip.openReadStreamPromise(entry)
-    await parseXml(stream, handlers, (error) => {
+    const xml = createParser(handlers, (error) => {
       failure = error
     })
+    let text: StringDecoder | undefined
+    for await (const chunk of (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
+      text ??= new StringDecoder(chunk[0] === 0xff && chunk[1] === 0xfe ? 'utf16le' : 'utf8')
+      xml.write(text.write(chunk))
+    }
+    xml.close()
   } catch (error) {
     throw error instanceof Refusal ? error : damaged(path, failure ?? error)
   }
-}
-
-async function parseXml(stream: Readable, handlers: XmlHandlers, onFailure: (error: Error) => void) {
-  const xml = createParser(handlers, onFailure)
-  let text: StringDecoder | undefined
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    text ??= new StringDecoder(chunk[0] === 0xff && chunk[1] === 0xfe ? 'utf16le' : 'utf8')
-    xml.write(text.write(chunk))
-  }
-  xml.close()
 }
 
 const localName = (name: string): string => name.slice(name.indexOf(':') + 1)

@@ -3,6 +3,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import type { Input as RequestInput } from '../../api/calls/caller.js'
 import { commandOf } from '../../api/operations/table.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import type { Fields, Html, View } from './view.js'
 
 /** Returns a number with commas between its thousands; a dash for none. */
@@ -216,7 +217,7 @@ export const LinkLine = ({ path, children }: PropsWithChildren<{ path: string }>
 
 export const Facts = ({ facts }: Readonly<{ facts: Readonly<Record<string, Html>> }>) => (
   <dl>
-    {Object.entries(facts).map(([name, value]) => (
+    {Object.entries(withoutUndefined(facts)).map(([name, value]) => (
       <div>
         <dt>{name}</dt>
         <dd>{value}</dd>

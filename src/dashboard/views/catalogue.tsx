@@ -11,6 +11,7 @@ import {
   Facts,
   Form,
   formatNumber,
+  LinkLine,
   none,
   pathOf,
   RequestControl,
@@ -245,16 +246,14 @@ async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> 
       <Section title={typeof name === 'string' ? name : id}>
         <Facts facts={Object.fromEntries(factsIn(record))} />
         {kind === 'companies' && (
-          <p>
-            <a
-              href={pathOf('catalogue', {
-                of: 'people',
-                included_companies: String(record.network_id ?? name ?? ''),
-              })}
-            >
-              People of this company
-            </a>
-          </p>
+          <LinkLine
+            path={pathOf('catalogue', {
+              of: 'people',
+              included_companies: String(record.network_id ?? name ?? ''),
+            })}
+          >
+            People of this company
+          </LinkLine>
         )}
       </Section>
       {lists.map(([field, entries]) => listOf(titleOf(field), entries as readonly Values[]))}

@@ -1,5 +1,5 @@
 import { parseBody, toPrintableJson } from '../../api/values/json.js'
-import { resultOr } from '../../api/values/objects.js'
+import { resultOr, withoutUndefined } from '../../api/values/objects.js'
 import type { EventFilter } from '../../storage/state/webhook-inbox.js'
 import {
   count,
@@ -36,10 +36,8 @@ export const inbox: View = {
   },
 }
 
-const filterOf = ({ event, search }: Fields): EventFilter => ({
-  ...(event ? { event } : {}),
-  ...(search ? { search } : {}),
-})
+const filterOf = ({ event, search }: Fields): EventFilter =>
+  withoutUndefined({ event: event || undefined, search: search || undefined })
 
 async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<Html> {
   const [event, search] = [query.get('event') ?? '', query.get('search') ?? '']

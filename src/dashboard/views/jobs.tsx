@@ -147,7 +147,7 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
             ...factsOf(job, 'state', 'name', 'operation', 'attempts', 'createdAt', 'finishedAt'),
             Done: `${formatNumber(job.done)} of ${formatNumber(job.expected)}${job.truncated ? ', truncated' : ''}`,
             Credits: `${formatNumber(job.spent)} spent, ${formatNumber(job.held)} held`,
-            ...(job.error === null ? {} : { Error: job.error }),
+            Error: job.error ?? undefined,
             Webhook: job.webhookUrl ?? 'none',
           }}
         />

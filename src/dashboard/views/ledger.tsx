@@ -1,5 +1,6 @@
 import { commandOf } from '../../api/operations/table.js'
 import { dayMs, dayOf } from '../../api/values/dates.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
@@ -97,11 +98,7 @@ async function recordsOf(ports: DashboardPorts, by: readonly By[], fields: Reado
   // All movements are exported unless days are chosen.
   if (by.length === 0) {
     const [from, to] = [dayOf(fields.from ?? ''), dayOf(fields.to ?? '')]
-    return () =>
-      ports.admin.ledger({
-        ...(from === undefined ? {} : { from }),
-        ...(to === undefined ? {} : { to: to + dayMs }),
-      })
+    return () => ports.admin.ledger(withoutUndefined({ from, to: to === undefined ? to : to + dayMs }))
   }
   const sums = await readSums(ports, by, await readDays(ports, by, fields), onlyOf(fields))
   return async function* () {
@@ -135,7 +132,7 @@ async function readSums(
   const isWanted = (one: { readonly member: string | null; readonly operation: string }) =>
     (member === '' || one.member === member) && (operation === '' || one.operation === operation)
   if (by.includes('run')) return sumSpent((await ports.spent(days)).filter(isWanted), by)
-  const only = { ...(member === '' ? {} : { member }), ...(operation === '' ? {} : { operation }) }
+  const only = withoutUndefined({ member: member || undefined, operation: operation || undefined })
   return await ports.admin.consumption({ ...rangeOf(days), ...only }, by as readonly Grouping[])
 }
 

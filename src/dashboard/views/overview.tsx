@@ -39,7 +39,7 @@ export const overview: View = {
               Nothing was spent in the last 30 days. Try:{' '}
             </Empty>
           ) : (
-            dayChart(everyDay(days, from))
+            dayChart(days, from)
           )}
         </Section>
         <Section title="Credits by operation">
@@ -101,7 +101,7 @@ const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | und
     <p class="figure">{formatNumber(credits.enrichment)}</p>
     <Facts
       facts={{
-        ...(source === undefined ? {} : { 'Answers from': source }),
+        'Answers from': source,
         Held: count(credits.held, 'credit'),
         Plan: plan,
         'Next grant': (
@@ -109,16 +109,12 @@ const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | und
             {formatNumber(credits.nextAllocation.credits)} at <Time at={credits.nextAllocation.at} />
           </>
         ),
-        ...(weekly === null
-          ? {}
-          : {
-              'This week': (
-                <>
-                  {formatNumber(weekly.left)} left of {formatNumber(weekly.limit)}; resets at{' '}
-                  <Time at={weekly.resetsAt} />
-                </>
-              ),
-            }),
+        'This week': weekly ? (
+          <>
+            {formatNumber(weekly.left)} left of {formatNumber(weekly.limit)}; resets at{' '}
+            <Time at={weekly.resetsAt} />
+          </>
+        ) : undefined,
       }}
     />
   </>
@@ -159,14 +155,6 @@ const windowTable = (windows: LimitsReport['windows']) => (
     <Empty>No rate limit is in use.</Empty>
   </Table>
 )
-
-function everyDay(sums: readonly Consumption[], from: number): readonly Sum[] {
-  const known = new Map(sums.map((sum) => [sum.day, sum.credits]))
-  return Array.from({ length: chartDays }, (_, at) => {
-    const by = new Date(from + at * dayMs).toISOString().slice(0, 10)
-    return { by, credits: known.get(by) ?? 0 }
-  })
-}
 
 type Status = Awaited<ReturnType<DashboardPorts['admin']['status']>>
 
@@ -234,16 +222,16 @@ async function attention(
   )
 }
 
-interface Sum {
-  readonly by: string
-  readonly credits: number
-}
-
 const height = 120
 const step = 14
 
 /** One bar for each day, drawn without a library: SVG with attributes only, which the security policy permits. */
-function dayChart(days: readonly Sum[]) {
+function dayChart(sums: readonly Consumption[], from: number) {
+  const known = new Map(sums.map((sum) => [sum.day, sum.credits]))
+  const days = Array.from({ length: chartDays }, (_, at) => {
+    const by = new Date(from + at * dayMs).toISOString().slice(0, 10)
+    return { by, credits: known.get(by) ?? 0 }
+  })
   const most = Math.max(1, ...days.map(({ credits }) => credits))
   const width = days.length * step
   const total = days.reduce((sum, { credits }) => sum + credits, 0)

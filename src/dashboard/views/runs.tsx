@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../../api/values/objects.js'
 import {
   ActionButton,
   Bar,
@@ -25,10 +26,7 @@ export const runs: View = {
     const id = query.get('id')
     if (id !== null) return runPage(await runs.show(id, isShared), isShared, isReadOnly)
     const before = Number(query.get('before')) || undefined
-    const page = await runs.list(
-      { limit: perPage + 1, ...(before === undefined ? {} : { before }) },
-      isShared,
-    )
+    const page = await runs.list(withoutUndefined({ limit: perPage + 1, before }), isShared)
     return (
       <Section title={isShared ? 'Runs that machines share' : 'Runs of this machine'}>
         {placesOf(runs.canShare, isShared)}
@@ -158,9 +156,9 @@ function factsOfRun(run: ShownRun): Readonly<Record<string, Html>> {
     ...factsOf(run, 'status', 'operation', 'file', 'target', 'credits', 'started_at', 'finished_at'),
     Output: run.output ?? 'stdout',
     Rows: `${formatNumber(done)} of ${formatNumber(rows)}`,
-    ...(rate === undefined ? {} : { Rate: `${formatNumber(Math.round(rate * 10) / 10)} rows per second` }),
-    ...(rate ? { 'Time left': formatSeconds((rows - done) / rate) } : {}),
-    ...(run.holder === undefined ? {} : { 'In use by': run.holder }),
+    Rate: rate === undefined ? rate : `${formatNumber(Math.round(rate * 10) / 10)} rows per second`,
+    'Time left': rate ? formatSeconds((rows - done) / rate) : undefined,
+    'In use by': run.holder,
   }
 }
 

@@ -139,7 +139,10 @@ export function mapColumns(asked: MappingRequest): Mapping {
     notes: [
       ...(request.notes ?? []),
       ...firstRowNotes(request),
-      ...[...others].map(([winner, columns]) => othersNote(columns, winner)),
+      ...[...others].map(([{ field, column }, columns]): Note => {
+        const details = { columns, name: spell(field), column, other: columns[0] }
+        return { code: 'map.others', details }
+      }),
     ],
   }
 }
@@ -382,11 +385,6 @@ function namesOfField(about: 'companies' | 'people', field: string): readonly Re
 /** Whether values alone say that they are a field's. Of a person's name they do not say which part it is. */
 const isMeant = (about: 'companies' | 'people', field: string, kind: ValueKind | undefined): boolean =>
   kind !== undefined && kind !== 'person name' && kindsOfField(about, field)?.includes(kind) === true
-
-const othersNote = (columns: readonly string[], { field, column }: MappedColumn): Note => ({
-  code: 'map.others',
-  details: { columns, name: spell(field), column, other: columns[0] },
-})
 
 const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =>
   anyOf ?? identifying[subject].filter((field) => fields.includes(field))

@@ -141,16 +141,6 @@ export async function* identifiedOf(driver: Driver, run: number): AsyncGenerator
   }
 }
 
-async function answersAt(
-  connection: Connection,
-  run: number,
-  ordinals: readonly number[],
-): Promise<KeptAnswer[]> {
-  const places = ordinals.map((ordinal) => toPlace(run, ordinal))
-  const rows = await connection.all<StoredAnswerRow>(someSql, JSON.stringify(places))
-  return rows.map((row) => keptAnswer(run, row))
-}
-
 const keptAnswer = (run: number, row: StoredAnswerRow): KeptAnswer => ({
   ordinal: row.place - toPlace(run, 0),
   answer: answerOf(row),
@@ -409,8 +399,9 @@ export class StatedInRun {
   }
 
   async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, KeptAnswer>> {
-    const kept = await this.driver.read((connection) => answersAt(connection, this.run, ordinals))
-    return new Map(kept.map((one) => [one.ordinal, one]))
+    const places = JSON.stringify(ordinals.map((ordinal) => toPlace(this.run, ordinal)))
+    const rows = await this.driver.read((reads) => reads.all<StoredAnswerRow>(someSql, places))
+    return new Map(rows.map((row) => keptAnswer(this.run, row)).map((one) => [one.ordinal, one]))
   }
 
   close(): void {

@@ -28,14 +28,6 @@ interface Grant {
   readonly limit?: number
 }
 
-/** What earlier parts of a run have set aside. */
-export interface Claims {
-  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
-  readonly underWay: number
-  /** Returns what sending a row adds to `underWay`; `undefined` when nothing is set aside for the row. */
-  readonly of: (row: WantedRow) => number | undefined
-}
-
 /**
  * Returns the grants for the first of the wanted rows, as many as the budgets permit. Rows of an earlier part have their
  * credits already; they are granted while those fit into the budget, which may have been lowered.
@@ -43,7 +35,7 @@ export interface Claims {
 export function grantCredits(
   wanted: readonly WantedRow[],
   { credits, reserved, unknown }: BudgetLeft,
-  { underWay, of }: Claims,
+  { underWay, of }: ReturnType<Holds['claims']>,
 ): Grant[] {
   const grants: Grant[] = []
   let left = Math.max(0, credits)
@@ -140,12 +132,15 @@ export class Holds {
     return limit === null ? most : limit * perRecord
   }
 
-  /** Returns what earlier parts have set aside. Only their rows have to fit in beside what is under way. */
-  claims(): Claims {
+  /**
+   * Returns the maximum cost of the rows under way, without those whose recorded outcome is unknown, and what sending a row
+   * adds to it; `undefined` where nothing is set aside for the row. Only rows of earlier parts have to fit in beside it.
+   */
+  claims() {
     let underWay = 0
     if (this.covered.size > 0)
       for (const [ordinal, held] of this.#held) if (!this.retried.has(ordinal)) underWay += held
-    const of = (row: WantedRow) => {
+    const of = (row: WantedRow): number | undefined => {
       const { ordinal, most } = row
       if (!this.covered.has(ordinal)) return undefined
       return this.heldFor(row) - (this.retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))

@@ -204,14 +204,12 @@ function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBod
       status,
       error,
       body: withBody ? reply.body : undefined,
-      credits: creditsOf(reply),
+      // A replayed reply was paid for the first time it came.
+      credits: reply.replayed ?? reply.credits,
       ...(withBody && reply.text !== undefined ? { text: reply.text } : {}),
     },
   }
 }
-
-/** Returns the cost of a row: a replayed reply was paid for the first time it came. */
-const creditsOf = ({ credits, replayed }: Reply): number => replayed ?? credits
 
 function pause({ headers, waitMs }: Reply, nowMs: number): ReplyVerdict {
   const limit = Number(headers['ratelimit-limit'])

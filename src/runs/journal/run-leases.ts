@@ -124,7 +124,12 @@ export function leaseLocks(
   return {
     take: async (name) => {
       const fence = token()
-      const isTaken = await driver.transaction((c) => take(c, name, [fence, holder, leaseMs]))
+      const isTaken = await driver.transaction(async (c) => {
+        const before = await c.get('SELECT 1 AS one FROM run_locks WHERE name = ?', name)
+        if (!(await c.get(takeSql, name, fence, holder, leaseMs, leaseMs))) return false
+        await c.run(markLostSql, fence, before ? 1 : 0, name)
+        return true
+      })
       return isTaken ? hold(name, fence) : undefined
     },
     isHeld: async (name) => (await holderOf(name)) !== undefined,
@@ -132,14 +137,4 @@ export function leaseLocks(
     freedAfterMs: leaseMs,
     fenceOf: (name) => fences.get(name) ?? '',
   }
-}
-
-type Terms = readonly [token: string, holder: string, leaseMs: number]
-
-async function take(connection: Connection, name: string, terms: Terms): Promise<boolean> {
-  const [token, , leaseMs] = terms
-  const before = await connection.get('SELECT 1 AS one FROM run_locks WHERE name = ?', name)
-  if (!(await connection.get(takeSql, name, ...terms, leaseMs))) return false
-  await connection.run(markLostSql, token, before ? 1 : 0, name)
-  return true
 }

@@ -124,10 +124,6 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
 
-/** Fields that identify or describe a subject. All others are options of the request. */
-const descriptiveOf = (subject: Identity): ReadonlySet<string> =>
-  new Set<string>([...identifying[subject], ...describing, 'country', 'country_code'])
-
 /** Returns what identifies a paid lookup: whom a row is about, and its options. */
 export function identityOf(operation: Operation): (input: Input) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
@@ -142,7 +138,8 @@ export function identityOf(operation: Operation): (input: Input) => string | und
 
 /** Returns what an identity has of the options of a row, with a space before it; an empty text without options. */
 function optionsText(subject: Identity): (input: Input) => string {
-  const descriptive = descriptiveOf(subject)
+  // Fields that identify or describe a subject are no options.
+  const descriptive = new Set([...identifying[subject], ...describing, 'country', 'country_code'])
   return (input) => {
     const options: [string, unknown][] = []
     for (const name in input) if (!descriptive.has(name)) options.push([name, input[name]])
