@@ -106,8 +106,11 @@ function mutantsOf(file) {
   }
   const visit = (node) => {
     if (!node || typeof node !== 'object') return
-    if (Array.isArray(node)) return node.forEach(visit)
-    if (node.type === 'ExpressionStatement') statements.add(node.start)
+    if (Array.isArray(node)) {
+      // One that is alone, as the body of an `if`, follows no other.
+      for (const one of node) if (one?.type === 'ExpressionStatement') statements.add(one.start)
+      return node.forEach(visit)
+    }
     const { type, test } = node
     if (/^TS|^Import/.test(type) && type !== 'TSAsExpression' && type !== 'TSNonNullExpression') return
     add(node, mutationAt(node, text), type === 'ExpressionStatement')
