@@ -67,10 +67,13 @@ function routesOf(operation: Operation, options: Serving): Route[] {
   return spellings.map((spelling) => ({ ...route, path: spelling }))
 }
 
-function operationAnswer(operation: Operation, serving: Serving): Route['answer'] {
-  const { caller, names, report } = serving
+function operationAnswer(operation: Operation, serving: Serving): RouteHandler {
+  const { caller, names, report, readBody } = serving
   const limit = (operation.body ?? usualBody).bytes
-  const inputOf = hasBody(operation) ? bodyInput(operation, serving) : queryInput(serving)
+  const inputOf = (request: Request, params: Params): ReadInput =>
+    hasBody(operation)
+      ? (reader) => readBody(request, { operation, params, names }, reader)
+      : queryInput(request, params, names)
   return async (request, params) => {
     if (declaresMore(request.headers, limit)) return refuse(new ApiError('body_too_large', { limit }))
     try {
@@ -113,15 +116,8 @@ function callOptions(request: Request): CallOptions {
 
 type ReadInput = (reader: InputReader) => Promise<ReadRequest>
 
-const bodyInput =
-  (operation: Operation, { names, readBody }: Serving) =>
-  (request: Request, params: Params): ReadInput =>
-  (reader) =>
-    readBody(request, { operation, params, names }, reader)
-
 const queryInput =
-  ({ names }: Serving) =>
-  (request: Request, params: Params): ReadInput =>
+  (request: Request, params: Params, names: WireNames | undefined): ReadInput =>
   async () => {
     const from = request.url.indexOf('?')
     if (from < 0) return { input: params }
@@ -159,14 +155,7 @@ function ownRoutes({ caller, version, upstream, ready, document, report }: Handl
   }
   return [
     { method: 'GET', path: '/health', answer: async () => answer(200, await health()) },
-    {
-      method: 'GET',
-      path: '/ready',
-      answer: async () => {
-        const state = await readyState(ready)
-        return answer(state.status === 'ready' ? 200 : 503, state)
-      },
-    },
+    { method: 'GET', path: '/ready', answer: () => readyAnswer(ready) },
     { method: 'GET', path: '/openapi.json', answer: openapi },
   ]
 }
@@ -174,22 +163,15 @@ function ownRoutes({ caller, version, upstream, ready, document, report }: Handl
 /** Timeout of the readiness check, shorter than those of load balancers. */
 const readyMs = 2_000
 
-/** The body of `/ready`; the reason is there when the error table has one. */
-interface ReadyState {
-  readonly status: 'ready' | 'not_ready'
-  readonly reason?: string
-}
-
-async function readyState(ready: () => Promise<unknown> = async () => {}): Promise<ReadyState> {
-  const late = pause(readyMs, { status: 'not_ready' } as const, { ref: false })
-  const asked = ready().then(
-    (): ReadyState => ({ status: 'ready' }),
-    (error: unknown): ReadyState => ({
-      status: 'not_ready',
-      ...(error instanceof ApiError ? { reason: error.message } : {}),
-    }),
+/** Answers `/ready`: with the reason, where the error table has one. */
+async function readyAnswer(ready: HandlerOptions['ready']): Promise<Response> {
+  const late = pause(readyMs, {}, { ref: false })
+  const asked = (async () => ready?.())().then(
+    () => undefined,
+    (error: unknown) => (error instanceof ApiError ? { reason: error.message } : {}),
   )
-  return await Promise.race([asked, late])
+  const failure = await Promise.race([asked, late])
+  return failure ? answer(503, { status: 'not_ready', ...failure }) : answer(200, { status: 'ready' })
 }
 
 function pathOf(url: string): string {

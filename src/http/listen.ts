@@ -9,28 +9,20 @@ import { lossOf, refuse, safeHeaders } from './answer.js'
 import { guard, inUrl, isLoopback, isWildcard, servedHosts } from './guard.js'
 import { basePath } from './handler.js'
 
-/** How long things may take, in milliseconds. */
-interface Timing {
+/** How long things may take on every server but those of tests, in milliseconds. */
+export const defaultTiming = {
   /** From connecting, or from the end of the last answer, to the end of the headers. */
-  readonly headersMs: number
-  /** From connecting, or from its beginning, to the end of a request. */
-  readonly requestMs: number
-  /** An idle connection between two requests. */
-  readonly keepAliveMs: number
-  /** A response of which the client reads nothing. */
-  readonly unreadMs: number
-  /** Between two looks at all connections. */
-  readonly checkMs: number
-}
-
-/** The timing of every server but those of tests. */
-export const defaultTiming: Timing = {
   headersMs: 10_000,
+  /** From connecting, or from its beginning, to the end of a request. */
   requestMs: 15_000,
+  /** An idle connection between two requests. */
   keepAliveMs: 10_000,
+  /** A response of which the client reads nothing. */
   unreadMs: 30_000,
+  /** Between two looks at all connections. */
   checkMs: 4_000,
 }
+type Timing = Readonly<typeof defaultTiming>
 
 export interface ListenOptions {
   readonly handler: (request: Request) => Promise<Response>
@@ -114,16 +106,6 @@ function makeServer(timing: Timing, maxConnections: number): Server {
   return server
 }
 
-function bind(server: Server, { host, port }: ListenOptions): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(bindError(error, host, port)))
-    server.listen(port, host, () => {
-      server.removeAllListeners('error')
-      resolve(server.address() as AddressInfo)
-    })
-  })
-}
-
 const bindCodes: Readonly<Record<string, LocalCode>> = {
   EADDRINUSE: 'listen.port_used',
   EACCES: 'listen.port_denied',
@@ -131,8 +113,15 @@ const bindCodes: Readonly<Record<string, LocalCode>> = {
   ENOTFOUND: 'listen.unknown_host',
 }
 
-const bindError = (cause: NodeJS.ErrnoException, host: string, port: number): Refusal =>
-  new Refusal(bindCodes[cause.code ?? ''] ?? 'listen.failed', { host, port, cause })
+async function bind(server: Server, { host, port }: ListenOptions): Promise<AddressInfo> {
+  try {
+    await once(server.listen(port, host), 'listening')
+    return server.address() as AddressInfo
+  } catch (error) {
+    const cause = error as NodeJS.ErrnoException
+    throw new Refusal(bindCodes[cause.code ?? ''] ?? 'listen.failed', { host, port, cause })
+  }
+}
 
 function attach(
   server: Server,
@@ -157,7 +146,8 @@ function attach(
     const problem = problemOf(incoming)
     if (!problem) return serveInTurn(incoming.socket, outgoing, () => void serve(incoming, outgoing))
     refused.add(incoming.socket)
-    refuseRequest(outgoing, problem)
+    const { body, headers } = lastAnswer(problem)
+    outgoing.writeHead(problem.status, headers).end(body)
   })
   server.on('checkExpectation', (...request) => server.emit('request', ...request))
   server.on('checkContinue', (incoming, outgoing) => {
@@ -256,35 +246,34 @@ function limitSilent(server: Server, most: number, isProxy = (_: string) => fals
 
 const lingerMs = 500
 
-/** Ends a request that never reaches the handler, and its connection with it. */
-function refuseRequest(outgoing: ServerResponse, error: ApiError): void {
+/** Returns the body of a refusal that ends a connection, and its headers. */
+function lastAnswer(error: ApiError) {
   const body = JSON.stringify(errorBody(error))
-  const length = Buffer.byteLength(body)
-  outgoing.writeHead(error.status, { ...safeHeaders, connection: 'close', 'content-length': length })
-  outgoing.end(body)
+  return { body, headers: { ...safeHeaders, connection: 'close', 'content-length': Buffer.byteLength(body) } }
 }
 
 /** Ends a connection on which no request could be read; what still arrives is let go by for a moment. */
 function refuseConnection(socket: Duplex, error: ApiError): void {
   if (socket.destroyed) return
-  if (socket.writable) socket.end(rawAnswer(error))
+  if (socket.writable) {
+    const { body, headers } = lastAnswer(error)
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const start = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n`
+    socket.end(`${start}${lines.join('')}\r\n${body}`)
+  }
   socket.resume()
   setTimeout(() => socket.destroy(), lingerMs).unref()
 }
 
-/** The error that node's parser means by its code. */
-function parserError(code: string | undefined): ApiError {
-  const known: Record<string, ErrorCode> = {
-    HPE_HEADER_OVERFLOW: 'headers_too_large',
-    ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
-  }
-  const name = known[code ?? '']
-  return name ? new ApiError(name) : new ApiError('bad_request', { reason: 'The request is not valid HTTP' })
+const parserErrors: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 }
 
-function rawAnswer(error: ApiError): string {
-  const body = JSON.stringify(errorBody(error))
-  const headers = { ...safeHeaders, connection: 'close', 'content-length': Buffer.byteLength(body) }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`
+/** The error that node's parser means by its code. */
+function parserError(code = ''): ApiError {
+  const known = parserErrors[code]
+  return known
+    ? new ApiError(known)
+    : new ApiError('bad_request', { reason: 'The request is not valid HTTP' })
 }

@@ -68,9 +68,8 @@ const deliveryValues = 400_000
 
 async function take(request: Request, options: ReceiverOptions): Promise<Response> {
   const { headers } = request
-  const limit = deliveryLimit
-  if (declaresMore(headers, limit)) throw new ApiError('body_too_large', { limit })
-  const bytes = await readBody(request, limit)
+  if (declaresMore(headers, deliveryLimit)) throw new ApiError('body_too_large', { limit: deliveryLimit })
+  const bytes = await readBody(request, deliveryLimit)
   const { secrets, known, parse, token: path } = options
   const receivedAt = options.clock.now()
   const task: DeliveryTask = {
@@ -85,8 +84,7 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   const read = parse && bytes.length > largeBytes ? await parse(task) : readDelivery(task)
   if ('problem' in read) return answer(401, { error: read.problem })
   if ('refused' in read) throw errorOf(read.refused)
-  const delivery: ReceivedDelivery = { ...read, path, receivedAt, headers: task.headers }
-  const isNew = await options.inbox.keep(delivery)
+  const isNew = await options.inbox.keep({ ...read, path, receivedAt, headers: task.headers })
   return answer(200, undefined, {}, `{"received":true,"duplicate":${!isNew}}`)
 }
 
@@ -145,19 +143,15 @@ function named(body: unknown): Pick<ReceivedDelivery, 'event' | 'search'> {
     throw new ApiError('bad_request', { reason: 'The body must be a JSON object or a list' })
   if (Array.isArray(body)) return { event: 'completed', search: null }
   const { event, id } = body as Readonly<Record<string, unknown>>
-  return { event: isName(event) ? event : formOf(body), search: searchOf(id) }
+  const form = results.some((name) => Object.hasOwn(body, name)) ? 'completed' : 'record'
+  const search = typeof id === 'number' ? String(id) : id
+  return { event: isName(event) ? event : form, search: isName(search) ? search : null }
 }
 
 const results = ['leads', 'accounts', 'list']
 
-const formOf = (body: object): string =>
-  results.some((name) => Object.hasOwn(body, name)) ? 'completed' : 'record'
-
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= 200
-
-const searchOf = (id: unknown): string | null =>
-  isName(id) ? id : typeof id === 'number' ? String(id) : null
 
 /** Deliveries to receive for others, and how to forward them. */
 interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token'> {

@@ -79,38 +79,32 @@ export const accounts: HandlersOf<'accounts'> = {
     }
   },
   /** `POST /accounts/`: extracts the companies of a search URL. */
-  'accounts.extract': async ({ input, principal, now, source, store, ids }) => {
+  'accounts.extract': async (context) => {
+    const { input, principal, now, source, store } = context
     const decoded = await source.searchAt(input.search_url, 'companies')
     const search = await store.read((tx) => searchOf(tx, principal.workspace.id, decoded))
-    const id = ids.uuid()
-    return {
-      output: {
-        message: {
-          id,
-          import_name: input.name,
-          import_url: input.search_url,
-          created_at: new Date(now).toISOString(),
-          ...(input.limit === undefined ? {} : { limit: input.limit }),
-          ...echoOf(input),
-        },
-      },
-      job: importOf(id, input.name, search, input, await source.count(search, now)),
+    const job = await importOf(context, search, 'Company search')
+    const message = {
+      id: job.id,
+      import_name: input.name,
+      import_url: input.search_url,
+      created_at: new Date(now).toISOString(),
+      ...(input.limit === undefined ? {} : { limit: input.limit }),
+      ...echoOf(input),
     }
+    return { output: { message }, job }
   },
   /** `POST /accounts/search`: extracts the companies that match filters. */
   'accounts.search': async (context) => {
     const search = searchFor('companies', filtersOf(context.input))
     const found = await previewCompanies(context, search)
-    const { output, job } = startImport(context, search, 'Company search', found)
+    const { output, job } = await startImport(context, search, 'Company search', found)
     return { output: { ...output, status: 'processing' }, job }
   },
   /** `POST /accounts/search/preview`: the number of matches, and the first of them. */
   'accounts.search_preview': async (context) => {
-    const { total, preview } = await previewCompanies(
-      context,
-      searchFor('companies', filtersOf(context.input)),
-    )
-    return { output: { total_count: total, preview } }
+    const found = await previewCompanies(context, searchFor('companies', filtersOf(context.input)))
+    return { output: { total_count: found.total, preview: found.preview } }
   },
 }
 

@@ -75,67 +75,59 @@ const maxNameLength = 80
 
 /** What an import needs of its request. */
 type ImportContext = Pick<HandlerContext<OperationId>, 'now' | 'source' | 'ids'>
+type ImportRequest = ImportContext & { readonly input: ImportInput }
 
 /** Starts an import whose first records are in the reply. `what` is part of its default name. */
-export function startImport<T>(
-  { ids, now, input }: ImportContext & { readonly input: ImportInput },
+export async function startImport<T>(
+  context: ImportRequest,
   search: Search,
   what: string,
   found: { readonly total: number; readonly preview: T[] },
 ) {
-  const id = ids.uuid()
-  return {
-    output: { message: 'Import started', id, ...found },
-    job: importOf(id, nameOf(input, what, now), search, input, found.total),
-  }
+  const job = await importOf(context, search, what, found.total)
+  return { output: { message: 'Import started', id: job.id, ...found }, job }
 }
 
 /** Starts an import of which each company is paid for, unless nothing matches. `count` names the number of matches. */
 export async function startPaidImport<Count extends string>(
-  { ids, now, source, input }: ImportContext & { readonly input: ImportInput },
+  context: ImportRequest,
   search: Search,
   what: string,
   count: Count,
 ) {
-  const total = await source.count(search, now)
+  const total = await context.source.count(search, context.now)
   const matches = { [count]: total } as Record<Count, number>
   if (total === 0) return { output: { ...matches, message: 'No results found' } }
-  const job = importOf(ids.uuid(), nameOf(input, what, now), search, input, total)
+  const job = await importOf(context, search, what, total)
   return {
     output: { id: job.id, ...matches, message: 'Import started' },
     job: { ...job, reserve: { company: job.expected } },
   }
 }
 
-/** Returns the job of an import: everything a search finds, or as much as requested. */
-export function importOf(
-  id: string,
-  name: string,
+/**
+ * Returns the job of an import: everything a search finds, or as much as requested. Without a name it has one such as
+ * `Lead search - API - 31/12/2026 18:05`.
+ */
+export async function importOf(
+  { ids, now, source, input }: ImportRequest,
   search: Search,
-  asked: ImportInput,
-  total: number,
-): NewJob {
-  return {
-    id,
-    name,
-    plan: { does: 'search', search, scale: asked.scale ?? false },
-    expected: expectedOf(asked, total),
-    most: asked.limit,
-    webhookUrl: asked.webhook_url,
-    streaming: asked.streaming ?? false,
-    custom: asked.custom,
-  }
-}
-
-/** Returns the number of records an import will bring: the matches, up to its limit. */
-export const expectedOf = ({ limit }: ImportInput, total: number): number =>
-  limit === undefined ? total : Math.min(limit, total)
-
-/** Returns the default name of a search, such as `Lead search - API - 31/12/2026 18:05`. */
-export function nameOf({ name }: ImportInput, what: string, now: number): string {
-  if (name !== undefined) return name
+  what: string,
+  matches?: number,
+): Promise<NewJob> {
+  const { limit, webhook_url: webhookUrl, streaming = false, scale = false, custom } = input
+  const total = matches ?? (await source.count(search, now))
   const [date = '', time = ''] = new Date(now).toISOString().split('T')
-  return `${what} - API - ${date.split('-').reverse().join('/')} ${time.slice(0, 5)}`
+  return {
+    id: ids.uuid(),
+    name: input.name ?? `${what} - API - ${date.split('-').reverse().join('/')} ${time.slice(0, 5)}`,
+    plan: { does: 'search', search, scale },
+    expected: Math.min(limit ?? total, total),
+    most: limit,
+    webhookUrl,
+    streaming,
+    custom,
+  }
 }
 
 export const echoOf = ({ custom }: ImportInput): { custom?: Record<string, unknown> } =>

@@ -1,13 +1,12 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { PeopleFilters, Person, PersonQuery, Search } from '../../api/ports/ports.js'
+import type { PeopleFilters, Person, PersonQuery } from '../../api/ports/ports.js'
 import { tenureAt } from '../../api/values/dates.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {
   echoOf,
   filtersOf,
   importOf,
-  nameOf,
   noteOf,
   previewPeople,
   searchFor,
@@ -41,26 +40,22 @@ export const leads: HandlersOf<'leads'> = {
     return { output, used: { person: paid } }
   },
   /** `POST /leads`: extracts the people of a search URL. */
-  'leads.extract': async ({ input, principal, now, source, store, ids }) => {
+  'leads.extract': async (context) => {
+    const { input, principal, source, store } = context
     const decoded = await source.searchAt(input.search_url, 'people')
     const { filters } = await store.read((tx) => searchOf(tx, principal.workspace.id, decoded))
     const search = searchFor('people', { ...filters, max_per_company: input.max_per_company })
-    const id = ids.uuid()
-    const name = nameOf(input, 'Lead search', now)
-    return {
-      output: { id, status: 'processing', ...(await noteOf(source, search)) },
-      job: importOf(id, name, search, input, await source.count(search, now)),
-    }
+    const note = await noteOf(source, search)
+    const job = await importOf(context, search, 'Lead search')
+    return { output: { id: job.id, status: 'processing', ...note }, job }
   },
   /** `POST /leads/advanced_search`: extracts the people that match filters. */
   'leads.advanced_search': async (context) => {
-    const { input, now, source, ids } = context
+    const { input, now, source } = context
     const search = await readAdvancedSearch(context)
-    const id = ids.uuid()
-    const total = await source.count(search, now)
-    const job = importOf(id, nameOf(input, 'Lead search', now), search, input, total)
+    const job = await importOf(context, search, 'Lead search')
     const message = {
-      id,
+      id: job.id,
       search_name: job.name,
       // The URL keeps the lists as the request named them.
       search_url: await source.urlOf({ kind: 'people', filters: filtersOf(input) }),
@@ -79,25 +74,23 @@ export const leads: HandlersOf<'leads'> = {
   },
   /** `POST /leads/search`: people at a company. */
   'leads.search': async (context) => {
-    const { input, now, source, ids } = context
+    const { input, now, source } = context
     const { company_network_id: networkId, company_network_url: url, company_domain: domain } = input
     const company = { networkId, url, domain }
     const known = await source.company(company)
     if (!known) throw new ApiError('no_company_found')
-    const filters = { ...(await readPersonFilters(context)), company }
-    const search = searchFor('people', filters)
-    const id = ids.uuid()
-    const name = nameOf(input, `People at ${known.name ?? known.domain ?? 'a company'}`, now)
+    const search = searchFor('people', { ...(await readPersonFilters(context)), company })
+    const job = await importOf(context, search, `People at ${known.name ?? known.domain ?? 'a company'}`)
     return {
       output: {
-        id,
+        id: job.id,
         status: 'processing',
-        search_name: name,
+        search_name: job.name,
         search_url: await source.urlOf(search),
         created_at: new Date(now).toISOString(),
         ...echoOf(input),
       },
-      job: importOf(id, name, search, input, await source.count(search, now)),
+      job,
     }
   },
 }
@@ -126,11 +119,7 @@ function personFor({ live }: { readonly live: boolean }, found: Person, now: num
 
 type Advanced = 'leads.advanced_search' | 'leads.advanced_search_preview'
 
-async function readAdvancedSearch({
-  input,
-  principal,
-  store,
-}: HandlerContext<Advanced>): Promise<Search<'people'>> {
+async function readAdvancedSearch({ input, principal, store }: HandlerContext<Advanced>) {
   const filters = await store.read((tx) => withAccounts(tx, principal.workspace.id, filtersOf(input)))
   return searchFor('people', filters)
 }

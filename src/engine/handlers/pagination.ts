@@ -1,23 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { OutputOf } from '../../api/areas/shapes.js'
+import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Ids } from '../../api/ports/ports.js'
 import type { Awaitable } from '../../api/values/objects.js'
-import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import type { ListPosition, Slice } from '../tables/record-table.js'
 import type { HandlerContext } from './handler.js'
 
-/** The query of a paginated operation after validation: `per_page` is at most 500. */
-interface PageQuery {
-  readonly cursor?: string | undefined
-  readonly per_page: number
-  readonly page?: number | undefined
-}
-
-/** The part of a handler's context that a page needs. */
+/** The part of a handler's context that a page needs; `per_page` is at most 500. */
 type PageContext = Pick<HandlerContext<OperationId>, 'store' | 'ids' | 'principal'> & {
-  readonly input: PageQuery
+  readonly input: Pick<InputOf<'lists.list'>, 'cursor' | 'per_page' | 'page'>
 }
 
 interface RowSource<T> {
@@ -35,46 +27,39 @@ const secretBytes = 32
  * Throws `invalid_cursor` for a cursor of another scope.
  */
 export async function readPage<T>(
-  { store, ids, principal, input: query }: PageContext,
+  { store, ids, principal, input: { cursor, page = 1, per_page } }: PageContext,
   endpoint: OperationId,
   { filters = {}, ...source }: RowSource<T>,
 ) {
   const workspaceId = principal.workspace.id
   const scope = { endpoint, workspaceId, filters }
-  const { per_page } = query
+  const startAfter = (secret: string | undefined): Omit<Slice, 'limit'> => {
+    // Beyond this a number is not exact, and there are no rows anyway.
+    if (cursor === undefined) return { skip: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
+    if (secret === undefined) throw new ApiError('invalid_cursor')
+    const [at, id] = readCursor(secret, scope, cursor)
+    return { skip: 0, after: [Number(at), String(id)] }
+  }
   const found = await store.read(async (tx) => {
     const secret = await readCursorSecret(tx, workspaceId)
     // One extra row shows whether another page follows.
-    const slice = { ...startOf(secret, scope, query), limit: per_page + 1 }
+    const slice = { ...startAfter(secret), limit: per_page + 1 }
     const total = await source.count(tx, workspaceId)
     return { secret, total, rows: await source.rows(tx, workspaceId, slice) }
   })
   const rows = found.rows.slice(0, per_page)
   const has_more = found.rows.length > per_page
   const pagination: OutputOf<'lists.list'>['pagination'] = { per_page, total_count: found.total, has_more }
-  if (query.cursor === undefined) pagination.page = query.page ?? 1
+  if (cursor === undefined) pagination.page = page
   const last = rows.at(-1)
   if (has_more && last) {
-    const secret = found.secret ?? (await newSecret(store, ids, workspaceId))
+    const keepFresh = (tx: Connection) =>
+      keepCursorSecret(tx, workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex'))
+    const secret = found.secret ?? (await store.transaction(keepFresh, workspaceId))
     pagination.next_cursor = makeCursor(secret, scope, source.position(last))
   }
   return { rows, pagination }
 }
-
-function startOf(secret: string | undefined, scope: CursorScope, query: PageQuery): Omit<Slice, 'limit'> {
-  const { cursor, page = 1, per_page } = query
-  // Beyond this a number is not exact, and there are no rows anyway.
-  if (cursor === undefined) return { skip: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
-  if (secret === undefined) throw new ApiError('invalid_cursor')
-  const [at, id] = readCursor(secret, scope, cursor)
-  return { skip: 0, after: [Number(at), String(id)] }
-}
-
-const newSecret = (store: Driver, ids: Ids, workspaceId: string): Promise<string> =>
-  store.transaction(
-    (tx) => keepCursorSecret(tx, workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex')),
-    workspaceId,
-  )
 
 /** Returns the secret that signs a workspace's cursors, in hexadecimal; `undefined` before its first cursor. */
 export const readCursorSecret = async (tx: Connection, workspaceId: string): Promise<string | undefined> =>
@@ -83,11 +68,9 @@ export const readCursorSecret = async (tx: Connection, workspaceId: string): Pro
 
 /** Stores a workspace's cursor secret unless it has one. Returns the stored one. */
 async function keepCursorSecret(tx: Connection, workspaceId: string, secret: string): Promise<string> {
-  await tx.run(
-    'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING',
-    workspaceId,
-    secret,
-  )
+  const sql =
+    'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING'
+  await tx.run(sql, workspaceId, secret)
   return (await readCursorSecret(tx, workspaceId)) ?? secret
 }
 

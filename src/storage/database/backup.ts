@@ -41,15 +41,10 @@ interface Expected {
  */
 export function backup(location: string, file: string): number {
   if (existsSync(file)) throw alreadyExists(file)
-  const partial = partialOf(file)
-  begin(partial)
-  try {
-    copy(location, partial)
+  return withCopy(location, file, (partial) => {
     publish(partial, file)
     return statSync(file).size
-  } finally {
-    discard(partial)
-  }
+  })
 }
 
 /**
@@ -58,11 +53,8 @@ export function backup(location: string, file: string): number {
  */
 export function restore(file: string, location: string, expected: Expected): number {
   if (!existsSync(file)) throw new Refusal('database.no_file', { file })
-  const partial = partialOf(location)
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
-  begin(partial)
-  try {
-    copy(file, partial)
+  return withCopy(file, location, (partial) => {
     const version = checkCopy(partial, file, expected)
     whileUnused(location, () => {
       removeBesides(location)
@@ -70,8 +62,23 @@ export function restore(file: string, location: string, expected: Expected): num
     })
     syncFolder(dirname(location))
     return version
+  })
+}
+
+/** Copies a database beside a file, and removes what is left of the copy after its use. */
+function withCopy<T>(from: string, file: string, use: (partial: string) => T): T {
+  const partial = partialOf(file)
+  try {
+    closeSync(create(partial))
+  } catch (error) {
+    throw toFileRefusal(error, partial, partial)
+  }
+  try {
+    copy(from, partial)
+    return use(partial)
   } finally {
-    discard(partial)
+    rmSync(partial, { force: true })
+    removeBesides(partial)
   }
 }
 
@@ -81,20 +88,12 @@ const alreadyExists = (file: string): Refusal => new Refusal('database.file_exis
 const partialOf = (file: string): string => `${file}.${process.pid}.partial`
 
 /** Opens a new file for writing, for its owner only. One that is there may be another's, and stays. */
-export function create(partial: string): number {
+function create(partial: string): number {
   try {
     return openSync(partial, 'wx', 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     throw new Refusal('database.partial_exists', { file: partial })
-  }
-}
-
-function begin(partial: string): void {
-  try {
-    closeSync(create(partial))
-  } catch (error) {
-    throw toFileRefusal(error, partial, partial)
   }
 }
 
@@ -120,9 +119,8 @@ export function publish(partial: string, file: string): void {
   try {
     linkSync(partial, file)
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'EEXIST') throw alreadyExists(file)
-    if (existsSync(file)) throw alreadyExists(file)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || existsSync(file)) throw alreadyExists(file)
     renameSync(partial, file)
   }
   syncFolder(dirname(file))
@@ -150,11 +148,6 @@ function checkCopy(copied: string, file: string, { table, schema }: Expected): n
 }
 
 const damaged = (file: string): Refusal => new Refusal('database.damaged', { file })
-
-function discard(partial: string): void {
-  rmSync(partial, { force: true })
-  removeBesides(partial)
-}
 
 function sync(path: string, flags = 'r+'): void {
   const descriptor = openSync(path, flags)
@@ -275,7 +268,7 @@ export async function importTables(
 async function readAll(connection: Connection, file: string, tables: ExportedTables): Promise<number> {
   let read = 0
   let isWhole = false
-  let added: Promise<void>[] = []
+  let added: Promise<unknown>[] = []
   for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
     const line = lineOf(text, file)
     if (read === 0) checkFirst(line, file, tables)
@@ -315,34 +308,22 @@ function addRow(connection: Connection, { table, row }: TableRow, file: string, 
     !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
   )
     throw notAnExport(file)
-  const { sql } = insertInto(table, columns)
-  const values = columns.map((name) => row[name] ?? null)
-  const adding = (async () => {
-    try {
-      await connection.run(sql, ...values)
-    } catch (error) {
-      if (codeOf(error) === '22021') throw unstorableRow(file, table, row, keys[table])
-      throw isRule(error) ? new Refusal('database.export_contradicts', { file, table }) : error
-    }
-  })()
+  const valuesOf = (names: readonly string[]) => names.map((name) => row[name] ?? null)
+  const add = async () => connection.run(insertInto(table, columns).sql, ...valuesOf(columns))
+  const adding = add().catch((error: unknown) => {
+    const code = String((error as { code?: unknown }).code)
+    // What PostgreSQL cannot store. The row is named by its key, without secrets.
+    const key = JSON.stringify(valuesOf((keys[table] ?? []).filter((name) => name !== 'secret')))
+    if (code === '22021') throw new Refusal('database.nul_in_row', { file, table, key })
+    const isRule = /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22|23|42|P0001)/.test(code)
+    throw isRule ? new Refusal('database.export_contradicts', { file, table }) : error
+  })
   // A row may fail after another one has ended the import.
   adding.catch(() => {})
   return adding
 }
 
-/** Whether a constraint or trigger refused a row. */
-const isRule = (error: unknown): boolean =>
-  /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22|23|42|P0001)/.test(codeOf(error))
-
-const codeOf = (error: unknown): string => String((error as { code?: unknown }).code)
-
 const isValue = (value: unknown): boolean =>
   value === null || typeof value === 'string' || typeof value === 'number'
-
-/** Returns the error for a row that PostgreSQL cannot store; it names the row by its key, without secrets. */
-function unstorableRow(file: string, table: string, row: StoredRow, columns: readonly string[] | undefined) {
-  const key = columns?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
-  return new Refusal('database.nul_in_row', { file, table, key: JSON.stringify(key) })
-}
 
 const notAnExport = (file: string): Refusal => new Refusal('database.not_export', { file })

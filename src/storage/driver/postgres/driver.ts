@@ -68,7 +68,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     sleep: async (ms: number) => void (await sleep(ms)),
     chance,
   }
-  const notifications = new Notifications(url, schema)
+  const notifications = createNotifications(url, schema)
   const createReads = () =>
     createQueue({ ...common, pool: readers, begin: () => beginReading(clock), isReadOnly: true })
   const sharing = createReads()
@@ -94,7 +94,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     flush: async () => {},
     requireWritable: () => translateErrors(leastBusy(reads).run(requireWritable)),
     aheadMs: () => clock.aheadMs(),
-    onWork: (wake, topic) => notifications.listen(wake, topic),
+    onWork: notifications.listen,
     close: async () => {
       notifications.end()
       await Promise.all([...reads, ...writes.values()].map((queue) => queue.drain()))
@@ -217,83 +217,70 @@ const maxReconnectMs = 30_000
  * Listens for notifications of other processes on a separate connection, opened for the first listener. While the
  * connection is lost, notifications are missed; once it is back, every listener is called.
  */
-class Notifications {
-  readonly #url: string
-  readonly #schema: string
+function createNotifications(url: string, schema: string) {
   /** Listeners with their topics. */
-  readonly #wakes = new Map<() => void, string>()
-  #client: Client | undefined
-  #isOpening = false
-
-  constructor(url: string, schema: string) {
-    this.#url = url
-    this.#schema = schema
+  const wakes = new Map<() => void, string>()
+  let client: Client | undefined
+  let isOpening = false
+  const notify = (payload?: string) => {
+    for (const [wake, topic] of wakes) if (payload === undefined || payload === topic) wake()
   }
-
-  /** Calls `wake` for each notification of a topic (default: accepted jobs); returns a function that stops this. */
-  listen(wake: () => void, topic?: string): () => void {
-    this.#wakes.set(wake, topic === undefined ? this.#schema : `${this.#schema} ${topic}`)
-    void this.#open()
-    return () => {
-      this.#wakes.delete(wake)
-      if (this.#wakes.size === 0) this.end()
-    }
-  }
-
-  end(): void {
-    this.#wakes.clear()
-    this.#client?.end().catch(() => {})
-    this.#client = undefined
-  }
-
-  async #open(): Promise<void> {
-    if (this.#isOpening || this.#client) return
-    this.#isOpening = true
-    for (let ms = minReconnectMs; this.#wakes.size > 0; ms = Math.min(maxReconnectMs, 2 * ms)) {
-      if (await this.#connect()) break
-      // This pause does not keep the process alive.
-      await pause(ms, undefined, { ref: false })
-    }
-    this.#isOpening = false
-  }
-
-  async #connect(): Promise<boolean> {
+  const connect = async (): Promise<boolean> => {
     const { Client: PgClient } = await import('pg')
-    const client = new PgClient({
-      connectionString: withVerifiedTls(this.#url),
+    const opened = new PgClient({
+      connectionString: withVerifiedTls(url),
       application_name: 'prospect',
       connectionTimeoutMillis: connectMs,
       keepAlive: true,
     })
-    client.on('error', () => {})
-    client.on('end', () => this.#lost(client))
-    client.on('notification', ({ payload }) => this.#notify(payload))
+    opened.on('error', () => {})
+    opened.on('end', () => {
+      if (client !== opened) return
+      client = undefined
+      void open()
+    })
+    opened.on('notification', ({ payload }) => notify(payload))
     try {
-      await client.connect()
-      await client.query('LISTEN prospect_work')
+      await opened.connect()
+      await opened.query('LISTEN prospect_work')
     } catch {
-      await client.end().catch(() => {})
+      await opened.end().catch(() => {})
       return false
     }
-    if (this.#wakes.size === 0) {
-      await client.end().catch(() => {})
+    if (wakes.size === 0) {
+      await opened.end().catch(() => {})
       return true
     }
-    ;(client as Client & { unref(): void }).unref()
-    this.#client = client
-    this.#notify()
+    ;(opened as Client & { unref(): void }).unref()
+    client = opened
+    notify()
     return true
   }
-
-  #lost(client: Client): void {
-    if (this.#client !== client) return
-    this.#client = undefined
-    void this.#open()
+  const open = async () => {
+    if (isOpening || client) return
+    isOpening = true
+    for (let ms = minReconnectMs; wakes.size > 0; ms = Math.min(maxReconnectMs, 2 * ms)) {
+      if (await connect()) break
+      // This pause does not keep the process alive.
+      await pause(ms, undefined, { ref: false })
+    }
+    isOpening = false
   }
-
-  #notify(payload?: string): void {
-    for (const [wake, topic] of this.#wakes) if (payload === undefined || payload === topic) wake()
+  const end = () => {
+    wakes.clear()
+    client?.end().catch(() => {})
+    client = undefined
   }
+  /** Calls `wake` for each notification of a topic (default: accepted jobs); returns a function that stops this. */
+  const listen = (wake: () => void, topic?: string) => {
+    wakes.set(wake, topic === undefined ? schema : `${schema} ${topic}`)
+    void open()
+    return () => {
+      wakes.delete(wake)
+      if (wakes.size === 0) end()
+    }
+  }
+  return { listen, end }
 }
 
 /** What begins a transaction, and what takes its result. */
@@ -556,17 +543,17 @@ async function checkServer(client: PoolClient): Promise<void> {
   const { rows } = await client.query<Record<string, string>>(
     `SELECT ${names.map((name) => `current_setting('${name}') AS ${name}`).join(', ')}`,
   )
-  const set = new Map(Object.entries(rows[0] ?? {}))
+  const set = rows[0] ?? {}
   const refuse = (reason: string) => new ApiError('storage_failed', { reason })
-  if (Number(set.get('server_version_num')) < 140_000) throw refuse('it is older than PostgreSQL 14')
-  const encoding = set.get('server_encoding')
+  if (Number(set.server_version_num) < 140_000) throw refuse('it is older than PostgreSQL 14')
+  const encoding = set.server_encoding
   if (encoding !== 'UTF8')
     throw refuse(
       `its encoding is ${encoding}, not UTF8; create another database with: createdb --encoding=UTF8 --template=template0 NAME`,
     )
   for (const name of ['fsync', 'full_page_writes'])
-    if (set.get(name) === 'off')
+    if (set[name] === 'off')
       throw refuse(`its setting ${name} is off, so that a power cut could lose what was paid for; turn it on`)
-  if (set.get('synchronous_commit') === 'off')
+  if (set.synchronous_commit === 'off')
     throw refuse('its setting synchronous_commit is off for this role; turn it on')
 }
