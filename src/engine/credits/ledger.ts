@@ -9,7 +9,6 @@ import {
   type Driver,
   joinGiven,
   readNumber,
-  type StoredRow,
 } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt, nextRenewal } from '../clock.js'
 import { countersNamed, dropCounter, readCounter, setCounter } from '../tables/counters.js'
@@ -266,10 +265,9 @@ export interface Consumption extends Partial<Readonly<Record<Grouping, string>>>
 
 const positionSql = `
 SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText} ORDER BY seq DESC LIMIT 1`
-const consumedSql = `
-SELECT coalesce(sum(amount), 0) AS credits FROM movements
-WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?`
-const consumedOfMemberSql = `${consumedSql} AND member_id = ?`
+const consumed =
+  "FROM movements WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?"
+const consumedSql = `SELECT coalesce(sum(amount), 0) AS credits ${consumed}`
 
 const groupingSql = {
   day: `created_at / ${dayMs}`,
@@ -312,46 +310,38 @@ export const readConsumed = (
   from: number,
   to: number,
   memberId?: string,
-) =>
-  memberId === undefined
-    ? readNumber(tx, consumedSql, workspaceId, from, to)
-    : readNumber(tx, consumedOfMemberSql, workspaceId, from, to, memberId)
+) => {
+  const { where, values } = joinGiven([['member_id = ?', memberId]])
+  return readNumber(tx, consumedSql + where, workspaceId, from, to, ...values)
+}
 
 /** Sums the credits consumed in `[from, to)` engine time by some keys, in their order; those of one member if given. */
 export async function readConsumption(
   tx: Connection,
   workspaceId: string,
-  range: {
-    readonly from?: number
-    readonly to?: number
-    readonly member?: string | undefined
-    readonly operation?: string
-  },
+  {
+    from = 0,
+    to = Number.MAX_SAFE_INTEGER,
+    member,
+    operation,
+  }: { from?: number; to?: number; member?: string | undefined; operation?: string },
   by: readonly Grouping[],
 ): Promise<readonly Consumption[]> {
-  const { from = 0, to = Number.MAX_SAFE_INTEGER, member, operation } = range
   const { where: of, values } = joinGiven([
     ['member_id = ?', member],
     ['operation = ?', operation],
   ])
-  const keys = by.map((name) => `${groupingSql[name]} AS key_${name}`)
+  const keys = by.map((name) => `${groupingSql[name]} AS ${name}`)
   const places = by.map((_, at) => at + 1).join(', ')
-  const rows = await tx.all<StoredRow>(
-    `SELECT ${keys.join(', ')}, sum(amount) AS credits, count(*) AS movements FROM movements
-     WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?${of}
+  const rows = await tx.all<Consumption>(
+    `SELECT ${keys.join(', ')}, sum(amount) AS credits, count(*) AS movements ${consumed}${of}
      GROUP BY ${places} ORDER BY ${places}`,
     workspaceId,
     from,
     to,
     ...values,
   )
-  const keyOf = (row: StoredRow, name: Grouping) =>
-    name === 'day' ? dayOf(Number(row.key_day)) : String(row[`key_${name}`])
-  return rows.map((row) => ({
-    ...Object.fromEntries(by.map((name) => [name, keyOf(row, name)])),
-    credits: Number(row.credits),
-    movements: Number(row.movements),
-  }))
+  return rows.map((row) => (row.day === undefined ? row : { ...row, day: dayOf(Number(row.day)) }))
 }
 
 const dayOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)

@@ -152,19 +152,20 @@ class DistributedCaller {
     this.ports.onWorkers?.(this.#workers)
   }
 
-  get #isPriced(): boolean {
-    return isPriced(operation(this.ports.operation))
-  }
-
   async #sendDue(): Promise<void> {
     const done = this.#done
-    const waiting = this.#takeDue()
+    const now = performance.now()
+    const isDue = ({ notBefore = now }: PendingRow) => notBefore <= now
+    const waiting = this.#waiting.filter(isDue)
+    this.#waiting = this.#waiting.filter((one) => !isDue(one))
     if (waiting.length === 0 && done.length === 0) return
     const bundles: (Bundle & { readonly sent: readonly PendingRow[] })[] = []
-    for (const size = this.#size(); bundles.length * size < waiting.length; ) {
+    const { ids, operation, rows, atOnce } = this.ports
+    const chunks = chunksPerWorker * Math.max(minWorkers, this.#workers)
+    const size = Math.max(1, Math.min(maxRows, Math.ceil(Math.min(rows, atOnce) / chunks)))
+    while (bundles.length * size < waiting.length) {
       const sent = waiting.slice(bundles.length * size, (bundles.length + 1) * size)
-      const calls = sent.map(({ call }) => call)
-      bundles.push({ id: this.ports.ids.uuid(), operation: this.ports.operation, calls, sent })
+      bundles.push({ id: ids.uuid(), operation, calls: sent.map(({ call }) => call), sent })
     }
     const open = () => bundles.forEach(({ id, sent }) => void this.#open.set(id, sent))
     try {
@@ -177,21 +178,6 @@ class DistributedCaller {
       else open()
       throw error
     }
-  }
-
-  /** Removes and returns the rows that may be sent now. */
-  #takeDue(): readonly PendingRow[] {
-    const now = performance.now()
-    const isDue = ({ notBefore = now }: PendingRow) => notBefore <= now
-    const due = this.#waiting.filter(isDue)
-    this.#waiting = this.#waiting.filter((one) => !isDue(one))
-    return due
-  }
-
-  #size(): number {
-    const { rows, atOnce } = this.ports
-    const chunks = chunksPerWorker * Math.max(minWorkers, this.#workers)
-    return Math.max(1, Math.min(maxRows, Math.ceil(Math.min(rows, atOnce) / chunks)))
   }
 
   async #readAnswers(): Promise<void> {
@@ -211,9 +197,10 @@ class DistributedCaller {
   #settle(sent: readonly PendingRow[], results: readonly CallResult[], taken: number): void {
     if (results.some((one) => isAnswer(one) && endsRun(one))) this.#isRefused = true
     const now = this.ports.clock.now()
-    const decisions = decideRows(sent, results, { taken, isPriced: this.#isPriced, now })
-    for (const [at, decision] of decisions.entries()) {
-      const row = sent[at] as PendingRow
+    const refusal = results.find((one) => isAnswer(one) && isLimited(one)) ?? null
+    const chunk = { taken, isPriced: isPriced(operation(this.ports.operation)), now }
+    for (const [at, row] of sent.entries()) {
+      const decision = decideRow(row, results[at] ?? null, refusal, chunk)
       if (decision.kind === 'resend') this.#waiting.push(decision.row)
       else if (decision.kind === 'reply') settleRow(row, decision.result)
       else row.reject(decision.error)
@@ -279,18 +266,10 @@ type RowDecision =
   | { readonly kind: 'unknown'; readonly error: ApiError }
 
 /**
- * Decides what to do with the rows of an answered chunk. When an earlier worker had the chunk, it may have made and paid
- * for any of its calls. A refusal then says nothing about the cost, so the row is sent until it has an answer.
+ * Decides what to do with a row of an answered chunk; `refusal` is a result that asks the whole chunk to wait. When an earlier
+ * worker had the chunk, it may have made and paid for any of its calls. A refusal then says nothing about the cost, so the
+ * row is sent until it has an answer.
  */
-function decideRows(
-  rows: readonly PendingRow[],
-  results: readonly CallResult[],
-  chunk: ChunkFacts,
-): readonly RowDecision[] {
-  const refusal = results.find((one) => isAnswer(one) && isLimited(one))
-  return rows.map((row, at) => decideRow(row, results[at] ?? null, refusal ?? null, chunk))
-}
-
 function decideRow(
   row: PendingRow,
   result: CallResult,

@@ -84,14 +84,10 @@ export class Worker {
     const never = () => false
     void this.#track(this.#run(this.#jobs(), never))
     void this.#track(this.#run(this.#deliveries(), never))
-    void this.#track(this.#answer())
-  }
-
-  /** Takes part in distributed runs. */
-  async #answer(): Promise<void> {
     const { rowCaller } = this.ports
     const onTrouble = (error: unknown) => this.#trouble(error, undefined)
-    if (rowCaller) await runChunkWorker({ ...this.ports, rowCaller, onTrouble }, this.#stopping.signal)
+    if (rowCaller)
+      void this.#track(runChunkWorker({ ...this.ports, rowCaller, onTrouble }, this.#stopping.signal))
   }
 
   /** Signals that something may be due now. */
@@ -109,10 +105,8 @@ export class Worker {
     this.#stopping.abort()
     this.#stopListening()
     this.wake()
-    let timer: NodeJS.Timeout | undefined
-    const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs)
-    })
+    const { promise: patience, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, timeoutMs)
     await Promise.race([Promise.allSettled([...this.#under]), patience])
     clearTimeout(timer)
     this.#isGone = true
@@ -164,29 +158,29 @@ export class Worker {
   }
 
   #jobs(troubles?: unknown[]): WorkerPool<AsyncJob> {
-    const kind: WorkKind<AsyncJob> = {
-      take: () => this.#takeJob(),
-      work: async (job) => {
-        const onStep = ({ streaming, state }: AsyncJob) => {
-          if (streaming || state !== 'running') this.wake()
-        }
-        await runJob(this.ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)
-      },
-      atOnce: jobsAtOnce,
-      onTrouble: (error) => this.#trouble(error, troubles),
+    const onStep = ({ streaming, state }: AsyncJob) => {
+      if (streaming || state !== 'running') this.wake()
     }
-    return new WorkerPool(kind, this.#stopping.signal)
+    return this.#poolOf(troubles, {
+      take: () => this.#takeJob(),
+      work: async (job) =>
+        void (await runJob(this.ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)),
+      atOnce: jobsAtOnce,
+    })
   }
 
   #deliveries(jobId?: string, troubles?: unknown[]): WorkerPool<Deliveries> {
-    const kind: WorkKind<Deliveries> = {
+    return this.#poolOf(troubles, {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
         this.#inProgress.during(row[0], () => attemptDeliveries(this.ports, row, this.#stopping.signal)),
       atOnce: deliveriesAtOnce,
-      onTrouble: (error) => this.#trouble(error, troubles),
-    }
-    return new WorkerPool(kind, this.#stopping.signal)
+    })
+  }
+
+  #poolOf<T>(troubles: unknown[] | undefined, kind: Omit<WorkKind<T>, 'onTrouble'>): WorkerPool<T> {
+    const onTrouble = (error: unknown) => this.#trouble(error, troubles)
+    return new WorkerPool({ ...kind, onTrouble }, this.#stopping.signal)
   }
 
   #trouble(error: unknown, troubles: unknown[] | undefined): void {
@@ -301,8 +295,16 @@ export async function runJob(
   const heartbeat = startHeartbeat(leaseMsOf(ports) / 3, () =>
     ports.store.transaction((tx) => renewJob(tx, id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId),
   )
+  const report = (job: AsyncJob): AsyncJob => {
+    try {
+      onStep(job)
+    } catch (error) {
+      // An error of the observer must not fail the job.
+      ports.onTrouble?.(error)
+    }
+    return job
+  }
   try {
-    const report = ignoreErrors(ports, onStep)
     const job = signal?.aborted ? claimed : await runSteps(ports, claimed, isOver, report)
     if (job.state === 'running') await returnJob(ports, job, () => 0)
     return job
@@ -316,49 +318,25 @@ export async function runJob(
   }
 }
 
-/** An error of the observer must not fail the job. */
-const ignoreErrors =
-  ({ onTrouble }: WorkerPorts, onStep: (job: AsyncJob) => void) =>
-  (job: AsyncJob): void => {
-    try {
-      onStep(job)
-    } catch (error) {
-      onTrouble?.(error)
-    }
-  }
-
 async function runSteps(
   ports: WorkerPorts,
   claimed: AsyncJob,
   isOver: () => boolean | undefined,
-  onStep: (job: AsyncJob) => void,
+  report: (job: AsyncJob) => AsyncJob,
 ): Promise<AsyncJob> {
-  if (claimed.attempts > maxAttempts)
-    return await failJob(ports, claimed, 'It stopped its process repeatedly', onStep)
+  const end = async (error: string) => report(await fail(ports, claimed, error))
+  if (claimed.attempts > maxAttempts) return await end('It stopped its process repeatedly')
   let job = claimed
   try {
     do {
-      job = await keepStep(ports, job, await doStep(ports, job))
-      onStep(job)
+      job = report(await keepStep(ports, job, await doStep(ports, job)))
     } while (job.state === 'running' && !isOver())
     return job
   } catch (error) {
     if (error instanceof LeaseLost || isUnreachable(error)) throw error
     if (!(error instanceof ApiError)) ports.onTrouble?.(error)
-    const message = error instanceof ApiError ? error.message : 'Internal error'
-    return await failJob(ports, claimed, message, onStep)
+    return await end(error instanceof ApiError ? error.message : 'Internal error')
   }
-}
-
-async function failJob(
-  ports: WorkerPorts,
-  claimed: AsyncJob,
-  error: string,
-  onStep: (job: AsyncJob) => void,
-): Promise<AsyncJob> {
-  const job = await fail(ports, claimed, error)
-  onStep(job)
-  return job
 }
 
 /** Returns the job to the queue at a moment of real time; the attempt does not count. */
