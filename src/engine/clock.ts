@@ -5,7 +5,6 @@ import { type Counter, hasCounterAfter, restartCounters } from './tables/counter
 import { readClock, type StoredClock } from './tables/members.js'
 import type { Lease } from './tables/record-table.js'
 
-/** Returns engine time at a moment of real time. */
 export const engineTime = (clock: StoredClock, realNow: number): number =>
   clock.frozenAt ?? realNow + clock.offsetMs
 

@@ -25,9 +25,7 @@ export function respond({ status, body, headers, text, wire, credits, loss }: Re
   return response
 }
 
-/**
- * Creates a response with a JSON body; `text` is its serialised form, or its bytes. The safe headers win over `headers`.
- */
+/** Creates a response with a JSON body; `text` is that as text or bytes. The safe headers win over `headers`. */
 export function answer(
   status: number,
   body: unknown,

@@ -77,10 +77,7 @@ async function attempt(options: ForwarderOptions, forward: Forward, signal: Abor
 
 const timeoutMs = 15_000
 
-/**
- * Sends a copy of a delivery to an address once, with the same body and headers, in at most 15 s. A redirect is a
- * failure.
- */
+/** Sends a copy of a delivery, with its body and headers, to an address once. A redirect is a failure. */
 export async function passOn(
   target: string,
   { headers, body }: Pick<ReceivedDelivery, 'headers' | 'body'>,

@@ -70,8 +70,9 @@ function routesOf(operation: Operation, options: Serving): Route[] {
 function operationAnswer(operation: Operation, serving: Serving): RouteHandler {
   const { caller, names, report, readBody } = serving
   const limit = (operation.body ?? usualBody).bytes
+  const isInBody = hasBody(operation)
   const inputOf = (request: Request, params: Params): ReadInput =>
-    hasBody(operation)
+    isInBody
       ? (reader) => readBody(request, { operation, params, names }, reader)
       : queryInput(request, params, names)
   return async (request, params) => {
@@ -195,7 +196,6 @@ interface Route {
   readonly answer: RouteHandler
 }
 
-/** The methods of a path. */
 interface RequestPlace {
   readonly answers: ReadonlyMap<string, RouteHandler>
   readonly params: Params

@@ -225,10 +225,7 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
   })
 }
 
-/**
- * Closes the oldest connection of an address without a request when it opens one too many. Else a client without a key
- * could take all connections by opening them.
- */
+/** Closes the oldest connection of an address without a request when it opens one too many: a client could take all of them. */
 function limitSilent(server: Server, most: number, isProxy = (_: string) => false): void {
   /** The addresses of connections without a request, the oldest first. */
   const silent = new Map<Socket, string>()

@@ -7,7 +7,6 @@ import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, errorOf, parseJson, type RefusedBody, readBody, refusedBy, saysJson } from './body.js'
 
-/** Maximum size of a delivery in bytes. */
 export const deliveryLimit = 8 * 1024 * 1024
 
 export interface ReceiverOptions {
@@ -63,7 +62,6 @@ function matcher(paths: readonly string[]): (path: string) => boolean {
   }
 }
 
-/** Maximum number of values in a delivery. */
 const deliveryValues = 400_000
 
 async function take(request: Request, options: ReceiverOptions): Promise<Response> {

@@ -8,7 +8,6 @@ const quotas = (of: string) => ({
   monthly_company_import: value.count(`${of} of companies this month`),
 })
 
-/** Schemas of the areas `account` and `credits`. */
 export const shapes = field.declare({
   'account.show': () => ({
     input: {},

@@ -12,7 +12,6 @@ const company = () => ({
   company_network_url: field.profileUrl('Profile of the company on the network').optional(),
 })
 
-/** Identifies a company to enrich. */
 const identity = () => ({
   company_network_url: field.profileUrl('Profile of the company on the network').optional(),
   name: field.text('Name of the company').optional(),
@@ -60,7 +59,6 @@ const evolution = (months: number) =>
     headcount_gain_percentage: value.maybeCount('Difference in percent, rounded'),
   })
 
-/** Schemas of the area `accounts`. */
 export const shapes = field.declare({
   'accounts.extract': () => ({
     input: {

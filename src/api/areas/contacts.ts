@@ -68,7 +68,6 @@ const result = () =>
     }),
   ])
 
-/** Schemas of the areas `contacts` and `messenger`. */
 export const shapes = field.declare({
   'contacts.enrich': () => ({
     input: { ...request(), ...contact() },

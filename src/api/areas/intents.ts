@@ -90,7 +90,6 @@ const blurCompany = () =>
     technologies_found: technologiesFound(),
   })
 
-/** Schemas of the area `intents`. */
 export const shapes = field.declare({
   'intents.hiring': () => ({
     input: {

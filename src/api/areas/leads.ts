@@ -99,7 +99,6 @@ const searchFilters = [
   'excluded_locations',
 ] as const
 
-/** Identifies a person to enrich. */
 const identity = () => ({
   network_url: field.profileUrl('Profile of the person on the network').optional(),
   first_name: field.text('First name').optional(),
@@ -117,7 +116,6 @@ const identifiable = () =>
       : badRequest(identified('first_name', 'last_name', 'company_name', 'domain')),
   )
 
-/** Schemas of the area `leads`. */
 export const shapes = field.declare({
   'leads.extract': () => ({
     input: {

@@ -31,7 +31,6 @@ const companiesOrKind = () =>
     always: true,
   })
 
-/** Schemas of the area `lists`. */
 export const shapes = field.declare({
   'lists.create': () => ({
     input: {

@@ -17,7 +17,6 @@ const persona = () =>
     updated_at: value.moment('When it was last changed'),
   })
 
-/** Schemas of the area `personas`. */
 export const shapes = field.declare({
   'personas.list': () => ({
     input: field.pages(),

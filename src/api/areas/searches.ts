@@ -22,7 +22,6 @@ export const foundPeople = () =>
     people: z.array(record.leadAndCompany()),
   })
 
-/** Schemas of the area `searches`. */
 export const shapes = field.declare({
   'searches.list': () => ({
     input: {

@@ -2,7 +2,6 @@ import * as z from 'zod'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 
-/** Schemas of the areas `titles` and `locations`. */
 export const shapes = field.declare({
   'titles.suggest': () => ({
     input: { job_titles: field.some(field.text('Job title'), 'Job titles to vary', 100) },

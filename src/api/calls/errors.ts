@@ -62,7 +62,6 @@ export const errors = {
   outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once.' },
 } as const satisfies Record<string, ErrorRow>
 
-/** The name of an error in the table. */
 export type ErrorCode = keyof typeof errors
 
 /** What a refusal is about: plain data, of which a sentence is made where a person reads it. */

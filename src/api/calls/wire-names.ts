@@ -47,10 +47,7 @@ export const renameOut = (body: unknown, names: WireNames): unknown => renameBod
 export const renameIn = (body: unknown, names: WireNames): unknown =>
   renameBody(body, invert(createPairs(names)))
 
-/**
- * Renames the fields of a request from the wire to internal names. Throws 422 for a field that is given under both; an
- * empty one does not count.
- */
+/** Renames the fields of a request to internal names. Throws 422 for a field under both; an empty one does not count. */
 export function renameRequest(request: unknown, names: WireNames): unknown {
   const pairs = invert(createPairs(names))
   return renameKeys(request, pairs, deepest, (given) => dropSpellings(given, pairs))

@@ -57,7 +57,6 @@ export const maxLevels = 64
 /** How long a server keeps an idempotency key with its reply. An older key protects from nothing. */
 export const idempotencyTtlMs = 72 * 3_600_000
 
-/** One row of the operation table. */
 export interface Facts {
   /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */
   readonly command: string

@@ -5,309 +5,294 @@ const byPlan = { plan: true } as const
 const exempt = { plan: false } as const
 const waterfallPrice = { email: 3, personal_email: 3, phone: 30 } as const
 
+/** What a row has unless it says otherwise: most operations read, and are free. */
+const usual = { ok: 200, price: {}, errors: 'text', idempotent: false } as const
+
 /**
  * Every operation of the API. Routes, commands, validation, OpenAPI, documents and limits derive from these rows. The
  * schemas are in the file of their area, so that reading a row is cheap.
  */
 // biome-ignore format: a row is read as a block, not as a column
-export const table = {
+const table = {
   'accounts.extract': {
     command: 'accounts extract', method: 'POST', path: '/accounts/', ok: 201,
     summary: 'Extract companies from a premium company-search URL',
-    price: {}, quota: 'companies', rate: { plan: true, own: [20, 'minute'] }, errors: 'text',
-    idempotent: true, starts: 'import', session: { when: 'always', premium: 'yes' },
+    quota: 'companies', rate: { plan: true, own: [20, 'minute'] }, idempotent: true, starts: 'import',
+    session: { when: 'always', premium: 'yes' },
     columns: ['message.id', 'message.import_name', 'message.created_at'],
   },
   'accounts.search': {
     command: 'accounts search', method: 'POST', path: '/accounts/search', ok: 202,
     summary: 'Import companies that match filters',
-    price: {}, quota: 'companies', rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    session: { when: 'live' }, filters: true, columns: ['id', 'total', 'message'],
+    quota: 'companies', rate: byPlan, idempotent: true, starts: 'import', session: { when: 'live' },
+    filters: true, columns: ['id', 'total', 'message'],
   },
   'accounts.search_preview': {
-    command: 'accounts search', flag: 'preview', method: 'POST', path: '/accounts/search/preview', ok: 200,
+    command: 'accounts search', flag: 'preview', method: 'POST', path: '/accounts/search/preview',
     summary: 'Preview a company search: the total and the first 25 companies',
-    price: {}, rate: byPlan, group: 'accounts.search', errors: 'text', idempotent: false,
-    session: { when: 'live' }, filters: true, columns: ['company_name', 'industry', 'network_url'],
+    rate: byPlan, group: 'accounts.search', session: { when: 'live' }, filters: true,
+    columns: ['company_name', 'industry', 'network_url'],
   },
   'accounts.enrich': {
-    command: 'accounts enrich', method: 'POST', path: '/accounts/single_enrich', ok: 200,
+    command: 'accounts enrich', method: 'POST', path: '/accounts/single_enrich',
     summary: 'Enrich one company, or every company of a CSV file',
-    price: { company: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
+    price: { company: 1 }, needs: 'unit', rate: exempt, idempotent: true,
     batch: { identity: 'company', record: true }, session: { when: 'live' },
     columns: ['name', 'domain', 'industry', 'headcount', 'country'],
   },
   'accounts.bulk_enrich': {
-    command: 'accounts enrich', flag: 'bulk', method: 'POST', path: '/accounts/bulk_enrich', ok: 200, observed: true,
+    command: 'accounts enrich', flag: 'bulk', method: 'POST', path: '/accounts/bulk_enrich', observed: true,
     summary: 'Enrich 2 to 100 companies in one request',
-    price: { company: 1 }, needs: 'items', rate: exempt, errors: 'text', idempotent: true,
-    session: { when: 'live' }, columns: ['name', 'domain', 'industry', 'headcount', 'country'],
+    price: { company: 1 }, needs: 'items', rate: exempt, idempotent: true, session: { when: 'live' },
+    columns: ['name', 'domain', 'industry', 'headcount', 'country'],
   },
   'accounts.count_profiles': {
-    command: 'accounts count-profiles', method: 'POST', path: '/accounts/count_profiles', ok: 200,
+    command: 'accounts count-profiles', method: 'POST', path: '/accounts/count_profiles',
     summary: 'Count the profiles of a company that match titles and locations',
-    price: {}, rate: { plan: true, own: [20, 'second'] }, errors: 'text', idempotent: false,
-    batch: { identity: 'company' }, filters: true, columns: ['total'],
+    rate: { plan: true, own: [20, 'second'] }, batch: { identity: 'company' }, filters: true,
+    columns: ['total'],
   },
   'accounts.headcount': {
-    command: 'accounts headcount', method: 'POST', path: '/accounts/headcount', ok: 200,
+    command: 'accounts headcount', method: 'POST', path: '/accounts/headcount',
     summary: 'Headcount of a company by department, with its evolution',
-    price: {}, rate: { plan: true, own: [20, 'second'] }, errors: 'text', idempotent: false,
-    batch: { identity: 'company' }, session: { when: 'live' }, columns: [],
+    rate: { plan: true, own: [20, 'second'] }, batch: { identity: 'company' }, session: { when: 'live' },
+    columns: [],
   },
   'accounts.hiring': {
-    command: 'accounts hiring', method: 'POST', path: '/accounts/company_hiring', ok: 200,
+    command: 'accounts hiring', method: 'POST', path: '/accounts/company_hiring',
     summary: 'Open job postings of a company',
     price: { job: 1 }, needs: 'unit', rate: { plan: false, own: [5, 'second'] }, errors: 'coded',
-    idempotent: true, batch: { identity: 'company', found: 'jobs' },
-    filters: true, columns: ['job_title', 'job_location', 'date_posted'],
+    idempotent: true, batch: { identity: 'company', found: 'jobs' }, filters: true,
+    columns: ['job_title', 'job_location', 'date_posted'],
   },
   'accounts.stack': {
-    command: 'accounts stack', method: 'POST', path: '/accounts/company_stack', ok: 200,
+    command: 'accounts stack', method: 'POST', path: '/accounts/company_stack',
     summary: 'Technologies a company uses',
     price: { company: 3 }, needs: 'unit', rate: exempt, errors: 'coded', idempotent: true,
     batch: { identity: 'company', found: 'technologies_with_confidence' },
     columns: ['name', 'slug', 'confidence'],
   },
   'accounts.technologies': {
-    command: 'accounts technologies', method: 'GET', path: '/accounts/technologies', ok: 200,
+    command: 'accounts technologies', method: 'GET', path: '/accounts/technologies',
     summary: 'Find technology slugs by name',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['slug', 'name', 'category'],
+    rate: byPlan, columns: ['slug', 'name', 'category'],
   },
   'leads.extract': {
     command: 'leads extract', method: 'POST', path: '/leads', ok: 202,
     summary: 'Extract people from a search URL',
-    price: {}, quota: 'profiles', rate: { plan: true, own: [1, 'second'] }, errors: 'coded', idempotent: true,
+    quota: 'profiles', rate: { plan: true, own: [1, 'second'] }, errors: 'coded', idempotent: true,
     starts: 'import', session: { when: 'always', premium: 'url' }, columns: ['id', 'status'],
   },
   'leads.advanced_search': {
     command: 'leads advanced-search', method: 'POST', path: '/leads/advanced_search', ok: 202,
     summary: 'Import people that match filters, also those at every company of a CSV file',
-    price: {}, quota: 'profiles', rate: { plan: true, own: [1, 'second'] }, errors: 'text', idempotent: true,
-    starts: 'import', session: { when: 'live', premium: 'yes' },
-    batch: { identity: 'company', found: 'people', fields: ['included_companies'] },
-    filters: true, columns: ['message.id', 'message.search_name', 'message.expected_profiles_count'],
+    quota: 'profiles', rate: { plan: true, own: [1, 'second'] }, idempotent: true, starts: 'import',
+    session: { when: 'live', premium: 'yes' },
+    batch: { identity: 'company', found: 'people', fields: ['included_companies'] }, filters: true,
+    columns: ['message.id', 'message.search_name', 'message.expected_profiles_count'],
   },
   'leads.advanced_search_preview': {
     command: 'leads advanced-search', flag: 'preview', method: 'POST', path: '/leads/advanced_search/preview',
-    ok: 200,
     summary: 'Preview a lead search: the estimated total and the first 25 people',
-    price: {},
     rate: { live: { plan: true, own: [1, 'second'] }, database: { plan: true, own: [5, 'second'] } },
-    group: 'leads.advanced_search', errors: 'text', idempotent: false,
-    session: { when: 'live', premium: 'yes' }, filters: true, columns: ['full_name', 'current_title', 'current_company'],
+    group: 'leads.advanced_search', session: { when: 'live', premium: 'yes' }, filters: true,
+    columns: ['full_name', 'current_title', 'current_company'],
   },
   'leads.search': {
     command: 'leads search', method: 'POST', path: '/leads/search', ok: 202,
     summary: 'Find people at a company, or at every company of a CSV file',
-    price: {}, quota: 'profiles', rate: { live: exempt, database: byPlan }, errors: 'text', idempotent: true,
-    batch: {
-      identity: 'company', found: 'people', fields: ['company_domain', 'company_network_url', 'company_network_id'],
-    },
+    quota: 'profiles', rate: { live: exempt, database: byPlan }, idempotent: true,
+    batch: { identity: 'company', found: 'people', fields: ['company_domain', 'company_network_url', 'company_network_id'] },
     starts: 'import', session: { when: 'live' }, filters: true, columns: ['id', 'search_name', 'created_at'],
   },
   'leads.enrich': {
-    command: 'leads enrich', method: 'POST', path: '/leads/single_enrich', ok: 200,
+    command: 'leads enrich', method: 'POST', path: '/leads/single_enrich',
     summary: 'Enrich one person, or every person of a CSV file',
-    price: { person: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
+    price: { person: 1 }, needs: 'unit', rate: exempt, idempotent: true,
     batch: { identity: 'person', record: true }, session: { when: 'live' },
     columns: ['full_name', 'title', 'company_name', 'most_probable_email'],
   },
   'leads.bulk_enrich': {
-    command: 'leads enrich', flag: 'bulk', method: 'POST', path: '/leads/bulk_enrich', ok: 200, observed: true,
+    command: 'leads enrich', flag: 'bulk', method: 'POST', path: '/leads/bulk_enrich', observed: true,
     summary: 'Enrich 2 to 100 people in one request',
-    price: { person: 1 }, needs: 'items', rate: exempt, errors: 'text', idempotent: true,
-    session: { when: 'live' }, columns: ['full_name', 'title', 'company_name'],
+    price: { person: 1 }, needs: 'items', rate: exempt, idempotent: true, session: { when: 'live' },
+    columns: ['full_name', 'title', 'company_name'],
   },
   'contacts.enrich': {
     command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 201,
     summary: 'Find email addresses and phones of a contact; the result is delivered later',
-    price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
-    starts: 'waterfall', columns: ['enrichment_id', 'status'],
-    batch: {
-      identity: 'contact', through: 'sync', bulkRequests: { flag: 'bulk', into: 'contacts', least: 2, most: 100 },
-    },
+    price: waterfallPrice, needs: 'types', rate: exempt, idempotent: true, starts: 'waterfall',
+    columns: ['enrichment_id', 'status'],
+    batch: { identity: 'contact', through: 'sync', bulkRequests: { flag: 'bulk', into: 'contacts', least: 2, most: 100 } },
   },
   'contacts.enrich_sync': {
     command: 'contacts waterfall', flag: 'sync', method: 'POST', path: '/contacts/sync_single_enrich',
-    ok: 200,
     summary: 'Find email addresses and phones of a contact and wait for the answer',
-    price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
-    observedLimit: [50, 'second'], syncPath: '/contacts/single_enrich',
-    columns: ['email', 'email_status', 'phone'],
+    price: waterfallPrice, needs: 'types', rate: exempt, idempotent: true, observedLimit: [50, 'second'],
+    syncPath: '/contacts/single_enrich', columns: ['email', 'email_status', 'phone'],
   },
   'contacts.bulk_enrich': {
     command: 'contacts waterfall', flag: 'bulk', method: 'POST', path: '/contacts/bulk_enrich', ok: 202,
     summary: 'Find email addresses and phones of 1 to 100 contacts',
-    price: waterfallPrice, needs: 'contacts', rate: exempt, errors: 'text', idempotent: true,
-    starts: 'waterfall', columns: ['enrichment_id'],
+    price: waterfallPrice, needs: 'contacts', rate: exempt, idempotent: true, starts: 'waterfall',
+    columns: ['enrichment_id'],
   },
   'contacts.get': {
-    command: 'contacts get', method: 'GET', path: '/contacts/{id}', ok: 200,
+    command: 'contacts get', method: 'GET', path: '/contacts/{id}',
     summary: 'Status and result of an enrichment',
-    price: {}, rate: exempt, errors: 'text', idempotent: false, columns: ['status', 'email', 'phone'],
+    rate: exempt, columns: ['status', 'email', 'phone'],
   },
   'contacts.get_enrichment': {
-    command: 'contacts get', flag: 'enrichment', method: 'GET', path: '/contacts/{id}/single_enrich', ok: 200,
+    command: 'contacts get', flag: 'enrichment', method: 'GET', path: '/contacts/{id}/single_enrich',
     summary: 'Status and result of a single enrichment',
-    price: {}, rate: exempt, errors: 'text', idempotent: false, columns: ['status', 'email', 'phone'],
+    rate: exempt, columns: ['status', 'email', 'phone'],
   },
   'contacts.reverse_lookup': {
-    command: 'contacts reverse-lookup', method: 'POST', path: '/contacts/reverse_lookup', ok: 200,
+    command: 'contacts reverse-lookup', method: 'POST', path: '/contacts/reverse_lookup',
     summary: 'Find the person behind an email address',
-    price: { person: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
-    batch: { identity: 'email' }, columns: ['full_name', 'title', 'company_name'],
+    price: { person: 1 }, needs: 'unit', rate: exempt, idempotent: true, batch: { identity: 'email' },
+    columns: ['full_name', 'title', 'company_name'],
   },
   'contacts.check_data_availability': {
     command: 'contacts check-data-availability', method: 'POST', path: '/contacts/check_data_availability',
-    ok: 200, observed: true,
+    observed: true,
     summary: 'Whether an email address, a phone and a personal address of contacts can be found',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['email', 'phone', 'personal_email'],
+    rate: byPlan, columns: ['email', 'phone', 'personal_email'],
   },
   'intents.hiring': {
     command: 'intents hiring', method: 'POST', path: '/intents/accounts/hiring', ok: 202,
     summary: 'Import companies that are hiring',
-    price: { company: 1 }, needs: 'records', rate: exempt, errors: 'text', idempotent: true, starts: 'import',
-    filters: true, columns: ['id', 'preview_count', 'message'],
+    price: { company: 1 }, needs: 'records', rate: exempt, idempotent: true, starts: 'import', filters: true,
+    columns: ['id', 'preview_count', 'message'],
   },
   'intents.stack': {
     command: 'intents stack', method: 'POST', path: '/intents/accounts/stack', ok: 202,
     summary: 'Import companies by the technologies they use',
-    price: { company: 3 }, needs: 'records', rate: exempt, errors: 'text', idempotent: true, starts: 'import',
-    filters: true, columns: ['id', 'total_count', 'message'],
+    price: { company: 3 }, needs: 'records', rate: exempt, idempotent: true, starts: 'import', filters: true,
+    columns: ['id', 'total_count', 'message'],
   },
   'intents.stack_preview': {
     command: 'intents stack', flag: 'preview', method: 'POST', path: '/intents/accounts/stack/preview',
-    ok: 200,
     summary: 'Count the companies that use technologies, with a blurred sample',
-    price: {}, rate: byPlan, errors: 'coded', idempotent: false, filters: true, columns: ['name', 'industry', 'country'],
+    rate: byPlan, errors: 'coded', filters: true, columns: ['name', 'industry', 'country'],
   },
   'intents.growth': {
     command: 'intents growth', method: 'POST', path: '/intents/accounts/growth', ok: 202,
     summary: 'Import companies whose headcount grows',
-    price: {}, quota: 'companies', rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    filters: true, columns: ['id', 'total', 'message'],
+    quota: 'companies', rate: byPlan, idempotent: true, starts: 'import', filters: true,
+    columns: ['id', 'total', 'message'],
   },
   'intents.lookalikes': {
     command: 'intents lookalikes', method: 'POST', path: '/intents/accounts/lookalikes', ok: 202,
     summary: 'Import companies that resemble given ones',
-    price: {}, quota: 'companies', rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    filters: true, columns: ['id', 'total', 'message'],
+    quota: 'companies', rate: byPlan, idempotent: true, starts: 'import', filters: true,
+    columns: ['id', 'total', 'message'],
   },
   'intents.post_engagers': {
     command: 'intents post-engagers', method: 'POST', path: '/intents/leads/posts_engagers', ok: 202,
     summary: 'Import the people who reacted to a post or commented on it',
-    price: {}, quota: 'profiles', rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    session: { when: 'always' }, filters: true, columns: ['id', 'total', 'message'],
+    quota: 'profiles', rate: byPlan, idempotent: true, starts: 'import', session: { when: 'always' },
+    filters: true, columns: ['id', 'total', 'message'],
   },
   'intents.track_job_changes': {
     command: 'intents track-job-changes', method: 'POST', path: '/intents/leads/track_job_changes', ok: 202,
     observed: true, unavailable: 'lead_list_id: there are no lead lists yet',
     summary: 'Report when people of a lead list change jobs',
-    price: {}, rate: byPlan, errors: 'text', idempotent: true, filters: true, columns: ['id', 'message'],
+    rate: byPlan, idempotent: true, filters: true, columns: ['id', 'message'],
   },
   'messenger.validate': {
-    command: 'messenger validate', method: 'POST', path: '/messenger_validations', ok: 200,
+    command: 'messenger validate', method: 'POST', path: '/messenger_validations',
     summary: 'Check whether phone numbers are reachable on a messaging app',
-    price: { number: 1 }, needs: 'numbers', rate: exempt, errors: 'text', idempotent: true,
+    price: { number: 1 }, needs: 'numbers', rate: exempt, idempotent: true,
     batch: { identity: 'number', found: 'results' }, columns: ['phone_number', 'reachable', 'checked_at'],
   },
   'searches.list': {
-    command: 'searches list', method: 'GET', path: '/searches', ok: 200,
+    command: 'searches list', method: 'GET', path: '/searches',
     summary: 'Saved searches, newest first',
-    price: {}, rate: byPlan, errors: 'coded', idempotent: false,
-    columns: ['id', 'name', 'leads_count', 'created_at'],
+    rate: byPlan, errors: 'coded', columns: ['id', 'name', 'leads_count', 'created_at'],
   },
   'searches.get': {
-    command: 'searches get', method: 'GET', path: '/searches/{id}', ok: 200,
+    command: 'searches get', method: 'GET', path: '/searches/{id}',
     summary: 'One search of people or companies, and what it found',
-    price: {}, rate: exempt, errors: 'coded', idempotent: false,
+    rate: exempt, errors: 'coded',
     columns: ['lead.full_name', 'lead.title', 'company.name', 'name', 'domain', 'industry', 'country'],
   },
   'searches.delete': {
-    command: 'searches delete', method: 'DELETE', path: '/searches/{id}', ok: 200, observed: true,
+    command: 'searches delete', method: 'DELETE', path: '/searches/{id}', observed: true,
     summary: 'Delete a search with its records; one that still runs is cancelled first',
-    price: {}, rate: byPlan, errors: 'coded', idempotent: false, columns: ['message'],
+    rate: byPlan, errors: 'coded', columns: ['message'],
   },
   'lists.create': {
     command: 'lists create', method: 'POST', path: '/lists', ok: 201,
     summary: 'Create a list of companies',
-    price: {}, rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    batch: { identity: 'company', into: 'companies' }, body: { bytes: 4 * 1024 * 1024, values: 600_000 },
-    columns: ['id', 'network_list_id'],
+    rate: byPlan, idempotent: true, starts: 'import', batch: { identity: 'company', into: 'companies' },
+    body: { bytes: 4 * 1024 * 1024, values: 600_000 }, columns: ['id', 'network_list_id'],
   },
   'lists.list': {
-    command: 'lists list', method: 'GET', path: '/lists', ok: 200,
+    command: 'lists list', method: 'GET', path: '/lists',
     summary: 'Lists, newest first',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false,
-    columns: ['id', 'name', 'status', 'created_at'],
+    rate: byPlan, columns: ['id', 'name', 'status', 'created_at'],
   },
   'lists.get': {
-    command: 'lists get', method: 'GET', path: '/lists/{id}', ok: 200,
+    command: 'lists get', method: 'GET', path: '/lists/{id}',
     summary: 'One list, the status of its import, and its companies',
-    price: {}, rate: exempt, errors: 'text', idempotent: false,
-    columns: ['domain', 'network_url', 'country_code', 'account_id'],
+    rate: exempt, columns: ['domain', 'network_url', 'country_code', 'account_id'],
   },
   'lists.rename': {
-    command: 'lists rename', method: 'PUT', path: '/lists/{id}', ok: 200, observed: true,
+    command: 'lists rename', method: 'PUT', path: '/lists/{id}', observed: true,
     summary: 'Rename a list',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false,
-    columns: ['id', 'name', 'status', 'created_at'],
+    rate: byPlan, columns: ['id', 'name', 'status', 'created_at'],
   },
   'personas.list': {
-    command: 'personas list', method: 'GET', path: '/personas', ok: 200,
+    command: 'personas list', method: 'GET', path: '/personas',
     summary: 'Personas, newest first',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['id', 'name', 'created_at'],
+    rate: byPlan, columns: ['id', 'name', 'created_at'],
   },
   'personas.get': {
-    command: 'personas get', method: 'GET', path: '/personas/{uuid}', ok: 200,
+    command: 'personas get', method: 'GET', path: '/personas/{uuid}',
     summary: 'One persona',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['id', 'name', 'job_titles'],
+    rate: byPlan, columns: ['id', 'name', 'job_titles'],
   },
   'personas.create': {
     command: 'personas create', method: 'POST', path: '/personas', ok: 201,
     summary: 'Create a persona',
-    price: {}, rate: byPlan, errors: 'text', idempotent: true, columns: ['id', 'name', 'job_titles'],
+    rate: byPlan, idempotent: true, columns: ['id', 'name', 'job_titles'],
   },
   'personas.delete': {
-    command: 'personas delete', method: 'DELETE', path: '/personas/{uuid}', ok: 200,
+    command: 'personas delete', method: 'DELETE', path: '/personas/{uuid}',
     summary: 'Delete a persona for good',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['message'],
+    rate: byPlan, columns: ['message'],
   },
   'titles.suggest': {
-    command: 'titles suggest', method: 'POST', path: '/job_title_suggestions', ok: 200,
+    command: 'titles suggest', method: 'POST', path: '/job_title_suggestions',
     summary: 'Suggest job titles to include and keywords to exclude',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['jobTitle', 'selectionType'],
+    rate: byPlan, columns: ['jobTitle', 'selectionType'],
   },
   'locations.find': {
-    command: 'locations find', method: 'POST', path: '/locations', ok: 200,
+    command: 'locations find', method: 'POST', path: '/locations',
     summary: 'Find location ids by name',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false, session: { when: 'source' },
-    columns: ['id', 'name'],
+    rate: byPlan, session: { when: 'source' }, columns: ['id', 'name'],
   },
   'credits.show': {
-    command: 'credits', method: 'GET', path: '/credits', ok: 200,
+    command: 'credits', method: 'GET', path: '/credits',
     summary: 'Credit balance and remaining quotas',
-    price: {}, rate: exempt, errors: 'text', idempotent: false, columns: [],
+    rate: exempt, columns: [],
   },
   'credits.consumption': {
-    command: 'credits consumption', method: 'GET', path: '/credits_consumption', ok: 200,
+    command: 'credits consumption', method: 'GET', path: '/credits_consumption',
     summary: 'Credits consumed between two days, both included (UTC)',
-    price: {}, rate: byPlan, errors: 'text', idempotent: false,
-    columns: ['start_date', 'end_date', 'credits_consumed', 'credits'],
+    rate: byPlan, columns: ['start_date', 'end_date', 'credits_consumed', 'credits'],
   },
   'account.show': {
-    command: 'account', method: 'GET', path: '/account', ok: 200,
+    command: 'account', method: 'GET', path: '/account',
     summary: 'The account behind the key',
-    price: {}, rate: exempt, errors: 'text', idempotent: false,
-    columns: ['account.email', 'workspace.name', 'workspace.plan'],
+    rate: exempt, columns: ['account.email', 'workspace.name', 'workspace.plan'],
   },
-} as const satisfies Record<string, Facts>
+} as const satisfies Record<string, Omit<Facts, keyof typeof usual> & Partial<Facts>>
 
 /** The id of an operation, such as `accounts.enrich`. */
 export type OperationId = keyof typeof table
 
-/** A row of the table with its id. */
 export interface Operation extends Facts {
   readonly id: OperationId
   /** Its plan counter. */
@@ -315,10 +300,7 @@ export interface Operation extends Facts {
 }
 
 const rows = new Map<string, Operation>(
-  Object.entries(table as Record<OperationId, Facts>).map(([id, facts]) => [
-    id,
-    { group: id, ...facts, id: id as OperationId },
-  ]),
+  Object.entries(table).map(([id, facts]) => [id, { group: id, ...usual, ...facts, id: id as OperationId }]),
 )
 
 /** All operations, in the order of the table. */
@@ -348,10 +330,7 @@ export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))
 /** Units found, as a server would charge them. */
 export type Units = Partial<Readonly<Record<Unit, number>>>
 
-/**
- * Returns the charged units of a success, read from its body. Work that continues after the reply (imports,
- * waterfalls) has found nothing yet.
- */
+/** Returns the charged units of a success, read from its body. Work that continues after the reply has found nothing yet. */
 export function unitsOf(operation: Operation, body: unknown): Units {
   if (operation.starts || !isObject(body) || resolvesNothing(operation, body)) return {}
   const count = counts[operation.id as keyof typeof counts]

@@ -13,7 +13,6 @@ export interface Clock {
 /** Source of ids and secrets. */
 export interface Ids {
   uuid(): string
-  /** Random bytes. */
   bytes(size: number): Uint8Array
 }
 
@@ -75,14 +74,10 @@ export interface DeliveryResult {
   readonly ms: number
 }
 
-/** Posts events to webhooks. */
 export interface Sender {
   /** Sends one signed POST of at most 15 s, after a wait of at most 5 s for a connection. It never rejects: errors are part of the result. */
   send(attempt: DeliveryAttempt): Promise<DeliveryResult>
-  /**
-   * Returns why nothing may be sent to a URL, as a sentence; `undefined` when it is allowed, or its name does not
-   * resolve yet.
-   */
+  /** Returns why nothing may be sent to a URL; `undefined` when it is allowed, or its name does not resolve yet. */
   check(url: string, targets: Targets, workspaceId?: string): Promise<string | undefined>
   /** Aborts what is in flight, and closes every connection. */
   close(): Promise<void>
@@ -221,10 +216,7 @@ export interface FoundEmail {
   readonly status: 'valid' | 'risky' | 'invalid'
 }
 
-/**
- * One step of a waterfall: a service that may know how to reach a person. A method it lacks is a question it never
- * answers.
- */
+/** A step of a waterfall: who may know how to reach a person. A method it lacks is a question it never answers. */
 export interface Provider {
   readonly name: string
   /** Whether it guesses, and is asked after everybody else. */
@@ -286,10 +278,7 @@ export interface Source {
   headcount(query: CompanyQuery, departments: readonly string[]): Awaitable<Headcount | undefined>
   /** Number of matching people of a company. Throws 422 that names a filter it cannot apply. */
   countProfiles(query: CompanyQuery, filters: ProfileFilters): Awaitable<number | undefined>
-  /**
-   * The newest matching jobs, at most `limit`, with full descriptions, and the number of all. Days count back from
-   * `now`.
-   */
+  /** The newest matching jobs, at most `limit`, with full descriptions, and how many match. Days count back from `now`. */
   jobs(
     query: CompanyQuery,
     filters: JobFilters,

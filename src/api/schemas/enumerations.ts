@@ -4,9 +4,7 @@ import labels from './labels.json' with { type: 'json' }
 
 type Labels = Readonly<Record<string, string>>
 
-/** Labels of seniority levels by id. */
 export const seniorities: Labels = labels.seniorities
-/** Labels of functions (departments) by id. */
 export const functions: Labels = labels.functions
 export const companyTypes: Labels = labels.companyTypes
 /** Names of the industries whose ids are known. */
@@ -78,7 +76,6 @@ export const companySizes = [
   '10001+',
 ] as const
 
-/** The confidence of an email address. */
 export const emailStatuses = ['valid', 'risky', 'invalid'] as const
 
 /** Words of other services for it and for none, without case, spaces and punctuation. */

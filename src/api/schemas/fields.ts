@@ -215,14 +215,12 @@ export const email = (description: string): z.ZodEmail =>
 export const date = (description: string): z.ZodISODate =>
   describe(z.iso.date('must be a date written YYYY-MM-DD'), description)
 
-/** A whole number between two bounds. */
 export function whole(description: string, min = 0, max?: number): z.ZodInt {
   const error = `must be a whole number ${max === undefined ? `of ${min} or more` : `from ${min} to ${max}`}`
   const checks = [z.gte(min, error), ...(max === undefined ? [] : [z.lte(max, error)])]
   return describe(z.int(error).check(...checks), description)
 }
 
-/** A number between two bounds. */
 export function number(description: string, min?: number): z.ZodNumber {
   const schema = z.number('must be a number')
   return describe(
@@ -243,7 +241,6 @@ export const live = () =>
     'true: from the network in real time; false: from the database of the service',
   ).default(true)
 
-/** One of several words. */
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
   describe(z.enum(values), description)
 
@@ -314,9 +311,7 @@ export function rule(object: (fields: Fields) => Objection | undefined, { always
   return check
 }
 
-/** An objection that answers 400. */
 export const badRequest = (reason: string): Objection => ({ error: 'bad_request', reason })
-/** An objection that answers 422. */
 export const invalid = (reason: string): Objection => ({ error: 'invalid', reason })
 /** Returns the sentence on a person who is identified by the profile, or by name and company. */
 export const identified = (
@@ -407,9 +402,7 @@ export const some = <S extends z.ZodType>(
     description,
   )
 
-/** Several words or phrases. */
 export const texts = (description: string) => of(text('One of them'), description)
-/** Several ids or slugs. */
 export const ids = (description: string) => of(id('Id', orNumber), description)
 /** Several words that each stand for an id, or are one. */
 export const idWords = (words: readonly string[], description: string) =>
@@ -436,7 +429,6 @@ const known = (labels: Readonly<Record<string, string>>, what: string) =>
     })
   })
 
-/** Functions (departments) by id. */
 export const functions = () => ids('Functions, by id or name').check(known(functionLabels, 'functions'))
 export const seniorities = () =>
   ids('Seniority levels, by id or name').check(known(seniorityLabels, 'seniority levels'))

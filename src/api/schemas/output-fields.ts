@@ -19,13 +19,11 @@ export const yesNo = (description: string) => describe(z.boolean(), description)
 /** Yes, no or unknown. */
 export const maybeYesNo = (description: string) => yesNo(description).nullable()
 export const strings = (description: string) => describe(z.array(z.string()), description)
-/** Several fields. */
 export const object = <S extends z.ZodRawShape>(description: string, shape: S) =>
   describe(z.object(shape), description)
 /** What to know of a search that was accepted all the same. */
 export const note = () =>
   string('Which of the companies in filters are unknown; absent when all are known').optional()
-/** A list of which each item has several fields. */
 export const objects = <S extends z.ZodRawShape>(description: string, shape: S) =>
   describe(z.array(z.object(shape)), description)
 export const echo = () =>

@@ -52,7 +52,6 @@ export const bulkResults = <S extends z.ZodType>(record: S) =>
     answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),
   })
 
-/** The current position of a person. */
 const position = () =>
   z.object({
     title: value.maybe('Job title'),
@@ -74,7 +73,6 @@ const profileUrls = () => ({
   profile_image_url: value.address('Profile picture'),
 })
 
-/** The confidence of an email address. */
 export const emailStatus = (of: string) => describe(z.enum(emailStatuses), `How sure ${of} is`)
 
 /** A person, as enrichment and reverse lookup return it. */
@@ -147,7 +145,6 @@ export const accountPreview = () =>
     network_url: value.address('Profile on the network'),
   })
 
-/** A person in the preview of a search. */
 export const leadPreview = () =>
   z.object({
     full_name: value.maybe('Full name'),
@@ -158,7 +155,6 @@ export const leadPreview = () =>
     profile_url: value.address('Profile on the network'),
   })
 
-/** An open job posting. */
 export const jobRecord = () =>
   z.object({
     job_title: value.maybe('Job title'),
@@ -180,7 +176,6 @@ export const jobRecord = () =>
     }),
   })
 
-/** Kinds of phone numbers. */
 const phoneTypes = [
   'mobile',
   'fixed_or_mobile',
@@ -228,7 +223,6 @@ export const contactResult = () =>
     message: value.string('No data found, when nothing was, and why').optional(),
   })
 
-/** A list and the status of its import. */
 export const listRecord = () =>
   z.object({
     id: value.uuid('Identifier'),
@@ -251,7 +245,6 @@ export const pagination = () =>
 
 // Findings of signals with a company: functions, for the same reason as records.
 
-/** The technologies of a company that match a search. */
 export const technologiesFound = () =>
   value.objects('Technologies that match', {
     technology_name: value.string('Name'),

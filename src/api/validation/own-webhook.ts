@@ -12,7 +12,6 @@ export function withOwnWebhook(id: OperationId, shape: Shape, input: Input): Inp
     : fields
 }
 
-/** Whether an operation requires a `webhook_url`. */
 export function wantsWebhook({ input: { shape } }: Shape): boolean {
   const field = (shape as Shape['input']['shape']).webhook_url
   return field !== undefined && kindOf(field).required

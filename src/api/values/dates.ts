@@ -1,4 +1,3 @@
-/** Milliseconds of a day in UTC. */
 export const dayMs = 86_400_000
 
 /** Returns a date such as 2026-02-28 as 00:00 UTC in milliseconds; `undefined` when there is no such day. */

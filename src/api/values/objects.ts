@@ -25,7 +25,6 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** Returns an object without its fields that are undefined. */
 export const withoutUndefined = <T extends object>(fields: T): Defined<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
 
@@ -41,10 +40,7 @@ export function resultOr<T, O>(other: O, work: () => T): T | O {
   }
 }
 
-/**
- * Returns a function that works only on its first call and then returns the same result. A rejected promise is
- * forgotten.
- */
+/** Returns a function that works on its first call and then returns the same result; a rejected promise is forgotten. */
 export function once<A extends unknown[], T>(work: (...values: A) => T): (...values: A) => T {
   let done: { readonly value: T } | undefined
   return (...values) => {

@@ -21,7 +21,6 @@ interface EventRow {
 
 const imports = ['record', 'completed', 'failed'] as const
 
-/** The kinds of events that are delivered to webhooks. */
 export const events = {
   account_import: { from: ['accounts.extract', 'accounts.search'], phases: imports },
   lead_search: {
@@ -152,9 +151,7 @@ const endFields = (): z.ZodRawShape => ({
 })
 
 export interface ReceivedDelivery {
-  /**
-   * The sender's `webhook-id`, the same for all its attempts; without one `sha256:` and the hash of the body.
-   */
+  /** The sender's `webhook-id`, the same for all attempts; else `sha256:` and the hash of the body. */
   readonly id: string
   /** The unguessable part of the path. */
   readonly path: string

@@ -25,7 +25,6 @@ import {
 import { readClock } from '../tables/members.js'
 import { dropReplies } from '../tables/replies.js'
 
-/** What is erased of accepted work where nothing is found. */
 export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
 
 /** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
@@ -130,10 +129,7 @@ async function eraseJob(
   }
 }
 
-/**
- * Returns the contacts of a waterfall that mention the person, with their results; `isOwn` says whether one is about the
- * person, or only its custom attributes mention them.
- */
+/** Returns the contacts that mention the person, with results; those that are not `isOwn` only do so in custom attributes. */
 async function contactsOf(connection: Connection, subject: SubjectMatcher, { id, plan }: AsyncJob) {
   if (plan.does !== 'waterfall') return []
   const sql = `SELECT ${enrichmentTable.list('enrichments')}, record

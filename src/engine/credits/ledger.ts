@@ -20,7 +20,7 @@ import {
   updateWorkspace,
   type Workspace,
 } from '../tables/members.js'
-import { maybeText, number, type RecordOf, RecordTable, text, word } from '../tables/record-table.js'
+import { column, type RecordOf, RecordTable } from '../tables/record-table.js'
 
 interface NewMovement
   extends Pick<Movement, 'workspace_id' | 'kind' | 'debit' | 'credit' | 'amount'>,
@@ -42,7 +42,6 @@ function applyMovement(
   }
 }
 
-/** Returns the ledger row of a movement. */
 const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement => ({
   member_id: null,
   operation: null,
@@ -78,7 +77,6 @@ interface SpendableCredits {
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** Returns what a member can spend at a moment. */
 export async function readSpendableCredits(
   tx: Connection,
   workspace: Workspace,
@@ -232,21 +230,21 @@ export type MovementKind = 'top_up' | 'allocation' | 'adjustment' | 'charge' | '
 
 /** One movement: `amount` credits from `debit` to `credit`. It is written once and never changed. */
 const movementTable = new RecordTable('movements', {
-  workspace_id: text,
-  seq: number,
-  kind: word<MovementKind>(),
-  debit: word<LedgerAccount>(),
-  credit: word<LedgerAccount>(),
-  amount: number,
-  credits: number,
-  held: number,
-  spent: number,
-  member_id: maybeText,
-  operation: maybeText,
+  workspace_id: column.text,
+  seq: column.number,
+  kind: column.word<MovementKind>(),
+  debit: column.word<LedgerAccount>(),
+  credit: column.word<LedgerAccount>(),
+  amount: column.number,
+  credits: column.number,
+  held: column.number,
+  spent: column.number,
+  member_id: column.maybeText,
+  operation: column.maybeText,
   /** Id of the request, job or command behind it. */
-  reference: maybeText,
+  reference: column.maybeText,
   /** Engine time. */
-  created_at: number,
+  created_at: column.number,
 })
 export type Movement = RecordOf<typeof movementTable>
 

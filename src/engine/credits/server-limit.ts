@@ -22,7 +22,6 @@ import { dropClaim, findReply, insertClaim, replaceClaim, storeReply } from '../
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
 import { checkSpendable, countSpending, readAllowanceNow, readWeek } from './ledger.js'
 
-/** What limiting the spending at a server needs. */
 interface ServerLimitPorts {
   /** The members, and what they have spent. Several processes and machines may share it. */
   readonly store: Driver
@@ -265,15 +264,16 @@ async function keepSentKey(
   limit: number | undefined,
   now: number,
 ): Promise<void> {
-  const claim = { fingerprint: row.id, status: row.ok, body: null, token, lease_until: 0, created_at: now }
+  const claim = { fingerprint: row.id, token, lease_until: 0, created_at: now }
   const known = await findReply(tx, workspaceId, key)
-  if (known) await replaceClaim(tx, workspaceId, key, known.token, claim)
-  else await insertClaim(tx, workspaceId, key, claim)
-  await storeReply(tx, workspaceId, key, token, row.ok, toJson({ limit }))
+  if (known) await replaceClaim(tx, { workspaceId, key, token: known.token }, claim)
+  else await insertClaim(tx, { workspaceId, key }, claim)
+  await storeReply(tx, { workspaceId, key, token }, row.ok, toJson({ limit }))
 }
 
 /** Forgets a key whose request had no effect, which may be sent again. */
-async function forgetSentKey(tx: Connection, { id, workspaceId }: CallMember, key: string): Promise<void> {
-  const claim = { fingerprint: '', status: null, body: null, token: id, lease_until: 0, created_at: 0 }
-  if (await replaceClaim(tx, workspaceId, key, id, claim)) await dropClaim(tx, workspaceId, key, id)
+async function forgetSentKey(tx: Connection, { id: token, workspaceId }: CallMember, key: string) {
+  const of = { workspaceId, key, token }
+  const claim = { fingerprint: '', token, lease_until: 0, created_at: 0 }
+  if (await replaceClaim(tx, of, claim)) await dropClaim(tx, of)
 }

@@ -102,10 +102,7 @@ const dropsPerClaim = 10
 const leaseMs = 30_000
 const heartbeatMs = 10_000
 
-/**
- * Returns the key in a header, bare or as a quoted string; `undefined` when there is none. Throws 400 for an invalid
- * one.
- */
+/** Returns the key in a header, bare or quoted; `undefined` when there is none. Throws 400 for an invalid one. */
 export function idempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const quoted = /^"(.*)"$/.exec(header.trim())
@@ -126,7 +123,6 @@ export interface Claim {
   drop(): Promise<void>
 }
 
-/** What a claim needs of the engine. */
 export interface ClaimPorts {
   readonly store: Driver
   readonly ids: Ids
@@ -145,18 +141,18 @@ export async function claimKey(
   now: number,
 ): Promise<{ replay: StoredReply } | { claim: Claim }> {
   const token = ids.uuid()
-  const mine = { fingerprint, token, created_at: now, status: null, body: null }
+  const of = { workspaceId, key, token }
   const replay = await store.transaction(async (tx) => {
     await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
     const found = await findReply(tx, workspaceId, key)
-    const claim = { ...mine, lease_until: realNow() + leaseMs }
-    if (!found && (await insertClaim(tx, workspaceId, key, claim))) return undefined
+    const claim = { fingerprint, token, created_at: now, lease_until: realNow() + leaseMs }
+    if (!found && (await insertClaim(tx, of, claim))) return undefined
     if (!found) throw inProgressError()
     if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
-    if (!(await replaceClaim(tx, workspaceId, key, found.token, claim))) throw inProgressError()
+    if (!(await replaceClaim(tx, { ...of, token: found.token }, claim))) throw inProgressError()
     return undefined
   }, workspaceId)
-  return replay ? { replay } : { claim: createKeyClaim(store, workspaceId, key, token, realNow) }
+  return replay ? { replay } : { claim: createKeyClaim(store, of, realNow) }
 }
 
 /** The error of a second request while the first one with the same key is running. */
@@ -171,25 +167,20 @@ function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   return found
 }
 
-function createKeyClaim(
-  store: Driver,
-  workspaceId: string,
-  key: string,
-  token: string,
-  realNow: () => number,
-): Claim {
+function createKeyClaim(store: Driver, of: Parameters<typeof renewClaim>[1], realNow: () => number): Claim {
+  const { workspaceId } = of
   const heartbeat = startHeartbeat(heartbeatMs, () =>
-    store.transaction((tx) => renewClaim(tx, workspaceId, key, token, realNow() + leaseMs), workspaceId),
+    store.transaction((tx) => renewClaim(tx, of, realNow() + leaseMs), workspaceId),
   )
   return {
     effectsOnly: false,
     keep: async (tx, status, body) => {
       clearInterval(heartbeat)
-      if (!(await storeReply(tx, workspaceId, key, token, status, toJson(body)))) throw inProgressError()
+      if (!(await storeReply(tx, of, status, toJson(body)))) throw inProgressError()
     },
     drop: async () => {
       clearInterval(heartbeat)
-      await store.transaction((tx) => dropClaim(tx, workspaceId, key, token), workspaceId)
+      await store.transaction((tx) => dropClaim(tx, of), workspaceId)
     },
   }
 }
@@ -236,16 +227,12 @@ interface NumberedRun {
 
 const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
 
-/** Returns the stored reply to a row of a run. */
 export async function findRunReply(tx: Connection, workspaceId: string, run: string, ordinal: number) {
   const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
   return known && tx.get<RunReply>(replySql, toPlace(known.number, ordinal))
 }
 
-/**
- * Stores the reply to a row of a run unless it has one. Returns whether it did. When a `fresh` row has one, the
- * transaction fails.
- */
+/** Stores the reply to a row of a run unless it has one; returns whether it did. Throws when a `fresh` row has one. */
 export function storeRunReply(tx: Connection, workspaceId: string, row: RunRow, reply: RunReply) {
   const known = tx.known.get(nameOf(workspaceId, row.run)) as NumberedRun | undefined
   return known

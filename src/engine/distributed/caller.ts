@@ -241,7 +241,6 @@ class DistributedCaller {
 const isCertain = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code !== 'outcome_unknown'
 
-/** A row that waits for its result. */
 interface PendingRow {
   readonly call: ChunkCall
   readonly resolve: (reply: Reply) => void
@@ -327,7 +326,6 @@ const settleUnknown = ({ reject }: PendingRow): void => reject(new ApiError('out
 /** Reply to a row that was never sent and may be sent at any time. */
 const notSent: Reply = { status: 429, body: { error: 'Not sent' }, headers: {}, credits: 0, waitMs: 0 }
 
-/** What the lease of a distributed run needs. */
 interface RunLeasePorts {
   readonly store: Driver
   readonly clock: Clock
@@ -434,9 +432,7 @@ export class RunLease {
   readonly #write = <T>(work: (tx: Connection) => Awaitable<T>): Promise<T> =>
     this.ports.store.transaction(work, `distributed run ${this.ports.run}`)
 
-  /**
-   * Writes that take chunks from workers that may be charging: the workspace's scope keeps charges from interleaving.
-   */
+  /** Takes chunks from workers that may be charging: the workspace's scope keeps charges from interleaving. */
   readonly #writeAll = <T>(work: (tx: Connection) => Awaitable<T>): Promise<T> =>
     this.ports.store.transaction(work, this.#workspaceId)
 }

@@ -40,7 +40,6 @@ const fewAtOnce = 8
 /** After an error on its side, a worker leaves chunks to others for this long. */
 const restMs = 1_000
 
-/** What a worker of distributed runs needs. */
 interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' | 'leaseMs'> {
   readonly rowCaller: RowCaller
   /** Receives errors; the work will be tried again, here or elsewhere. */

@@ -73,7 +73,6 @@ function describeUnknown(
 const maxNamed = 5
 const maxNameLength = 80
 
-/** What an import needs of its request. */
 type ImportContext = Pick<HandlerContext<OperationId>, 'now' | 'source' | 'ids'>
 type ImportRequest = ImportContext & { readonly input: ImportInput }
 
@@ -182,7 +181,6 @@ export async function searchOf(tx: Connection, workspaceId: string, decoded: Dec
   return searchFor('people', await withAccounts(tx, workspaceId, decoded.filters))
 }
 
-/** Returns a company as previews show it. */
 const accountPreview = ({
   name,
   industry,
@@ -195,7 +193,6 @@ const accountPreview = ({
   network_url,
 })
 
-/** Returns a person as previews show them. */
 const leadPreview = ({
   lead,
   company,

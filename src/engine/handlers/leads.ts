@@ -124,10 +124,7 @@ async function readAdvancedSearch({ input, principal, store }: HandlerContext<Ad
   return searchFor('people', filters)
 }
 
-/**
- * Returns the filters of a request. A persona adds its titles, and its functions and levels unless the request has
- * some.
- */
+/** Returns the filters of a request. A persona adds its titles, and functions and levels where there are none. */
 async function readPersonFilters({
   input,
   principal,

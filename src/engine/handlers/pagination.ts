@@ -79,7 +79,6 @@ interface CursorScope {
   /** Id of the operation. */
   readonly endpoint: string
   readonly workspaceId: string
-  /** What the rows were filtered by. */
   readonly filters: Readonly<Record<string, unknown>>
 }
 

@@ -1,20 +1,20 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { json, number, type RecordOf, RecordTable, text } from '../tables/record-table.js'
+import { column, type RecordOf, RecordTable } from '../tables/record-table.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
 /** A saved description of the people a workspace looks for. Times are engine time. */
 export const personaTable = new RecordTable('personas', {
-  id: text,
-  workspace_id: text,
-  name: text,
-  created_at: number,
-  updated_at: number,
-  job_titles: json<string[]>(),
-  excluded_job_titles: json<string[]>(),
-  functions: json<string[]>(),
-  seniority_levels: json<string[]>(),
+  id: column.text,
+  workspace_id: column.text,
+  name: column.text,
+  created_at: column.number,
+  updated_at: column.number,
+  job_titles: column.json<string[]>(),
+  excluded_job_titles: column.json<string[]>(),
+  functions: column.json<string[]>(),
+  seniority_levels: column.json<string[]>(),
 })
 type Persona = RecordOf<typeof personaTable>
 

@@ -87,7 +87,6 @@ export async function runWaterfall(
   return { found, used }
 }
 
-/** What to say where nothing was found. */
 function messageOf(tour: Tour): string {
   const { lost, skipped } = tour
   return [
@@ -101,7 +100,6 @@ function messageOf(tour: Tour): string {
 export const notAsked = ({ skipped }: VendorNotes): SkippedVendor[] =>
   [...skipped].map(([provider, reason]) => ({ provider, reason }))
 
-/** What happened with vendors on the way. */
 export interface VendorNotes {
   /** Vendors whose answer was lost. */
   readonly lost: Set<string>
@@ -134,10 +132,7 @@ interface VendorQuestion<T> {
   read(fields: Readonly<Record<string, unknown>>): T | undefined
 }
 
-/**
- * Yields the answers one by one; the next provider is asked only when the next answer is wanted. Vendors come before those
- * that guess.
- */
+/** Yields the answers; the next provider is asked when the next answer is wanted. Vendors come before those that guess. */
 async function* askProviders<T>(tour: Tour, question: Question<T>, ofVendors?: VendorQuestion<T>) {
   const { providers, contact } = tour
   const failures: unknown[] = []

@@ -185,7 +185,6 @@ export function toFoundCompany(ordinal: number, record: string): Account & { rea
   return { ordinal, ...account, ...found }
 }
 
-/** Returns a list as the API shows it. */
 export const toListOutput = (list: CompanyList) => ({
   id: list.id,
   name: list.name,

@@ -27,10 +27,7 @@ export class WorkerPool<T> {
     this.#event.set()
   }
 
-  /**
-   * Works until it is stopped, or until there are no tasks and `isOver` says that none will come. Returns how many
-   * tasks ended.
-   */
+  /** Works until it is stopped, or no tasks are left and `isOver` says that none will come. Returns how many ended. */
   async run(isOver: () => boolean): Promise<number> {
     while (!this.stopping.aborted) {
       // Read first: work that comes or ends during the look is looked at again.

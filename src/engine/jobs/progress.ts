@@ -13,7 +13,6 @@ import { updateList } from '../tables/lists.js'
 import { findWorkspace } from '../tables/members.js'
 import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from './payloads.js'
 
-/** What the work on accepted jobs needs. */
 export interface WorkerPorts {
   readonly store: Driver
   readonly source: Source

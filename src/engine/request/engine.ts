@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import type {
   Caller,
@@ -64,15 +65,8 @@ interface EnginePorts {
   readonly observedLimits?: boolean | undefined
 }
 
-const pause = (ms: number, signal?: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, signal?.aborted ? 0 : ms)
-    const end = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    signal?.addEventListener('abort', end, { once: true })
-  })
+const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => {})
 
 /** An engine. It can also be called by a key's id, for a caller whose key was checked before. */
 export interface Engine extends Caller {
@@ -117,27 +111,21 @@ function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePort
 
 const nowhereElse: Targets = { allow: [], loopback: false }
 
-/** What a request needs of the engine. */
 interface PipelinePorts extends ReturnType<typeof createPipeline> {
   /** Throws, inside the transaction, when the caller has lost the right to write. */
   readonly checkFencing?: FencingCheck
 }
 
 function createPipeline(engine: EnginePorts) {
-  const { store, source, vendors, clock, ids, sleep = pause, topUpUrl, accepted = () => {} } = engine
+  const { store, clock, sleep = pause, accepted = () => {} } = engine
   return {
-    store,
-    source,
-    vendors,
-    ids,
+    ...engine,
+    sleep,
+    accepted,
     realNow: () => clock.now(),
     noticeTime: createClockWatch(store),
     access: createAccess(store, { clock, sleep }),
-    sleep,
-    accepted,
-    observedLimits: engine.observedLimits,
     checkWebhook: webhookCheck(engine),
-    topUpUrl,
   }
 }
 

@@ -32,7 +32,6 @@ export function errorOfFault({ status, code, network, invalidSession }: FaultRul
   return error && Object.hasOwn(errors, error) && errors[error].status === status ? error : undefined
 }
 
-/** What the faults of a workspace need of the engine. */
 interface FaultPorts {
   readonly store: Driver
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>

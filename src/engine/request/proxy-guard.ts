@@ -43,10 +43,7 @@ export function guardCallerFor(
   return { call: (id, input, options) => answerRequest(id, async () => ({ input }), options) }
 }
 
-/**
- * Returns a server behind keys of ours: an invalid key is 401, a key without the scope 403, and neither is forwarded.
- * The server's key replaces the user's.
- */
+/** Returns a server behind keys of ours: an invalid key is 401, one without the scope 403. The server's key replaces it. */
 export function guardCaller({ store, clock, apiKey, sleep, onDoubted }: GuardPorts): Layer {
   const access = createAccess(store, { clock, sleep })
   return (upstream) => {

@@ -6,45 +6,34 @@ import {
   type StoredRow,
   type Value,
 } from '../../storage/driver/connection.js'
-import {
-  freeSql,
-  freeValues,
-  type Lease,
-  maybeNumber,
-  maybeText,
-  number,
-  type RecordOf,
-  RecordTable,
-  text,
-  word,
-} from './record-table.js'
+import { column, freeSql, freeValues, type Lease, type RecordOf, RecordTable } from './record-table.js'
 
 /** One body for a webhook: records `first` to `last` of a job. */
 const deliveryTable = new RecordTable('deliveries', {
   /** Sent as `webhook-id` with every attempt. */
-  id: text,
-  workspaceId: text,
-  jobId: text,
+  id: column.text,
+  workspaceId: column.text,
+  jobId: column.text,
   /** Sequence number among the deliveries of its job: first attempts are made in this order. */
-  seq: number,
-  event: word<EventName>(),
-  url: text,
-  first: number,
-  last: number,
-  part: maybeNumber,
-  parts: maybeNumber,
-  state: word<'pending' | 'delivered' | 'failed'>(),
-  attempts: number,
+  seq: column.number,
+  event: column.word<EventName>(),
+  url: column.text,
+  first: column.number,
+  last: column.number,
+  part: column.maybeNumber,
+  parts: column.maybeNumber,
+  state: column.word<'pending' | 'delivered' | 'failed'>(),
+  attempts: column.number,
   /** Due time (engine time); null until the first attempt of its predecessor has been made. */
-  dueAt: maybeNumber,
-  status: maybeNumber,
-  error: maybeText,
+  dueAt: column.maybeNumber,
+  status: column.maybeNumber,
+  error: column.maybeText,
   /** Engine time. */
-  createdAt: number,
-  finishedAt: maybeNumber,
-  token: maybeText,
+  createdAt: column.number,
+  finishedAt: column.maybeNumber,
+  token: column.maybeText,
   /** Real time. */
-  leaseUntil: number,
+  leaseUntil: column.number,
 })
 export type Delivery = RecordOf<typeof deliveryTable>
 
@@ -149,11 +138,12 @@ export async function readDeliveryQueue(tx: Connection, jobId: string) {
   return { last: Number(row?.last ?? 0), open: Number(row?.open ?? 0) === 1 }
 }
 
-export async function countDeliveries(tx: Connection, workspaceId: string) {
-  const row = await tx.get<Record<Delivery['state'], number>>(countSql, workspaceId)
-  const { pending = 0, delivered = 0, failed = 0 } = row ?? {}
-  return { pending: Number(pending), delivered: Number(delivered), failed: Number(failed) }
-}
+export const countDeliveries = async (tx: Connection, workspaceId: string) =>
+  (await tx.get<Record<Delivery['state'], number>>(countSql, workspaceId)) ?? {
+    pending: 0,
+    delivered: 0,
+    failed: 0,
+  }
 
 export async function isDeliveryDue(tx: Connection, due: DueDeliveries): Promise<boolean> {
   const { sql, values } = dueOf(unlockedSql, due)
@@ -194,10 +184,7 @@ export async function updateDelivery(
   return (await deliveryTable.update(tx, { ...change, leaseUntil: 0 }, where, id, token)) > 0
 }
 
-/**
- * Makes ended deliveries due again, starting with their first attempt, those of a job one after the other. Returns
- * how many.
- */
+/** Makes ended deliveries due again from their first attempt, those of a job one after the other. Returns how many. */
 export async function replayDeliveries(
   tx: Connection,
   workspaceId: string,
@@ -213,7 +200,6 @@ export async function replayDeliveries(
   return jobs.length
 }
 
-/** Returns the secrets that sign a workspace's deliveries, newest first. */
 export const listSigningSecrets = async (tx: Connection, workspaceId: string) =>
   tx.all<SigningSecret>(
     'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',

@@ -1,7 +1,7 @@
 import sha256 from 'fast-sha256'
 import type { ErrorCode } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { json, maybeText, number, type RecordOf, RecordTable, text } from './record-table.js'
+import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** What goes wrong, and when: durations in milliseconds of engine time, except the delay of an answer. */
 export interface FaultRules {
@@ -36,20 +36,20 @@ export interface FaultRules {
 
 /** A fault on demand, and how often it has fired. */
 const faultTable = new RecordTable('faults', {
-  workspaceId: text,
+  workspaceId: column.text,
   /** Part of its id; the first fault of a workspace is 1. */
-  number,
+  number: column.number,
   /** An operation, a group of operations, `all` or `deliveries`. */
-  place: text,
+  place: column.text,
   /** Null for the calls of every member. */
-  memberId: maybeText,
-  seed: number,
+  memberId: column.maybeText,
+  seed: column.number,
   /** Calls that matched since the fault was added, and those that it changed. */
-  matched: number,
-  fired: number,
+  matched: column.number,
+  fired: column.number,
   /** Engine time. */
-  createdAt: number,
-  rules: json<FaultRules>(),
+  createdAt: column.number,
+  rules: column.json<FaultRules>(),
 })
 export type Fault = RecordOf<typeof faultTable>
 

@@ -13,19 +13,13 @@ import {
   type Value,
 } from '../../storage/driver/connection.js'
 import {
-  boolean,
+  column,
   freeSql,
   freeValues,
-  json,
   type Lease,
-  maybeNumber,
-  maybeText,
-  number,
   type RecordOf,
   RecordTable,
   type Slice,
-  text,
-  word,
 } from './record-table.js'
 
 /** `queued` → `running` → `finished` or `failed`; the last two are final. */
@@ -50,51 +44,50 @@ export type JobPlan =
 
 /** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
 export const jobTable = new RecordTable('jobs', {
-  id: text,
-  workspaceId: text,
-  memberId: text,
-  operation: word<OperationId>(),
-  kind: word<EventKind>(),
-  name: text,
-  webhookUrl: maybeText,
+  id: column.text,
+  workspaceId: column.text,
+  memberId: column.text,
+  operation: column.word<OperationId>(),
+  kind: column.word<EventKind>(),
+  name: column.text,
+  webhookUrl: column.maybeText,
   /** Most records to store; null for all. */
-  most: maybeNumber,
+  most: column.maybeNumber,
   /** Records expected when it was accepted. */
-  expected: number,
-  state: word<JobState>(),
+  expected: column.number,
+  state: column.word<JobState>(),
   /** Records stored so far, numbered from 1. */
-  done: number,
+  done: column.number,
   /** Where the source continues; null at the start. */
-  place: maybeText,
+  place: column.maybeText,
   /** Size of the last part of its completed body, in bytes. */
-  partBytes: number,
+  partBytes: column.number,
   /** Credits it still holds. */
-  held: number,
+  held: column.number,
   /** Credits it has been charged. */
-  spent: number,
-  error: maybeText,
+  spent: column.number,
+  error: column.maybeText,
   /** Engine time. */
-  createdAt: number,
-  finishedAt: maybeNumber,
+  createdAt: column.number,
+  finishedAt: column.maybeNumber,
   /** Fencing token of its worker. */
-  token: maybeText,
+  token: column.maybeText,
   /** Real time until which a running job counts as alive. */
-  leaseUntil: number,
+  leaseUntil: column.number,
   /** How many times it was taken since it last made progress. */
-  attempts: number,
-  streaming: boolean,
+  attempts: column.number,
+  streaming: column.boolean,
   /** Whether a quota or the credits cut it short. */
-  truncated: boolean,
+  truncated: column.boolean,
   /** Whether one of its leads has an email address or a phone. */
-  enriched: boolean,
-  plan: json<JobPlan>(),
-  custom: json<Readonly<Record<string, unknown>> | null>(),
+  enriched: column.boolean,
+  plan: column.json<JobPlan>(),
+  custom: column.json<Readonly<Record<string, unknown>> | null>(),
   /** First ordinals of the parts of its completed body. */
-  parts: json<readonly number[]>(),
+  parts: column.json<readonly number[]>(),
 })
 export type AsyncJob = RecordOf<typeof jobTable>
 
-/** The progress of a job that nobody has begun. */
 export const notBegun = {
   state: 'queued',
   done: 0,
@@ -120,12 +113,12 @@ export interface JobRecord {
 
 /** One contact of a waterfall, with the id it is read by. */
 export const enrichmentTable = new RecordTable('enrichments', {
-  id: text,
-  jobId: text,
-  ordinal: number,
-  firstName: maybeText,
-  lastName: maybeText,
-  custom: json<Readonly<Record<string, unknown>> | null>(),
+  id: column.text,
+  jobId: column.text,
+  ordinal: column.number,
+  firstName: column.maybeText,
+  lastName: column.maybeText,
+  custom: column.json<Readonly<Record<string, unknown>> | null>(),
 })
 export type Enrichment = RecordOf<typeof enrichmentTable>
 
@@ -147,7 +140,6 @@ interface RecordRange {
   readonly skip?: number
 }
 
-/** How many rows were deleted. */
 export interface Dropped {
   readonly jobs: number
   readonly records: number
@@ -171,8 +163,8 @@ const lockSql = (where: string) =>
 const lockClaimedSql = lockSql("token = ? AND state = 'running'")
 const lockOwnSql = lockSql('workspace_id = ?')
 const unfinishedSql = `
-  SELECT state, count(*) AS jobs FROM jobs
-  WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
+  SELECT count(*) FILTER (WHERE state = 'queued') AS queued, count(*) FILTER (WHERE state = 'running') AS running
+  FROM jobs WHERE workspace_id = ? AND ${unended}`
 const endedSql = `
   SELECT id FROM jobs
   WHERE state IN ('finished', 'failed') AND finished_at < ? AND kind <> 'list_import'
@@ -215,11 +207,11 @@ function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter) {
 }
 
 /** Returns the number of jobs that have not ended, by state. */
-export async function countUnfinishedJobs(tx: Connection, workspaceId: string) {
-  const rows = await tx.all<{ state: JobState; jobs: number }>(unfinishedSql, workspaceId)
-  const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
-  return { queued: inState('queued'), running: inState('running') }
-}
+export const countUnfinishedJobs = async (tx: Connection, workspaceId: string) =>
+  (await tx.get<Record<'queued' | 'running', number>>(unfinishedSql, workspaceId)) ?? {
+    queued: 0,
+    running: 0,
+  }
 
 /** Returns whether a job is queued, or running with an expired lease. */
 export const isJobDue = async (tx: Connection, lease: Lease): Promise<boolean> =>

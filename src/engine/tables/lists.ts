@@ -5,17 +5,17 @@ import {
   readNumber,
   type Value,
 } from '../../storage/driver/connection.js'
-import { number, type RecordOf, RecordTable, text, word } from './record-table.js'
+import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** A list of companies; its import is the job with its id. Times are engine time. */
 export const listTable = new RecordTable('lists', {
-  id: text,
-  workspace_id: text,
-  name: text,
-  network_list_id: number,
-  status: word<'pending' | 'completed' | 'failed'>(),
-  created_at: number,
-  updated_at: number,
+  id: column.text,
+  workspace_id: column.text,
+  name: column.text,
+  network_list_id: column.number,
+  status: column.word<'pending' | 'completed' | 'failed'>(),
+  created_at: column.number,
+  updated_at: column.number,
 })
 export type CompanyList = RecordOf<typeof listTable>
 
@@ -46,11 +46,9 @@ const accountsSql =
 export const findList = (tx: Connection, workspaceId: string, id: string) =>
   listTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
-/** Finds a list by its `network_list_id`. */
 export const findListByNumber = (tx: Connection, workspaceId: string, networkListId: number) =>
   listTable.get(tx, 'WHERE workspace_id = ? AND network_list_id = ?', workspaceId, networkListId)
 
-/** Adds a list with its companies. */
 export async function insertList(tx: Connection, list: NewList): Promise<void> {
   await listTable.insert(tx, list)
   let ordinal = 0

@@ -8,16 +8,7 @@ import {
   type StoredRow,
 } from '../../storage/driver/connection.js'
 import { findEnrichment, findJob } from './jobs.js'
-import {
-  boolean,
-  json,
-  maybeNumber,
-  maybeText,
-  number,
-  type RecordOf,
-  RecordTable,
-  text,
-} from './record-table.js'
+import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
 export interface StoredClock {
@@ -27,51 +18,51 @@ export interface StoredClock {
 }
 
 const workspaceTable = new RecordTable('workspaces', {
-  id: text,
-  name: text,
-  plan: text,
+  id: column.text,
+  name: column.text,
+  plan: column.text,
   /** Ceilings set by hand; null for the plan's ceiling. */
-  dailyProfiles: maybeNumber,
-  dailyCompanies: maybeNumber,
-  monthlyCompanies: maybeNumber,
-  createdAt: number,
+  dailyProfiles: column.maybeNumber,
+  dailyCompanies: column.maybeNumber,
+  monthlyCompanies: column.maybeNumber,
+  createdAt: column.number,
   /** Engine time of the next monthly grant. */
-  nextAllocationAt: number,
-  networkSession: boolean,
-  premiumSession: boolean,
+  nextAllocationAt: column.number,
+  networkSession: column.boolean,
+  premiumSession: column.boolean,
 })
 export type Workspace = RecordOf<typeof workspaceTable>
 
 const memberTable = new RecordTable('members', {
-  id: text,
-  workspaceId: text,
-  email: text,
-  name: maybeText,
+  id: column.text,
+  workspaceId: column.text,
+  email: column.text,
+  name: column.maybeText,
   /** Credits per week, Monday to Sunday in UTC; null without a limit. */
-  weeklyLimit: maybeNumber,
-  createdAt: number,
+  weeklyLimit: column.maybeNumber,
+  createdAt: column.number,
   /** When they were removed; what they spent stays. */
-  removedAt: maybeNumber,
-  consentPersonalEmail: boolean,
+  removedAt: column.maybeNumber,
+  consentPersonalEmail: column.boolean,
 })
 export type Member = RecordOf<typeof memberTable>
 
 const keyTable = new RecordTable('keys', {
-  id: text,
-  memberId: text,
+  id: column.text,
+  memberId: column.text,
   /** Lower-case hex SHA-256 of the key; the key itself is not stored. */
-  hash: text,
+  hash: column.text,
   /** Its first characters, such as `pk_AbCd`, to recognise it by. */
-  hint: text,
-  createdAt: number,
-  expiresAt: maybeNumber,
-  revokedAt: maybeNumber,
+  hint: column.text,
+  createdAt: column.number,
+  expiresAt: column.maybeNumber,
+  revokedAt: column.maybeNumber,
   /** What its owner calls it. */
-  name: maybeText,
+  name: column.maybeText,
   /** Engine time of its last use, recorded at most once an hour. */
-  usedAt: maybeNumber,
+  usedAt: column.maybeNumber,
   /** Areas it may use; null for all. */
-  scopes: json<readonly string[] | null>(),
+  scopes: column.json<readonly string[] | null>(),
 })
 export type Key = RecordOf<typeof keyTable>
 

@@ -1,43 +1,33 @@
 import { dayMs } from '../../api/values/dates.js'
 import { type Connection, insertInto, readNumber } from '../../storage/driver/connection.js'
-import {
-  boolean,
-  json,
-  maybeNumber,
-  maybeText,
-  number,
-  type RecordOf,
-  RecordTable,
-  text,
-  word,
-} from './record-table.js'
+import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** A data vendor of a workspace. Its key is not stored here. */
 const providerTable = new RecordTable('providers', {
-  workspaceId: text,
-  name: text,
-  createdAt: number,
+  workspaceId: column.text,
+  name: column.text,
+  createdAt: column.number,
   /** When the next call may begin, in microseconds of real time. */
-  nextAt: number,
+  nextAt: column.number,
   /** Until when it is not asked, such as without credits. */
-  pausedUntil: number,
-  pausedBy: maybeText,
+  pausedUntil: column.number,
+  pausedBy: column.maybeText,
   /** Its file. */
-  definition: json<unknown>(),
+  definition: column.json<unknown>(),
   /** Networks (CIDR) that its address may be in, over http too. */
-  allow: json<readonly string[]>(),
-  enabled: boolean,
+  allow: column.json<readonly string[]>(),
+  enabled: column.boolean,
 })
 export type StoredProvider = RecordOf<typeof providerTable>
 
 /** In which order the providers of a kind are asked: of all, or of those that a condition is true of. */
 const orderTable = new RecordTable('provider_orders', {
-  workspaceId: text,
-  kind: text,
+  workspaceId: column.text,
+  kind: column.text,
   /** Empty where the order is for all. */
-  condition: text,
-  createdAt: number,
-  names: json<readonly string[]>(),
+  condition: column.text,
+  createdAt: column.number,
+  names: column.json<readonly string[]>(),
 })
 export type ProviderOrder = RecordOf<typeof orderTable>
 
@@ -46,31 +36,31 @@ type ProviderCallState = 'asked' | 'submitted' | 'found' | 'not_found' | 'unknow
 
 /** What a provider was asked about someone, and what came of it. */
 const callTable = new RecordTable('provider_calls', {
-  workspaceId: text,
-  provider: text,
-  kind: text,
+  workspaceId: column.text,
+  provider: column.text,
+  kind: column.text,
   /** Hash of what it was asked. */
-  identity: text,
-  attempt: number,
-  state: word<ProviderCallState>(),
+  identity: column.text,
+  attempt: column.number,
+  state: column.word<ProviderCallState>(),
   /** The vendor's id of accepted work. */
-  vendorId: maybeText,
+  vendorId: column.maybeText,
   /** Where it stands among the rows of one request, and how many these are. */
-  place: number,
-  ofRows: number,
-  error: maybeText,
+  place: column.number,
+  ofRows: column.number,
+  error: column.maybeText,
   /** Millionths of the provider's credits, as of all amounts here. */
-  cost: number,
+  cost: column.number,
   /** The most that it may cost, while that is not known. */
-  reserved: number,
-  memberId: text,
-  run: text,
-  askedAt: number,
-  answeredAt: maybeNumber,
-  leaseUntil: number,
+  reserved: column.number,
+  memberId: column.text,
+  run: column.text,
+  askedAt: column.number,
+  answeredAt: column.maybeNumber,
+  leaseUntil: column.number,
   /** What it was asked. */
-  subject: json<unknown>(),
-  answer: json<unknown>(),
+  subject: column.json<unknown>(),
+  answer: column.json<unknown>(),
 })
 export type ProviderCall = RecordOf<typeof callTable>
 
@@ -123,7 +113,6 @@ export async function putOrder(tx: Connection, order: ProviderOrder): Promise<vo
   if (names.length > 0) await orderTable.insert(tx, order)
 }
 
-/** What identifies a question to a provider. */
 export type CallKey = Pick<ProviderCall, 'workspaceId' | 'provider' | 'kind' | 'identity'>
 
 const ofCall = 'workspace_id = ? AND provider = ? AND kind = ? AND identity = ?'

@@ -29,14 +29,18 @@ export interface Column<T> {
 type Columns = Readonly<Record<string, Column<unknown>>>
 
 const plain = <T extends Value>(): Column<T> => ({ kind: 'plain' })
-export const text = plain<string>()
-export const maybeText = plain<string | null>()
-export const number = plain<number>()
-export const maybeNumber = plain<number | null>()
-export const boolean: Column<boolean> = { kind: 'boolean' }
-/** A text that is one of some words. */
-export const word = <T extends string>() => plain<T>()
-export const json = <T>(): Column<T> => ({ kind: 'json' })
+
+/** The kinds of columns. */
+export const column = {
+  text: plain<string>(),
+  maybeText: plain<string | null>(),
+  number: plain<number>(),
+  maybeNumber: plain<number | null>(),
+  boolean: { kind: 'boolean' } as Column<boolean>,
+  /** A text that is one of some words. */
+  word: <T extends string>() => plain<T>(),
+  json: <T>(): Column<T> => ({ kind: 'json' }),
+}
 
 /** The record of a table, by its columns. */
 type RecordIn<C extends Columns> = {
@@ -50,7 +54,6 @@ const toSnakeCase = (text: string): string => text.replace(/[A-Z]/g, (letter) =>
 export class RecordTable<C extends Columns> {
   readonly columnNames: readonly string[]
   readonly insertion: RowInsert
-  /** Returns the values for `insertion`. */
   readonly insertValues: (record: RecordIn<C>) => Value[]
   readonly #select: string
   readonly #columns: readonly (Column<unknown> & {
@@ -101,7 +104,6 @@ export class RecordTable<C extends Columns> {
     return rows.map((row) => this.toRecord(row))
   }
 
-  /** Returns how many records meet a condition. */
   count(connection: Connection, where: string, ...values: Value[]): Promise<number> {
     return readNumber(connection, `SELECT count(*) AS total FROM ${this.name} WHERE ${where}`, ...values)
   }
@@ -153,7 +155,6 @@ export interface Lease {
 /** The condition that the lease of a row is free. One that lasts longer than a new one was taken before the clock went back. */
 export const freeSql = '(lease_until <= ? OR lease_until > ?)'
 
-/** Returns the values of `freeSql`. */
 export const freeValues = ({ realNow, leaseUntil }: Lease): [number, number] => [
   realNow,
   realNow + 2 * (leaseUntil - realNow),

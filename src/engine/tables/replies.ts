@@ -37,42 +37,45 @@ DELETE FROM replies WHERE (workspace_id, key) IN (
 export const findReply = (tx: Connection, workspaceId: string, key: string) =>
   tx.get<StoredReply>(replySql, workspaceId, key)
 
+/** The claim of a token on an idempotency key of a workspace. */
+interface ClaimedKey {
+  readonly workspaceId: string
+  readonly key: string
+  readonly token: string
+}
+
+/** A claim as it is stored, before its reply. */
+type NewClaim = Pick<StoredReply, 'fingerprint' | 'token' | 'lease_until' | 'created_at'>
+
 /** Stores a claim unless the key has one. Returns whether it did. */
 export const insertClaim = async (
   tx: Connection,
-  workspaceId: string,
-  key: string,
-  { fingerprint, token, lease_until, created_at }: StoredReply,
+  { workspaceId, key }: Omit<ClaimedKey, 'token'>,
+  { fingerprint, token, lease_until, created_at }: NewClaim,
 ) => (await tx.run(claimSql, fingerprint, token, lease_until, created_at, workspaceId, key)) > 0
 
 /** Replaces an expired claim. Returns whether it was still that claim. */
 export const replaceClaim = async (
   tx: Connection,
-  workspaceId: string,
-  key: string,
-  oldToken: string,
-  { fingerprint, token, lease_until, created_at }: StoredReply,
+  { workspaceId, key, token: oldToken }: ClaimedKey,
+  { fingerprint, token, lease_until, created_at }: NewClaim,
 ) => (await tx.run(reclaimSql, fingerprint, token, lease_until, created_at, workspaceId, key, oldToken)) > 0
 
 /** Stores the reply of a claim. Returns whether this token still had the claim. */
 export const storeReply = async (
   tx: Connection,
-  workspaceId: string,
-  key: string,
-  token: string,
+  { workspaceId, key, token }: ClaimedKey,
   status: number,
   body: string,
 ) => (await tx.run(keepSql, status, body, workspaceId, key, token)) > 0
 
 export const renewClaim = async (
   tx: Connection,
-  workspaceId: string,
-  key: string,
-  token: string,
+  { workspaceId, key, token }: ClaimedKey,
   leaseUntil: number,
 ) => (await tx.run(renewSql, leaseUntil, workspaceId, key, token)) > 0
 
-export async function dropClaim(tx: Connection, workspaceId: string, key: string, token: string) {
+export async function dropClaim(tx: Connection, { workspaceId, key, token }: ClaimedKey) {
   await tx.run(`DELETE FROM replies ${claimed}`, workspaceId, key, token)
 }
 

@@ -31,10 +31,7 @@ export const engineSchema: Schema = {
   },
 }
 
-/**
- * Opens the engine's database at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is
- * this machine's clock, which is compared with the server's.
- */
+/** Opens the engine's database and brings its schema up to date. `now` is this machine's clock, compared with the server's. */
 export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
   return prepareDatabase(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
     migrate(driver, engineSchema),

@@ -271,10 +271,7 @@ class InProgress {
 const namesWith = (groups: ReadonlyMap<string, readonly unknown[]>, most: (name: string) => number) =>
   [...groups].filter(([name, { length }]) => length >= most(name)).map(([name]) => name)
 
-/**
- * A job that this many processes died with before it made progress is not taken again, although it may not be to
- * blame.
- */
+/** A job that this many processes died with before it made progress is not taken again; it may not be to blame. */
 const maxAttempts = 10
 
 /**

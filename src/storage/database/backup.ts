@@ -112,9 +112,7 @@ function copy(from: string, to: string): void {
   }
 }
 
-/**
- * Gives a durable file its name. A link, unlike a rename, never replaces what has appeared under the name meanwhile.
- */
+/** Gives a durable file its name. A link, unlike a rename, never replaces what has appeared there meanwhile. */
 export function publish(partial: string, file: string): void {
   try {
     linkSync(partial, file)
@@ -249,10 +247,7 @@ async function writeAll(connection: Connection, to: number, { format, schema, ke
   }
 }
 
-/**
- * Imports exported tables in one transaction. `prepare` gets a function that reads their rows, before which it may empty
- * the database. Returns what `prepare` does: the number of rows.
- */
+/** Imports exported tables in one transaction. `prepare` may empty the database before it reads the rows; returns how many. */
 export async function importTables(
   driver: Driver,
   file: string,

@@ -73,7 +73,6 @@ export function vacuum(path: string, timeoutMs = 2_000): boolean {
   }
 }
 
-/** Maximum number of faults returned. */
 const maxFaults = 5
 /** How long another process may keep the file to itself. */
 const timeoutMs = 2_000

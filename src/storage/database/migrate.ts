@@ -59,7 +59,6 @@ const released = 1_000
 
 export const storedNumber = (version: number): number => released + version
 
-/** Returns the newest version of a schema. */
 export const newestVersion = ({ steps }: Schema): number => 1 + steps.length
 
 /** Returns what a stored number means; an empty database has 0. */

@@ -28,10 +28,7 @@ export interface Session {
   clearDirty(): void
   /** Returns the first error of a transaction, which may be behind this one. */
   cause?(error: unknown): unknown
-  /**
-   * Resolves with whether a group should run again after this many failures, once it can. `undefined` when one of its
-   * tasks caused the error.
-   */
+  /** Resolves with whether a group should run again, once it can. `undefined` when one of its tasks caused the error. */
   retry?(error: unknown, failures: number): Promise<boolean> | undefined
 }
 
@@ -57,7 +54,6 @@ export class Mutex {
   }
 }
 
-/** Maximum number of tasks in one commit. */
 const groupSize = 1_024
 
 /**

@@ -3,9 +3,7 @@ import type { Connection, Driver } from '../driver/connection.js'
 
 /** A rate window of a server, as this machine knows it. */
 export interface ServerWindow {
-  /**
-   * End in real time. It is not before the end of the server's own window, which begins when a request arrives.
-   */
+  /** End in real time, not before that of the server's own window, which begins when a request arrives. */
   readonly endsAt: number
   /** Requests admitted in it. */
   readonly count: number

@@ -214,7 +214,6 @@ async function findEvent(
   return { ...row, verified: row.verified === 1, headers: headersIn(row), forwards }
 }
 
-/** The forwarding of a delivery to one address. */
 export interface Forwarding {
   readonly target: string
   readonly state: 'waiting' | 'delivered' | 'failed'
@@ -285,10 +284,7 @@ export async function promoteAll(connection: Connection, now: number): Promise<v
   )
 }
 
-/**
- * Makes the first untried delivery of a lane due, unless it is: first attempts are made in order, and a failed one does not
- * delay others.
- */
+/** Makes the first untried delivery of a lane due: first attempts are made in order, and a failed one delays no other. */
 function promote(connection: Connection, target: string, lane: string, now: number) {
   const sql = `UPDATE forwards SET next_at = ? WHERE target = ? AND next_at IS NULL AND seq = (
     SELECT seq FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0

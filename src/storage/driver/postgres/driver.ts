@@ -289,7 +289,6 @@ interface BeginStatement {
   readonly onResult?: ((result: QueryResult | readonly QueryResult[]) => void) | undefined
 }
 
-/** How a session uses connections. */
 interface SessionOptions {
   readonly pool: Pool
   readonly prepare: (sql: string) => Prepared

@@ -82,7 +82,6 @@ export function fromPostgresError(error: unknown): unknown {
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
 }
 
-/** Returns the refusal of a server that permits no writes. */
 export const readOnlyError = (why: keyof typeof reasons.readOnly): ApiError =>
   new ApiError('database_read_only', { reason: reasons.readOnly[why] })
 

@@ -7,7 +7,6 @@ import { type Connection, type Driver, type RowInsert, StorageFault, type Value 
 import { CommitQueue, Mutex, type Session } from '../group-commit.js'
 import { sqliteDialect } from './dialect.js'
 
-/** How a SQLite file is opened. */
 export interface SqliteOptions {
   /** Each commit survives a power cut (default). Without it the last ones may be lost, never half written. */
   readonly durable?: boolean
@@ -125,7 +124,6 @@ interface LazyDatabase {
   close(): void
 }
 
-/** Returns a database that `open` opens when it is first used. */
 export function lazily(open: () => Database.Database): LazyDatabase {
   let database: Database.Database | undefined
   const get = () => {
@@ -257,10 +255,7 @@ class BatchInserts {
     else this.#pending.set(insert, [...values])
   }
 
-  /**
-   * Inserts the rows: before any other statement, and before the transaction ends. A failure is thrown again each time,
-   * since it may belong to any of the tasks.
-   */
+  /** Inserts the rows, before any other statement. A failure is thrown again each time: it may belong to any of the tasks. */
   flush(): void {
     if (this.#failure) throw this.#failure.error
     if (this.#isEmpty) return
