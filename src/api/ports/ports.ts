@@ -83,23 +83,13 @@ export interface Sender {
   close(): Promise<void>
 }
 
+type Texts<Name extends string> = { readonly [Key in Name]?: string | undefined }
+
 /** What identifies a company; more fields make it more precise. */
-export interface CompanyQuery {
-  readonly url?: string | undefined
-  readonly networkId?: string | undefined
-  readonly domain?: string | undefined
-  readonly name?: string | undefined
-  readonly country?: string | undefined
-}
+export type CompanyQuery = Texts<'url' | 'networkId' | 'domain' | 'name' | 'country'>
 
 /** What identifies a person: the profile URL, or the name with the company. */
-export interface PersonQuery {
-  readonly url?: string | undefined
-  readonly firstName?: string | undefined
-  readonly lastName?: string | undefined
-  readonly companyName?: string | undefined
-  readonly domain?: string | undefined
-}
+export type PersonQuery = Texts<'url' | 'firstName' | 'lastName' | 'companyName' | 'domain'>
 
 export type Account = OutputOf<'accounts.enrich'>
 /** A person; the years in position and company are as imported, not as of today. */
@@ -145,33 +135,29 @@ export type EngagerFilters = Omit<InputOf<'intents.post_engagers'>, Imported>
 /** Why a company resembles the given ones: from 0 to 1, overall and by criterion. */
 export type Similarity = Infer<ReturnType<typeof similarity>>
 
+interface Kind<Filters, Found> {
+  readonly filters: Filters
+  readonly record: Readonly<Found>
+}
+
 /** Kinds of searches: their filters, and the records they find, most relevant first. */
 export interface Searches {
-  readonly companies: { readonly filters: CompanyFilters; readonly record: { readonly account: Account } }
-  readonly people: { readonly filters: PeopleFilters; readonly record: FoundLead }
-  readonly stack: {
-    readonly filters: StackFilters
-    readonly record: { readonly account: Account; readonly technologies_found: TechnologiesFound }
-  }
-  readonly hiring: {
-    readonly filters: HiringFilters
-    readonly record: {
-      readonly account: Account & { readonly job_count: number }
-      readonly jobs: readonly JobPosting[]
-    }
-  }
-  readonly growth: {
-    readonly filters: GrowthFilters
-    readonly record: { readonly account: Account & { readonly headcount_growth_percentage: number | null } }
-  }
-  readonly lookalikes: {
-    readonly filters: LookalikeFilters
-    readonly record: {
-      readonly account: Account & { readonly similarity_score: number }
-      readonly similarity: Similarity
-    }
-  }
-  readonly engagers: { readonly filters: EngagerFilters; readonly record: FoundLead }
+  readonly companies: Kind<CompanyFilters, { account: Account }>
+  readonly people: Kind<PeopleFilters, FoundLead>
+  readonly stack: Kind<StackFilters, { account: Account; technologies_found: TechnologiesFound }>
+  readonly hiring: Kind<
+    HiringFilters,
+    { account: Account & { readonly job_count: number }; jobs: readonly JobPosting[] }
+  >
+  readonly growth: Kind<
+    GrowthFilters,
+    { account: Account & { readonly headcount_growth_percentage: number | null } }
+  >
+  readonly lookalikes: Kind<
+    LookalikeFilters,
+    { account: Account & { readonly similarity_score: number }; similarity: Similarity }
+  >
+  readonly engagers: Kind<EngagerFilters, FoundLead>
 }
 
 export type SearchKind = keyof Searches
@@ -254,7 +240,7 @@ export interface Vendors {
   /** Asks them in their order; each only when the next reply is wanted. `company` says what is known of the company. */
   ask(
     kind: VendorKind,
-    subject: PersonQuery & { readonly email?: string | undefined; readonly country?: string | undefined },
+    subject: PersonQuery & Texts<'email' | 'country'>,
     asking: Asking,
     company?: () => Awaitable<Account | undefined>,
   ): AsyncIterable<VendorReply>

@@ -30,7 +30,6 @@ import {
 import {
   type AsyncJob,
   findJob,
-  insertEnrichments,
   insertJob,
   type JobFilter,
   type JobRecord,
@@ -222,10 +221,10 @@ async function retry(
     job.id,
     now,
   )
-  await insertJob(tx, job)
   const enrichments = await listEnrichments(tx, failed.id)
-  await insertEnrichments(
+  await insertJob(
     tx,
+    job,
     enrichments.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id })),
   )
   return job

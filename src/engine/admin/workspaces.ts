@@ -64,13 +64,6 @@ export async function memberOf(tx: Connection, workspace: Workspace, email: stri
 export const emailsOf = async (tx: Connection, { id }: Pick<Workspace, 'id'>) =>
   new Map((await listAllMembers(tx, id)).map((member) => [member.id, member.email]))
 
-/** Quota ceilings to set; a missing one stays as it is. */
-export interface Ceilings {
-  readonly dailyProfiles?: number
-  readonly dailyCompanies?: number
-  readonly monthlyCompanies?: number
-}
-
 /** Workspaces, their plan, quotas and sessions. */
 export function workspaceAdmin(ports: AdminPorts) {
   const { store, clock } = ports
@@ -89,7 +82,10 @@ export function workspaceAdmin(ports: AdminPorts) {
       await change({ plan })
       return { plan, listed: isListedPlan(plan) }
     },
-    setQuotas: async (ceilings: Ceilings): Promise<QuotaReport> => {
+    /** A missing ceiling stays as it is. */
+    setQuotas: async (
+      ceilings: Partial<Record<'dailyProfiles' | 'dailyCompanies' | 'monthlyCompanies', number>>,
+    ): Promise<QuotaReport> => {
       for (const value of Object.values(ceilings)) checkWhole(value, 'quota')
       await change(ceilings)
       return await reading((tx, workspace, now) => readQuotas(tx, workspace, now))

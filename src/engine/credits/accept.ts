@@ -1,7 +1,7 @@
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { type AsyncJob, type Enrichment, insertEnrichments, insertJob, notBegun } from '../tables/jobs.js'
+import { type AsyncJob, type Enrichment, insertJob, notBegun } from '../tables/jobs.js'
 import { insertList, type NewList } from '../tables/lists.js'
 import type { Principal } from '../tables/members.js'
 import { costOf, type Used } from './cost.js'
@@ -27,8 +27,7 @@ export async function acceptJob(tx: Connection, bill: Bill, work: NewJob, now: n
   if (!kind) throw new Error(`${row.id} starts no work`)
   const held = costOf(row, work.reserve ?? {})
   await holdCredits(tx, { ...bill, credits: held }, work.id, now)
-  await insertJob(tx, { ...toJob(bill, row.id, kind, work, now), held })
-  if (work.enrichments) await insertEnrichments(tx, work.enrichments)
+  await insertJob(tx, { ...toJob(bill, row.id, kind, work, now), held }, work.enrichments)
   if (work.list) await insertList(tx, work.list)
 }
 

@@ -10,7 +10,6 @@ import {
   type Enrichment,
   findEnrichment,
   findJob,
-  insertEnrichments,
   insertJob,
   insertRecords,
   listEnrichments,
@@ -70,8 +69,7 @@ export const contacts: HandlersOf<'contacts'> = {
       output: withPhones(record),
       used: result.used,
       keep: async (tx) => {
-        await insertJob(tx, { ...job, spent: record.credits_used })
-        await insertEnrichments(tx, [enrichment])
+        await insertJob(tx, { ...job, spent: record.credits_used }, [enrichment])
         await insertRecords(tx, id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(record) }])
       },
     }

@@ -2,16 +2,8 @@ import type { Awaitable } from '../../api/values/objects.js'
 import { type Connection, mapResult, perDialect, readNumber } from '../../storage/driver/connection.js'
 import { freeSql, freeValues, type Lease } from './record-table.js'
 
-/** A distributed run, as its command stores it. */
-interface ChunkRun {
-  readonly run: string
-  /** Id of the key that its rows are called with; the key itself is not stored. */
-  readonly keyId: string
-  /** Base address of the server that answers its rows; empty for the engine. */
-  readonly source: string
-  /** Fencing token of the command. */
-  readonly token: string
-  /** Real time until which the command counts as alive. */
+/** A distributed run, as its command stores it: `leaseUntil` is the real time until which that counts as alive. */
+interface ChunkRun extends Record<'run' | 'keyId' | 'source' | 'token', string> {
   readonly leaseUntil: number
 }
 

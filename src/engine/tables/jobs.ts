@@ -140,13 +140,6 @@ interface RecordRange {
   readonly skip?: number
 }
 
-export interface Dropped {
-  readonly jobs: number
-  readonly records: number
-  readonly contacts: number
-  readonly deliveries: number
-}
-
 const unended = "state IN ('queued', 'running')"
 const dueSql = `SELECT id FROM jobs WHERE ${unended} AND ${freeSql} LIMIT 1`
 const claimSql = (where: string, { forUpdateSkipLocked }: Dialect) => `
@@ -225,7 +218,10 @@ export const readFirstHold = async (tx: Connection, workspaceId: string, jobId: 
 export const readHeldBy = (tx: Connection, memberId: string): Promise<number> =>
   readNumber(tx, heldSql, memberId)
 
-export const insertJob = (tx: Connection, job: AsyncJob) => jobTable.insert(tx, job)
+export async function insertJob(tx: Connection, job: AsyncJob, enrichments: readonly Enrichment[] = []) {
+  await jobTable.insert(tx, job)
+  for (const enrichment of enrichments) await enrichmentTable.insert(tx, enrichment)
+}
 
 /**
  * Takes a job that is queued or whose lease expired: the given one, or the oldest of the first workspace whose id
@@ -309,10 +305,6 @@ export const findEnrichment = (tx: Connection, id: string) => enrichmentTable.ge
 export const listEnrichments = (tx: Connection, jobId: string) =>
   enrichmentTable.all(tx, 'WHERE job_id = ? ORDER BY ordinal', jobId)
 
-export async function insertEnrichments(tx: Connection, enrichments: readonly Enrichment[]): Promise<void> {
-  for (const enrichment of enrichments) await enrichmentTable.insert(tx, enrichment)
-}
-
 /**
  * Takes all jobs from the workers that run them and returns how many. Chunks of distributed runs are deleted: their rows
  * are called again when the run resumes.
@@ -326,7 +318,7 @@ export async function releaseJobs(tx: Connection): Promise<number> {
  * Drops the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts and
  * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
  */
-export async function dropEndedJobs(tx: Connection, before: number, limit: number): Promise<Dropped> {
+export async function dropEndedJobs(tx: Connection, before: number, limit: number) {
   const ended = await tx.all<{ id: string }>(endedSql, before, limit)
   return await dropJobs(
     tx,
@@ -335,7 +327,7 @@ export async function dropEndedJobs(tx: Connection, before: number, limit: numbe
 }
 
 /** Drops jobs with all that refers to them. Returns how many rows. */
-export async function dropJobs(tx: Connection, jobIds: readonly string[]): Promise<Dropped> {
+export async function dropJobs(tx: Connection, jobIds: readonly string[]) {
   const ids = JSON.stringify(jobIds)
   const drop = (table: string, column: string) =>
     tx.run(`DELETE FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, ids)

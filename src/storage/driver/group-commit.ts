@@ -63,10 +63,6 @@ const groupSize = 1_024
  * then run again, each in its own transaction.
  */
 export class CommitQueue {
-  readonly #session: Session
-  readonly #mutex: Mutex
-  readonly #turns: number
-  readonly #most: number
   #waiting: QueuedTask[] = []
   /** Promises of the named tasks that are waiting. */
   readonly #shared = new Map<string, Promise<unknown>>()
@@ -78,12 +74,12 @@ export class CommitQueue {
    * A group waits `turns` turns of the event loop for more tasks. An idle loop turns in microseconds. Under load, a few
    * turns let requests in earlier stages join, so that commits are fewer and larger.
    */
-  constructor(session: Session, mutex: Mutex, turns = 1, most = groupSize) {
-    this.#session = session
-    this.#mutex = mutex
-    this.#turns = turns
-    this.#most = most
-  }
+  constructor(
+    private readonly session: Session,
+    private readonly mutex: Mutex,
+    private readonly turns = 1,
+    private readonly most = groupSize,
+  ) {}
 
   /** Queues a task. It may run more than once, so it must change nothing outside the connection. */
   run<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
@@ -127,21 +123,21 @@ export class CommitQueue {
   #start(): void {
     if (this.#running) return
     this.#running = true
-    this.#gather(this.#turns)
+    this.#gather(this.turns)
   }
 
   /** Tasks that arrive in the next turns of the event loop join the group. */
   #gather(turns: number): void {
     setImmediate(() => {
-      if (turns > 1 && this.#waiting.length < this.#most) this.#gather(turns - 1)
+      if (turns > 1 && this.#waiting.length < this.most) this.#gather(turns - 1)
       else void this.#flush()
     })
   }
 
   async #flush(): Promise<void> {
-    const tasks = this.#waiting.splice(0, this.#most)
+    const tasks = this.#waiting.splice(0, this.most)
     this.#shared.clear()
-    await this.#mutex.run(async () => void (await this.#runGroup(tasks)))
+    await this.mutex.run(async () => void (await this.#runGroup(tasks)))
     this.#running = false
     if (this.#waiting.length > 0) this.#start()
     else for (const resolve of this.#idle.splice(0)) resolve()
@@ -150,18 +146,18 @@ export class CommitQueue {
   /** Returns the failure when none of the tasks caused it: it would make other groups fail too. */
   async #runGroup(tasks: readonly QueuedTask[], failures = 0): Promise<Failure | undefined> {
     try {
-      await this.#session.begin()
+      await this.session.begin()
     } catch (error) {
       return await this.#handleFailure(tasks, error, failures + 1)
     }
     let results: readonly TaskResult[] = []
     try {
-      results = this.#session.isConcurrent
+      results = this.session.isConcurrent
         ? await Promise.all(tasks.map((task) => this.#attempt(task)))
         : await this.#runInOrder(tasks)
-      const last = this.#session.isConcurrent ? results.find(isFailure) : results.at(-1)
-      if (last && isFailure(last) && this.#session.isDirty()) throw last.error
-      const committed = this.#session.commit()
+      const last = this.session.isConcurrent ? results.find(isFailure) : results.at(-1)
+      if (last && isFailure(last) && this.session.isDirty()) throw last.error
+      const committed = this.session.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
       if (isStorageFault(error, 'commit_unknown')) return await this.#settleUnknown(tasks, results, error)
@@ -180,8 +176,8 @@ export class CommitQueue {
     hasBegun = false,
   ): Promise<Failure | undefined> {
     if (hasBegun) await this.#rollback()
-    const cause = this.#session.cause?.(error) ?? error
-    const retry = this.#session.retry?.(cause, failures)
+    const cause = this.session.cause?.(error) ?? error
+    const retry = this.session.retry?.(cause, failures)
     if (retry && (await retry)) return await this.#runGroup(tasks, failures)
     if (!retry && hasBegun && tasks.length > 1) return await this.#runSeparately(tasks)
     for (const task of tasks) task.reject(retry ? cause : error)
@@ -216,15 +212,15 @@ export class CommitQueue {
     for (const task of tasks) {
       const result = await this.#attempt(task)
       results.push(result)
-      if (isFailure(result) && this.#session.isDirty()) break
+      if (isFailure(result) && this.session.isDirty()) break
     }
     return results
   }
 
   async #attempt(task: QueuedTask): Promise<TaskResult> {
-    this.#session.clearDirty()
+    this.session.clearDirty()
     try {
-      const value = task.work(this.#session.connection)
+      const value = task.work(this.session.connection)
       return { value: value instanceof Promise ? await value : value }
     } catch (error) {
       return { error }
@@ -234,7 +230,7 @@ export class CommitQueue {
   /** A failed rollback makes the next BEGIN fail; the waiting tasks are settled either way. */
   async #rollback(): Promise<void> {
     try {
-      await this.#session.rollback()
+      await this.session.rollback()
     } catch {
       // The error that led here is the one to report.
     }

@@ -69,15 +69,13 @@ const staleMs = 10_000
  * longer and no lease older for one of them. It is asked along with the reads there are anyway.
  */
 export class ServerClock {
-  readonly #now: () => number
   #aheadMs = 0
   /** In the time of a clock that is never set. */
   #askedAt = Number.NEGATIVE_INFINITY
   #measuredAt = Number.NEGATIVE_INFINITY
   #tookMs = Number.POSITIVE_INFINITY
-  constructor(now: () => number) {
-    this.#now = now
-  }
+
+  constructor(private readonly now: () => number) {}
 
   aheadMs(): number {
     return this.#aheadMs
@@ -88,7 +86,7 @@ export class ServerClock {
     const steady = performance.now()
     if (steady - this.#askedAt < freshMs) return undefined
     this.#askedAt = steady
-    const clock = this.#now()
+    const clock = this.now()
     return (result) => {
       const answer = [result].flat().at(-1)?.rows[0]?.now
       if (typeof answer === 'number') this.#take(answer, clock, steady)

@@ -313,7 +313,6 @@ const longMs = 3_600_000
 export class PostgresSession implements Session {
   readonly connection: Connection
   readonly isConcurrent: boolean
-  readonly #options: SessionOptions
   #client: PoolClient | undefined
   /** Whether the task that runs has written, and how many of its writes have no result yet: they may have. */
   #task = { isDirty: false, unanswered: 0 }
@@ -323,8 +322,7 @@ export class PostgresSession implements Session {
   #broken: { readonly error: unknown; readonly atBegin: boolean } | undefined
   #failingSince = 0
 
-  constructor(options: SessionOptions) {
-    this.#options = options
+  constructor(private readonly options: SessionOptions) {
     this.isConcurrent = options.isReadOnly ?? false
     const rows = async <T>(sql: string, values: readonly Value[]) =>
       (await this.#query(sql, values)).rows as unknown as T[]
@@ -348,7 +346,7 @@ export class PostgresSession implements Session {
   }
 
   async begin(): Promise<void> {
-    const { pool, begin } = this.#options
+    const { pool, begin } = this.options
     this.connection.known.clear()
     this.#broken = undefined
     this.#written = false
@@ -362,7 +360,7 @@ export class PostgresSession implements Session {
   async commit(): Promise<void> {
     const client = this.#open()
     if (this.#broken) throw this.#broken.error
-    if (this.#options.isReadOnly) {
+    if (this.options.isReadOnly) {
       client.query('COMMIT').catch(() => {})
       return this.#release()
     }
@@ -408,12 +406,12 @@ export class PostgresSession implements Session {
     if (failures === 1) this.#failingSince = performance.now()
     if (failures >= maxFailures || performance.now() - this.#failingSince > timeoutMs) return false
     const pause = Math.min(maxPauseMs, minPauseMs * 2 ** failures)
-    await this.#options.sleep(pause * (0.5 + this.#options.chance()))
+    await this.options.sleep(pause * (0.5 + this.options.chance()))
     return true
   }
 
   async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
-    const prepared = this.#options.prepare(sql)
+    const prepared = this.options.prepare(sql)
     const { name, text, writes } = prepared
     const task = this.#task
     if (writes) this.#written = true

@@ -238,15 +238,12 @@ const setSizes = [32, 8, 1] as const
  * finishing a statement takes as long as inserting its row. Rows of different statements have no order.
  */
 class BatchInserts {
-  readonly #prepare: (sql: string) => Database.Statement
   readonly #pending = new Map<RowInsert, Value[]>()
   readonly #texts = new Map<RowInsert, readonly string[]>()
   #isEmpty = true
   #failure: { readonly error: unknown } | undefined
 
-  constructor(prepare: (sql: string) => Database.Statement) {
-    this.#prepare = prepare
-  }
+  constructor(private readonly prepare: (sql: string) => Database.Statement) {}
 
   add(insert: RowInsert, values: readonly Value[]): void {
     this.#isEmpty = false
@@ -284,15 +281,12 @@ class BatchInserts {
   }
 
   #insert(insert: RowInsert, values: readonly Value[]): void {
-    let texts = this.#texts.get(insert)
-    if (!texts) {
-      texts = setSizes.map((size) => insert.sqlFor(size))
-      this.#texts.set(insert, texts)
-    }
+    const texts = this.#texts.get(insert) ?? setSizes.map((size) => insert.sqlFor(size))
+    this.#texts.set(insert, texts)
     let from = 0
     for (const [at, size] of setSizes.entries())
       for (const length = size * insert.width; values.length - from >= length; from += length)
-        this.#prepare(texts[at] as string).run(values.slice(from, from + length))
+        this.prepare(texts[at] as string).run(values.slice(from, from + length))
   }
 }
 
