@@ -32,7 +32,8 @@ export class WorkerPool<T> {
     while (!this.stopping.aborted) {
       // Read first: work that comes or ends during the look is looked at again.
       const [over, ended] = [isOver(), this.#ended]
-      const taken = this.#under.size < this.kind.atOnce ? await this.#take() : undefined
+      const taken =
+        this.#under.size < this.kind.atOnce ? await this.#attempt(() => this.kind.take()) : undefined
       if (taken !== undefined) this.#begin(taken)
       else if (over && this.#under.size === 0 && this.#ended === ended) break
       else await this.#event.wait(defaultPauseMs)
@@ -41,9 +42,9 @@ export class WorkerPool<T> {
     return this.#ended
   }
 
-  async #take(): Promise<T | undefined> {
+  async #attempt<R>(work: () => Promise<R>): Promise<R | undefined> {
     try {
-      return await this.kind.take()
+      return await work()
     } catch (error) {
       this.kind.onTrouble(error)
       return undefined
@@ -51,20 +52,12 @@ export class WorkerPool<T> {
   }
 
   #begin(taken: T): void {
-    const under = this.#do(taken).finally(() => {
+    const under = this.#attempt(() => this.kind.work(taken)).finally(() => {
       this.#under.delete(under)
       this.#ended++
       this.wake()
     })
     this.#under.add(under)
-  }
-
-  async #do(taken: T): Promise<void> {
-    try {
-      await this.kind.work(taken)
-    } catch (error) {
-      this.kind.onTrouble(error)
-    }
   }
 }
 

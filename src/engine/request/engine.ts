@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import type {
   Caller,
@@ -65,8 +64,15 @@ interface EnginePorts {
   readonly observedLimits?: boolean | undefined
 }
 
-const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
-  setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => {})
+const pause = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, signal?.aborted ? 0 : ms)
+    const end = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    signal?.addEventListener('abort', end, { once: true })
+  })
 
 /** An engine. It can also be called by a key's id, for a caller whose key was checked before. */
 export interface Engine extends Caller {

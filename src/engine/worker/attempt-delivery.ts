@@ -1,6 +1,5 @@
 import { isRefusal } from '../../api/calls/errors.js'
 import type { DeliveryResult } from '../../api/ports/ports.js'
-import type { Connection } from '../../storage/driver/connection.js'
 import { readEngineTime } from '../clock.js'
 import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../jobs/payloads.js'
 import type { WorkerPorts } from '../jobs/progress.js'
@@ -51,31 +50,20 @@ export async function attemptDeliveries(
     results.push(...ended)
     if (ended.some(({ error }) => error !== null) || performance.now() - began > rowMs) break
   }
-  const chances = results.map(() => toFraction(ports.ids.bytes(4)))
+  const chances = results.map(() => Buffer.from(ports.ids.bytes(4)).readUInt32BE() / 0xffff_ffff)
   await ports.store.transaction(async (tx) => {
     const now = await readEngineTime(tx, ports.clock)
-    const changes = results.map((result, at) => {
-      const attempts = claimed[at]?.attempts ?? 0
-      return toDeliveryChange({ attempts }, result, now, chances[at] ?? 0)
-    })
-    await writeChanges(tx, claimed, changes, now)
+    for (const [at, { id, token, attempts }] of claimed.entries()) {
+      const result = results[at]
+      const change = result ? toDeliveryChange(attempts, result, now, chances[at] ?? 0) : {}
+      const isOurs = await updateDelivery(tx, id, token, change)
+      // The holder of the first delivery alone attempts those after it.
+      if (at === 0 && !isOurs) return
+      if (!result) break
+    }
+    const [{ attempts, jobId }] = claimed
+    if (attempts === 0) await releaseNextDelivery(tx, jobId, now)
   }, claimed[0].workspaceId)
-}
-
-/** Writes only while the first delivery is still ours: its holder alone attempts those after it. */
-async function writeChanges(
-  tx: Connection,
-  claimed: readonly [Delivery, ...Delivery[]],
-  changes: readonly Partial<Delivery>[],
-  now: number,
-): Promise<void> {
-  const [head] = claimed
-  for (const [at, { id, token }] of claimed.entries()) {
-    const isOurs = await updateDelivery(tx, id, token, changes[at] ?? {})
-    if (at === 0 && !isOurs) return
-    if (at >= changes.length) break
-  }
-  if (head.attempts === 0) await releaseNextDelivery(tx, head.jobId, now)
 }
 
 /** Yields the bodies of some deliveries in order, and reads several at once. */
@@ -177,19 +165,16 @@ async function createPoster(
   return { post, faults }
 }
 
-/** Returns a number from 0 to 1 made of random bytes. */
-const toFraction = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
-
 /** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. One without a connection is none. */
 function toDeliveryChange(
-  delivery: Pick<Delivery, 'attempts'>,
+  before: number,
   { status, error, retryAfterMs = 0, refused, postponed, heldMs }: Result,
   now: number,
   fraction: number,
 ): Partial<Delivery> {
   // Behind what has waited longer; the wait for a connection is its pause.
   if (postponed) return { dueAt: now }
-  const attempts = delivery.attempts + 1
+  const attempts = before + 1
   if (error === null) return { state: 'delivered', attempts, status, error, finishedAt: now }
   if (heldMs !== undefined) return { attempts, status, error, dueAt: now + heldMs }
   const pause = schedule[attempts]
