@@ -163,6 +163,23 @@ describe('the rows of a batch', () => {
     for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
   })
 
+  test('are reported as progress five times a second while they wait for others of their row batch', async () => {
+    const seen: number[] = []
+    let now = 0
+    const oneByOne = async (input: Input, nth: number) => {
+      for (let turns = 4 * nth; turns > 0; turns--) await later()
+      now += 100
+      return found(input)
+    }
+    await runDomains(domainsOf(5), oneByOne, {
+      concurrency: 8,
+      table: atOnce(domainsOf(5)),
+      time: { ...fakeTime(), now: () => now },
+      onProgress: ({ rows }) => void seen.push(rows),
+    })
+    expect(seen).toEqual([2, 4, 5])
+  })
+
   test('are reported as progress once when they come and are written in the same moment', async () => {
     const seen: RunProgress[] = []
     await runDomains(domainsOf(4), found, {
