@@ -60,7 +60,6 @@ const batchFields = {
 
 type BatchInput = z.output<z.ZodObject<typeof batchFields>>
 
-/** What is on record of a run. */
 const runFields = {
   id: z.string(),
   operation: z.string().optional(),
@@ -122,10 +121,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     }),
     reads,
     async (session, input) => {
-      const ended = await session.start(
-        [...batchArgs(session, input), '--dry-run', '--json'],
-        valuesOf(input),
-      ).ended
+      const args = [...batchArgs(session, input), '--dry-run', '--json']
+      const ended = await session.start(args, valuesOf(input)).ended
       // A quote that the balance does not cover is one, too.
       if (ended.exit === 0 || !ended.stdout.includes('"lookups"')) return resultOf(ended) as Fields
       return { ...(JSON.parse(ended.stdout) as Fields), problem: ended.problem }
@@ -293,15 +290,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
 ]
 
-interface RunView {
-  readonly id: string
-  readonly operation: string
-  readonly file: string
-  readonly output: string | null
-  readonly status: string
-  readonly credits: number
-  readonly credits_reserved: number
-}
+type RunView = Readonly<Record<'id' | 'operation' | 'file' | 'status', string>> &
+  Readonly<Record<'credits' | 'credits_reserved', number>> & { readonly output: string | null }
 
 /** Returns options as a command line has them. Their values are part of the same word, so that none can be an option. */
 function options(given: Fields): string[] {
@@ -390,23 +380,18 @@ async function findRun(session: Session, run: string): Promise<RunView> {
   return { ...((await session.read(['flow', 'show', view.id])) as RunView), operation: 'flow' }
 }
 
+interface FlowChoices extends Pick<NewRun, 'before'> {
+  readonly allowsCommands: boolean
+  readonly max_credits?: number | undefined
+  readonly fresh?: boolean | undefined
+  readonly wait?: number | undefined
+}
+
 /** Runs a flow, or resumes it. One without paid steps needs no budget. */
 function runFlow(
   session: Session,
   file: string,
-  {
-    max_credits,
-    fresh,
-    wait: seconds,
-    before = 0,
-    allowsCommands,
-  }: Pick<NewRun, 'before'> &
-    Readonly<{
-      allowsCommands: boolean
-      max_credits?: number | undefined
-      fresh?: boolean | undefined
-      wait?: number | undefined
-    }>,
+  { max_credits, fresh, wait: seconds, before = 0, allowsCommands }: FlowChoices,
   call: ToolCall,
 ): Promise<Fields> {
   const args = ['flow', 'run', session.port.fileIn('file', file, 'read'), ...options({ fresh })]

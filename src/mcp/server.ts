@@ -13,6 +13,7 @@ import {
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Report } from '../api/calls/errors.js'
 import type { WorkStep } from '../api/ports/ports.js'
+import { withoutUndefined } from '../api/values/objects.js'
 import { CommandFailure, type Session } from './session.js'
 import type { Tool } from './tools.js'
 
@@ -51,11 +52,8 @@ const serverFactory = (options: McpOptions) => (): Server => {
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}`)
     const notes: string[] = []
     try {
-      const call = {
-        signal: context.mcpReq.signal,
-        onStep: progressOf(context),
-        note: (text: string) => void notes.push(text),
-      }
+      const note = (text: string) => void notes.push(text)
+      const call = { signal: context.mcpReq.signal, onStep: progressOf(context), note }
       const result = await tool.run(session, params.arguments ?? {}, call)
       const texts = [JSON.stringify(result), ...notes]
       return { content: texts.map(toText), structuredContent: { ...result } }
@@ -65,7 +63,12 @@ const serverFactory = (options: McpOptions) => (): Server => {
   })
   server.setRequestHandler('resources/list', async () => ({
     resources: [
-      ...records.map(({ uri, name, description }) => ({ uri, name, description, mimeType: jsonType })),
+      ...records.map(([name, description]) => ({
+        uri: `prospect://${name}`,
+        name,
+        description,
+        mimeType: jsonType,
+      })),
       ...(await documentNames(options.documents)).map((name) => ({
         uri: `prospect://documents/${name}`,
         name,
@@ -109,40 +112,26 @@ function progressOf({ mcpReq: { _meta, notify, signal } }: ServerContext): (step
     if (rows <= last || !isDue || signal.aborted) return
     ;[last, at] = [rows, Date.now()]
     const message = `${rows}${total === undefined ? '' : ` of ${total}`} rows, ${found} found, ${credits} credits`
-    const params = {
-      progressToken: token,
-      progress: rows,
-      message,
-      ...(total === undefined ? {} : { total }),
-    }
+    const params = withoutUndefined({ progressToken: token, progress: rows, message, total })
     notify({ method: 'notifications/progress', params }).catch(() => {})
   }
 }
 
 const jsonType = 'application/json'
 
-/** Resources that a command prints. */
-const records: readonly { uri: string; name: string; description: string; args: readonly string[] }[] = [
-  {
-    uri: 'prospect://credits',
-    name: 'credits',
-    description: 'Credit balance and remaining quotas',
-    args: ['credits'],
-  },
-  {
-    uri: 'prospect://runs',
-    name: 'runs',
-    description: 'The runs of this machine, newest first',
-    args: ['runs', 'list'],
-  },
-]
+/** Resources that a command prints: their names, what they are, and the command. */
+const records = [
+  ['credits', 'Credit balance and remaining quotas', ['credits']],
+  ['runs', 'The runs of this machine, newest first', ['runs', 'list']],
+] as const
 
 const documentNames = async (folder: string): Promise<string[]> =>
   (await readdir(folder)).filter((name) => /^[a-z-]+\.md$/.test(name)).sort()
 
 async function readResource({ session, documents }: McpOptions, uri: string) {
   const run = /^prospect:\/\/runs\/([0-9a-f][0-9a-f-]*)$/.exec(uri)?.[1]
-  const args = run === undefined ? records.find((one) => one.uri === uri)?.args : ['runs', 'show', run]
+  const [, , listing] = records.find(([name]) => uri === `prospect://${name}`) ?? []
+  const args = run === undefined ? listing : ['runs', 'show', run]
   if (args) {
     const body = await session.read(args).catch((error: unknown) => {
       throw run !== undefined && error instanceof CommandFailure && error.problem.code === 'not_found'
@@ -167,7 +156,6 @@ export function serveStreams(options: McpOptions, stdin: Readable, stdout: Writa
   return { closed, close: () => handle.close() }
 }
 
-/** Creates what serves clients over HTTP that have the token. */
 export function createHttpHandler(options: McpOptions, token: string) {
   const { fetch, close } = createMcpHandler(serverFactory(options))
   return {

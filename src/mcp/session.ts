@@ -163,7 +163,6 @@ export class Session {
     return resultOf(await this.start([...args, '--json'], stdin).ended)
   }
 
-  /** Ends all commands, and resolves when they have ended. */
   async close(): Promise<void> {
     const all = [...this.#underWay]
     for (const one of all) one.stop()

@@ -91,7 +91,6 @@ function describe(row: Operation): string {
     .join(' ')
 }
 
-/** Returns the tool that reads accepted work. */
 function readerOf({ id, starts }: Operation): string {
   if (id === 'lists.create') return 'lists_get'
   return starts === 'waterfall' ? 'contacts_get' : 'searches_get'
@@ -116,7 +115,6 @@ export const commandWords = ({ command, flag }: Operation): readonly string[] =>
   ...(flag === undefined ? [] : [`--${flag}`]),
 ]
 
-/** Starts the command of an operation, within the budget. */
 function startCall(session: Session, row: Operation, shape: Shape, given: Fields, more: readonly string[]) {
   const names = pathParameters(row)
   const inPath = names.map((name) => String(given[name] ?? ''))

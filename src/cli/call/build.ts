@@ -116,10 +116,9 @@ export async function askMissing(
 ): Promise<Input> {
   if (!canAsk(context)) return input
   const answers: Record<string, unknown> = {}
-  for (const field of fieldsOfSchema(schema)) {
+  for (const field of missingFields(schema, input, mapped)) {
     const type = (schema.shape as Shape['input']['shape'])[field.name]
-    if (type && isMissing(field, input) && !mapped.includes(field.name))
-      answers[field.name] = await askField(context, field, type)
+    if (type) answers[field.name] = await askField(context, field, type)
   }
   return { ...input, ...answers }
 }
@@ -132,9 +131,7 @@ export async function requireOptions(
   mapped: readonly string[] = [],
 ): Promise<Input> {
   const given = await askMissing(context, shape, input, mapped)
-  const missing = fieldsOfSchema(shape.input).find(
-    (field) => isMissing(field, given) && !mapped.includes(field.name),
-  )
+  const [missing] = missingFields(shape.input, given, mapped)
   if (!missing) return given
   const known = valuesOf(missing.kind)
   throw new Refusal('usage.no_option', { flag: missing.flag, known, isMapped: mapped.length > 0 })
@@ -142,9 +139,11 @@ export async function requireOptions(
 
 type FieldSchema = Shape['input']['shape'][string]
 
-/** Whether a question can ask for a missing field: objects are too much to type at one. */
-const isMissing = ({ name, kind }: Field, input: Input): boolean =>
-  kind.required && input[name] === undefined && kind.type !== 'object' && kind.item?.type !== 'object'
+/** Returns the missing fields that a question can ask for: objects are too much to type at one. */
+const missingFields = (schema: Shape['input'], input: Input, mapped: readonly string[]): Field[] =>
+  fieldsOfSchema(schema)
+    .filter(({ name, kind }) => kind.required && input[name] === undefined && !mapped.includes(name))
+    .filter(({ kind }) => kind.type !== 'object' && kind.item?.type !== 'object')
 
 async function askField(context: Context, field: Field, schema: FieldSchema) {
   const { description, values, item, type } = field.kind

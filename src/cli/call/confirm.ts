@@ -75,7 +75,6 @@ async function confirmImport(context: Context, operation: Operation, input: Inpu
 
 const priceOf = ({ price }: Operation): number => price.company ?? 0
 
-/** Returns the lines of the quote of an import without a limit. */
 function importQuote(
   operation: Operation,
   { balance, allowance, quotas, quotaLeft }: Remaining['spendable'],
@@ -104,7 +103,6 @@ async function matchesOf(context: Context, operation: Operation, input: Input): 
 
 type Asked = Pick<OperationRequest, 'operation'> & { readonly constants: Input }
 
-/** Returns what the lookups of a quote may cost at data vendors of the workspace. */
 async function quoteProviders(
   context: Context,
   { operation: { id }, constants }: Asked,

@@ -98,7 +98,6 @@ async function waitInSight(context: Context, seconds: number): Promise<void> {
   await context.sleep(seconds * 1_000).finally(() => progress.stop())
 }
 
-/** Gives each call so many seconds; `undefined` without a number. */
 export const withTimeout = (seconds: number | undefined): Layer | undefined =>
   seconds === undefined
     ? undefined

@@ -25,7 +25,6 @@ export const localOrigin = (workspaceId: string): string => `${localPrefix}${wor
 export const providerKeyName = (workspaceId: string, provider: string): string =>
   `${localOrigin(workspaceId)} provider ${provider}`
 
-/** Whose key a command uses: that of a profile at an origin. */
 export interface KeyOwner {
   readonly origin: string
   readonly profile: string
@@ -56,7 +55,6 @@ export function findStoredKey(home: Home, owner: KeyOwner, key: string | undefin
     .find((stored) => stored?.key === key)
 }
 
-/** Stores a key in place of the one before. */
 export function storeKey(
   home: Home,
   name: string,

@@ -30,7 +30,6 @@ export class UsageError extends Stop {
   }
 }
 
-/** Whether an error is that of a prompt at Ctrl-C. */
 export const isExitPrompt = (error: unknown): boolean =>
   error instanceof Error && error.name === 'ExitPromptError'
 
@@ -62,7 +61,6 @@ const hints: Partial<Record<ErrorCode, string>> = {
 export const hintOf = (code: ErrorCode | undefined): string =>
   code === undefined ? '' : (hints[code] ?? errors[code].hint)
 
-/** Returns a sentence without the full stop at its end. */
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
@@ -109,7 +107,6 @@ const systemReasons: Readonly<Record<string, string>> = {
   EROFS: 'the disk is read-only',
 }
 
-/** Returns a path for a message, cut after 100 characters. */
 export const shortenPath = (path: string): string => (path.length > 100 ? `${path.slice(0, 100)}…` : path)
 
 export function systemReason(error: unknown): string {

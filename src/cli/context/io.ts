@@ -191,7 +191,6 @@ export function timeLimit(seconds: number | undefined): AbortSignal | undefined 
     : AbortSignal.timeout(Math.min(maxTimerMs, Math.ceil(seconds * 1_000)))
 }
 
-/** Returns a signal that comes with the first of some. */
 export const anySignal = (...signals: readonly (AbortSignal | undefined)[]): AbortSignal =>
   AbortSignal.any(signals.filter((one) => one !== undefined))
 

@@ -20,7 +20,6 @@ import { UsageError } from '../context/errors.js'
 import { groups } from './global-options.js'
 import { repeated } from './values.js'
 
-/** A field of a request as options of a command. */
 export interface Field {
   readonly name: string
   readonly kind: FieldKind
@@ -30,7 +29,6 @@ export interface Field {
   readonly heading?: string
 }
 
-/** Descriptions of the options that turn off what is on by default. */
 const turnedOff: Readonly<Record<string, string>> = {
   live: 'Use results of the database instead of live ones',
   enriched: 'All searches, not only the enriched ones',

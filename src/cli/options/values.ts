@@ -64,7 +64,6 @@ export function listOf<const Name extends string>(names: readonly Name[]) {
   return Object.assign(read, { words: names })
 }
 
-/** Reads the most that may be spent at a provider. */
 export function costs(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
   const [, name, amount] = /^([a-z][\w-]*)=(\d+(?:\.\d+)?)$/.exec(text) ?? []
   if (name === undefined)
@@ -226,7 +225,6 @@ export const engineOption = optionRows({
   ],
 })
 
-/** The option of commands about a catalogue that machines may share. */
 export const catalogueOption = optionRows({
   database: [
     '<url>',

@@ -34,12 +34,8 @@ export function targetUrl(text: string, option: string): string {
 
 /** Returns where a server or worker delivers: to the networks given, and to loopback in a workspace of one member. */
 export const targetsOf =
-  (
-    program: 'server' | 'worker',
-    allow: readonly string[] = [],
-    loopback: boolean,
-  ): ((members: number) => Targets) =>
-  (members) => ({
+  (program: 'server' | 'worker', allow: readonly string[] = [], loopback: boolean) =>
+  (members: number): Targets => ({
     allow,
     loopback: loopback && members === 1,
     adviceToAllow: (networks) => `Start the ${program} with ${allowTargets(networks)}.`,

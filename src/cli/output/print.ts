@@ -13,21 +13,16 @@ import { isExitPrompt, shortenPath, systemReason, UsageError } from '../context/
 import { styledStream } from '../context/io.js'
 import { fieldsOf, fileOf, formatOf, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row, recordsIn, valueAt } from './records.js'
+import type { Shown } from './table.js'
 import { drawable, formatNumber, type Look, lookOf, lookOn, messageLines, oneLine, widthOf } from './text.js'
 
-export interface View {
-  /** Columns of a list, as dotted paths. */
-  readonly columns?: readonly string[]
+export interface View extends Omit<Shown, 'fields'> {
   /** Returns the whole text of this result, of which `body` has each text on one line; `raw` is as it came. */
   readonly layout?: (body: unknown, look: Look, raw: unknown) => string | Promise<string>
-  /** Columns that a narrow screen leaves out, the first one first. */
-  readonly optional?: readonly string[]
   /** Whether `--jq` is applied to each record, because there may be too many for memory. */
   readonly isStream?: boolean
   /** Whether the result was paid for, or cannot be had again: it is printed whole where `--jq` fails on it. */
   readonly isOnce?: boolean
-  readonly total?: Row
-  readonly ids?: readonly string[]
   /** Returns the time that relative times count from, where it is not that of this machine. */
   readonly now?: () => Promise<number>
 }

@@ -173,16 +173,8 @@ export function progressParts(
   now: number,
   { budget, balance }: Money = {},
 ): readonly ProgressPart[] {
-  const {
-    rows,
-    found = 0,
-    credits = 0,
-    total,
-    replayed = 0,
-    credits_before: before = 0,
-    waitsUntil = 0,
-  } = step
-  const { stored = 0, oldest_stored: oldest } = step
+  const { rows, found = 0, credits = 0, total, replayed = 0, waitsUntil = 0 } = step
+  const { stored = 0, oldest_stored: oldest, credits_before: before = 0 } = step
   const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
   const waitMs = waitsUntil - now
   const isWaiting = waitMs >= minWaitMs
@@ -208,6 +200,5 @@ export function progressParts(
 function rateText(perSecond: number): string {
   if (perSecond === 0) return ''
   if (perSecond >= 1) return `${formatNumber(Math.round(perSecond))} rows/s`
-  const perMinute = Math.max(1, Math.round(perSecond * 60))
-  return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
+  return `${countRows(Math.max(1, Math.round(perSecond * 60)))}/min`
 }

@@ -21,6 +21,7 @@ import {
 /** What of a record is shown: the fields asked for, else the columns of a list, else everything. */
 export interface Shown {
   readonly fields?: readonly string[] | undefined
+  /** Columns of a list, as dotted paths. */
   readonly columns?: readonly string[] | undefined
   /** Columns that a narrow screen leaves out, the first one first; by default those at the right. */
   readonly optional?: readonly string[] | undefined
@@ -63,10 +64,8 @@ export function tableFormat<Line>(
       return ''
     },
     end() {
-      if (left > 0)
-        notify(
-          `Only the first ${formatNumber(tableRows)} rows are shown. For all of them: -o FILE or --format csv`,
-        )
+      const shown = `the first ${formatNumber(tableRows)} rows are shown`
+      if (left > 0) notify(`Only ${shown}. For all of them: -o FILE or --format csv`)
       return rows.length === 0 ? '' : grid(names, rows, look, { optional: [...names].slice(1, -1).reverse() })
     },
   }

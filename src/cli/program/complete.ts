@@ -53,13 +53,8 @@ const startingWith = (found: readonly Candidate[], typed: string, before = ''): 
     .map(({ name, summary }) => ({ name: before + name, summary }))
 
 /** Builds the program for the words before the current one; without the last of them when that is no command. */
-async function programFor(environment: CommandEnvironment, words: readonly string[]): Promise<Command> {
-  try {
-    return await buildProgram(environment, words)
-  } catch {
-    return buildProgram(environment, [])
-  }
-}
+const programFor = (environment: CommandEnvironment, words: readonly string[]): Promise<Command> =>
+  buildProgram(environment, words).catch(() => buildProgram(environment, []))
 
 /** Returns the command that words name, the option whose value comes next, and the index of the next argument. */
 function walk(program: Command, words: readonly string[]) {

@@ -20,9 +20,9 @@ import { findStored } from '../call/spending.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
 import {
   among,
+  type CommandEnvironment,
   expandId,
   maxCandidates,
   resolveIds,
@@ -122,19 +122,17 @@ function flagOptions(operation: Operation, siblings: readonly Operation[]): Opti
 }
 
 function requestOptions(operation: Operation): Option[] {
+  const quote = operation.batch ? ', with --csv the quote' : ''
+  const dryRun = new Option('--dry-run', `print the request and its price${quote}; send nothing`)
+  const input = new Option('--input <file>', 'the whole request as JSON, from a file or - for stdin')
   const key = new Option(
     '--idempotency-key <key>',
     'a repeated request with the same key gets the same answer and costs nothing',
   )
   return [
-    new Option(
-      '--dry-run',
-      `print the request and its price${operation.batch ? ', with --csv the quote' : ''}; send nothing`,
-    ).helpGroup(groups.request),
+    dryRun.helpGroup(groups.request),
     ...(operation.starts ? waitOptions() : []),
-    new Option('--input <file>', 'the whole request as JSON, from a file or - for stdin').helpGroup(
-      groups.everyRequest,
-    ),
+    input.helpGroup(groups.everyRequest),
     // Other operations accept the key and ignore it, as the API does.
     key.hideHelp(!operation.idempotent).helpGroup(groups.everyRequest),
   ]
@@ -196,11 +194,9 @@ interface LocalKind extends StoredKind {
   readonly ids: (admin: Admin) => Promise<StoredIds>
 }
 
-const jobKind = (
-  noun: string,
-  list: string,
-  filter: Parameters<Admin['jobsStartingWith']>[2],
-): LocalKind => ({
+type JobFilter = Parameters<Admin['jobsStartingWith']>[2]
+
+const jobKind = (noun: string, list: string, filter: JobFilter): LocalKind => ({
   noun,
   list,
   ids: async (admin) => ({

@@ -75,13 +75,11 @@ export async function buildProgram(environment: CommandEnvironment, argv: readon
     .addOption(new Option('-V, --version', 'show the version').hideHelp())
   asGroup(program)
   const [area = ''] = words
-  for (const name of Object.keys(areas))
-    program.addCommand(
-      (name === area
-        ? await areaCommand(environment, name, words[1], argv)
-        : stub(name, areas[name])
-      ).helpGroup(savedAreas.has(name) ? headings.account : headings.lookups),
-    )
+  for (const [name, summary] of Object.entries(areas)) {
+    const isNamed = name === area
+    const command = isNamed ? await areaCommand(environment, name, words[1], argv) : stub(name, summary)
+    program.addCommand(command.helpGroup(savedAreas.has(name) ? headings.account : headings.lookups))
+  }
   for (const [name, [heading, load]] of Object.entries(handwritten)) {
     const command = name === area ? (await load())(environment) : stub(name, summaries[name])
     program.addCommand(command.helpGroup(headings[heading]))
@@ -94,13 +92,10 @@ const stub = (name: string, summary = ''): Command => new Command(name).descript
 
 const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
 
-const commandsOf = (area: string): string[] => [
-  ...new Set(
-    operations().flatMap(({ command }) =>
-      command.startsWith(`${area} `) ? [command.slice(area.length + 1)] : [],
-    ),
-  ),
-]
+function commandsOf(area: string): string[] {
+  const own = operations().filter(({ command }) => command.startsWith(`${area} `))
+  return [...new Set(own.map(({ command }) => command.slice(area.length + 1)))]
+}
 
 async function areaCommand(
   environment: CommandEnvironment,
@@ -116,9 +111,8 @@ async function areaCommand(
     : asGroup(environment.command(area, areas[area] ?? ''))
   for (const name of names) {
     const rows = rowsOf(`${area} ${name}`)
-    command.addCommand(
-      name === word ? await ofRows(environment, name, rows, argv) : stub(name, summaryOf(rows)),
-    )
+    const isNamed = name === word
+    command.addCommand(isNamed ? await ofRows(environment, name, rows, argv) : stub(name, summaryOf(rows)))
   }
   const isOfPlural = rowsOf(`${area}s ${word}`).length > 0
   if (word !== undefined && (names.length > 0 || isOfPlural)) checkWord(command, word, `prospect ${area}`)

@@ -19,6 +19,7 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, DistributedRun, Home, Machine, TargetOptions } from '../context/context.js'
 import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
+import { isoTime } from '../options/values.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, lazyVendors } from './lazy-ports.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
@@ -190,11 +191,8 @@ export type { AnswerSource }
 export function describeCatalogue(home: Pick<Home, 'engine'>, origins: Origins | undefined, now: number) {
   const place = placeOf(home)
   const { sampleCompanies = 0, ownCompanies = 0, hasOwnPeople = false, importedAt = null } = origins ?? {}
-  const counts = {
-    companies: ownCompanies,
-    sample_companies: sampleCompanies,
-    imported_at: importedAt === null ? null : new Date(importedAt).toISOString(),
-  }
+  const imported_at = isoTime(importedAt)
+  const counts = { companies: ownCompanies, sample_companies: sampleCompanies, imported_at }
   if (!origins) return { kind: 'empty', text: `an empty catalogue ${place}`, ...counts }
   const sample = countOf(sampleCompanies, 'sample company', 'sample companies')
   if (ownCompanies === 0 && !hasOwnPeople)

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
-import { type Fields, resultOr } from '../../../api/values/objects.js'
+import { type Fields, resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import { printRefusedBody } from '../../call/print.js'
 import { everyPage, waitForRateLimits } from '../../call/send.js'
@@ -77,13 +77,12 @@ async function readRequest(
   const query = isPaged ? { ...Object.fromEntries(searchParams), ...fields } : fields
   const isSent = method === 'POST' || method === 'PUT'
   const body = isSent ? await readBody(context, input, fields) : undefined
-  const key = await context.apiKey()
-  const headers = {
-    ...(key === undefined ? {} : { 'x-api-key': key }),
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(typeof options.idempotencyKey === 'string' ? { 'idempotency-key': options.idempotencyKey } : {}),
-  }
-  const init = { method, headers, ...(body === undefined ? {} : { body }) }
+  const headers = withoutUndefined({
+    'x-api-key': await context.apiKey(),
+    'content-type': body && 'application/json',
+    'idempotency-key': options.idempotencyKey as string | undefined,
+  })
+  const init = withoutUndefined({ method, headers, body })
   return { query, createRequest: (given: Fields) => new Request(toUrl(path, isSent ? {} : given), init) }
 }
 
@@ -141,7 +140,6 @@ async function readBody(context: StreamsContext, input: string | undefined, fiel
   return toJson({ ...(await readInput(context.streams, input)), ...fields })
 }
 
-/** Returns the status line and the headers of a reply, as HTTP/1.1 writes them. */
 function formatHead({ status, headers }: Reply): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return `${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`

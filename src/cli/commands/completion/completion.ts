@@ -35,7 +35,6 @@ function placeOf(shell: string, { env }: Streams): ScriptLocation | undefined {
   return { file: join(folder, '.zfunc/_prospect'), start: { file: join(folder, '.zshrc'), lines } }
 }
 
-/** Puts the script of a shell into place, after asking. */
 async function install(context: Context, shell: string): Promise<void> {
   const place = placeOf(shell, context.streams)
   if (!place) throw new Refusal('usage.install_place', { shell })

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Caller } from '../../../api/calls/caller.js'
 import { Refusal, type Report } from '../../../api/calls/errors.js'
-import { once } from '../../../api/values/objects.js'
+import { once, withoutUndefined } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
   InboxPort,
@@ -92,9 +92,12 @@ export async function openDashboard(
   })
 }
 
-type EnginePorts = Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'>
-
-function openEnginePorts(context: Context, admin: Admin, caller: Caller, workspaceId: string): EnginePorts {
+function openEnginePorts(
+  context: Context,
+  admin: Admin,
+  caller: Caller,
+  workspaceId: string,
+): Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'> {
   const local = context.withGlobals({ local: true })
   const recorded = createSpendingLayer(local)(caller)
   const spending = once(() => openSpending(context))
@@ -104,10 +107,7 @@ function openEnginePorts(context: Context, admin: Admin, caller: Caller, workspa
   return {
     limits: async () => admin.limits(await apiKey()),
     call: async (operation, input, idempotencyKey) =>
-      recorded.call(operation, input, {
-        apiKey: await apiKey(),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      }),
+      recorded.call(operation, input, withoutUndefined({ apiKey: await apiKey(), idempotencyKey })),
     spent: async (days) => (await spending()).list(days),
     revokeKey: async (id) => {
       await admin.revokeKey(id)
@@ -198,11 +198,8 @@ export function openRunsPort(context: Context): RunsPort {
     },
     quote: async (id, isShared) => {
       const [run] = await find(id, isShared)
-      const { child, ended } = start(
-        ['runs', 'resume', run.id, '--dry-run', '--json', ...budgetOption(noBudget)],
-        'pipe',
-        isShared,
-      )
+      const args = ['runs', 'resume', run.id, '--dry-run', '--json', ...budgetOption(noBudget)]
+      const { child, ended } = start(args, 'pipe', isShared)
       const [printed] = await Promise.all([text(child.stdout as Readable), ended])
       return JSON.parse(printed) as RestQuote
     },
@@ -282,12 +279,11 @@ async function streamOf(child: ChildProcess, ended: Promise<void>): Promise<Read
   }
   const parts = read()
   const first = await parts.next()
-  return ReadableStream.from(
-    (async function* () {
-      if (!first.done) yield first.value
-      yield* parts
-    })(),
-  )
+  const all = async function* () {
+    if (!first.done) yield first.value
+    yield* parts
+  }
+  return ReadableStream.from(all())
 }
 
 /** How far back the rate of a run looks, in milliseconds. */

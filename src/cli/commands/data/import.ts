@@ -140,7 +140,6 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   return refuseRejects(context, report, written, isDryRun)
 }
 
-/** Says that answers of before are not used again, where any were paid for. */
 async function warnOfNewLookups(context: Context): Promise<void> {
   if (!isThere(context.home.state) || isShared(context.home)) return
   const spent = await (await openSpending(context)).list({ target: 'local' })
@@ -148,7 +147,6 @@ async function warnOfNewLookups(context: Context): Promise<void> {
     context.notify('Earlier answers from your catalogue are no longer reused: the next lookups pay again.')
 }
 
-/** Returns the first argument of commands about one kind of record. */
 export const kindArgument = (name = '<kind>'): Argument => new Argument(name, 'kind of record').choices(kinds)
 
 export const parseKind = (text: string | undefined): RecordKind => text as RecordKind

@@ -164,10 +164,8 @@ export function formatFiles({ files, found_in }: FoundFiles): string[] {
   const others = files.filter((file) => !found_in.includes(file))
   const list = (head: string, some: readonly string[]) =>
     some.length === 0 ? [] : [head, ...some.map((file) => `  ${file}`)]
-  return [
-    ...list('These files contain their address, number or profile:', found_in),
-    ...list('These files of the same runs do not, but may have the name:', others),
-  ]
+  const contain = list('These files contain their address, number or profile:', found_in)
+  return [...contain, ...list('These files of the same runs do not, but may have the name:', others)]
 }
 
 const linesOf = (value: unknown): readonly string[] =>
@@ -228,12 +226,11 @@ export async function findFilesWith(
   const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
   const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
   const ofRuns = await filesUnderNames(files)
-  const candidates = await Promise.all([
-    ...[...foldersOf(home), ...(await runFolders(context))].map(filesIn),
-    filesUnderNames([...databases, ...otherFiles]),
-  ])
+  const folders = [...foldersOf(home), ...(await runFolders(context))]
+  const beside = await filesUnderNames([...databases, ...otherFiles])
+  const candidates = [...ofRuns, ...(await Promise.all(folders.map(filesIn))).flat(), ...beside]
   const found: string[] = []
-  for (const file of new Set([...ofRuns, ...candidates.flat()]))
+  for (const file of new Set(candidates))
     if (!inUse.has(file) && (await containsWord(file, words))) found.push(file)
   return { files: [...new Set([...ofRuns, ...found])].sort(), found_in: found.sort() }
 }

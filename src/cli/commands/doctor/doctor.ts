@@ -80,7 +80,6 @@ export async function runChecks(checks: readonly Check[], context: Context, doct
   return { ok: findings.every(({ status }) => status !== 'problem'), checks: findings }
 }
 
-/** Formats the report: one line for each result, and below it what to do. */
 function doctorView(body: unknown, look: Look): string {
   const { checks } = body as Examination
   const width = Math.max(0, ...checks.map(({ name }) => widthOf(name)))
@@ -117,10 +116,8 @@ async function sqliteVersion(): Promise<Findings> {
 function folders({ home }: Context): Findings {
   const all = foldersOf(home)
   const fine = all.some(statsOf) ? 'is private' : 'is created by the first command'
-  return orElse(
-    all.map((folder) => refusedBy(() => checkFolder(folder))),
-    `${all.join(', ')} ${fine}.`,
-  )
+  const troubles = all.map((folder) => refusedBy(() => checkFolder(folder)))
+  return orElse(troubles, `${all.join(', ')} ${fine}.`)
 }
 
 function privateFiles({ home }: Context): Findings {
@@ -131,10 +128,8 @@ function privateFiles({ home }: Context): Findings {
   const files = [config, credentials, ...databases, ...beside, ...below]
   const count = files.filter((file) => statsOf(file)).length
   const some = count === 1 ? '1 file is' : `${count} files are`
-  return orElse(
-    files.map((file) => refusedBy(() => checkFile(file))),
-    count === 0 ? 'There are no files yet.' : `${some} readable by you only.`,
-  )
+  const troubles = files.map((file) => refusedBy(() => checkFile(file)))
+  return orElse(troubles, count === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
 }
 
 const filesIn = (folder: string): readonly string[] =>
@@ -219,11 +214,10 @@ async function server(context: Context): Promise<Findings> {
   if (!target) return undefined
   const { origin, baseUrl } = target
   const at = new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)
+  const hint =
+    'Check the address, the network and the proxy settings; --local asks the engine of this machine.'
   const answer = await fetchOnce(context, at).catch((error: unknown) =>
-    problem(
-      `${origin} cannot be reached: ${reasonOf(error)}.`,
-      'Check the address, the network and the proxy settings; --local asks the engine of this machine.',
-    ),
+    problem(`${origin} cannot be reached: ${reasonOf(error)}.`, hint),
   )
   if ('hint' in answer) return answer
   return [
@@ -251,11 +245,9 @@ async function fetchOnce({ streams, clock, onClose }: Context, base: URL) {
     now: () => clock.now(),
   })
   onClose(() => connection.close())
-  const { status, headers, body } = await connection.exchange(
-    { method: 'GET', path: base.pathname },
-    { accept: 'application/json' },
-    AbortSignal.timeout(timeoutMs),
-  )
+  const request = { method: 'GET', path: base.pathname } as const
+  const over = AbortSignal.timeout(timeoutMs)
+  const { status, headers, body } = await connection.exchange(request, { accept: 'application/json' }, over)
   return { status, headers, text: Buffer.from(body).toString() }
 }
 

@@ -52,11 +52,7 @@ export const faultsCommand: CommandFactory = ({ command, group }) =>
       ),
   ])
 
-const share = numberWhere(
-  positive,
-  (value: number) => value <= 1,
-  'Give a share above 0 and up to 1, such as 0.1.',
-)
+const share = numberWhere(positive, (value) => value <= 1, 'Give a share above 0 and up to 1, such as 0.1.')
 
 const ruleRows = optionRows({
   status: ['<n>', 'refuse with this status: 400, 401, 402, 403, 404, 409, 422, 429, 500 or 503', whole],
@@ -84,11 +80,8 @@ const seedRow = optionRows({
   seed: ['<n>', 'choose the calls of --rate by this number: the same each time (default: 0)', whole],
 })
 
-const faultRows = optionRows({
-  ...ruleRows,
-  member: ['<email>', 'change the calls of this member only'],
-  ...seedRow,
-})
+const ofMember = optionRows({ member: ['<email>', 'change the calls of this member only'] })
+const faultRows = optionRows({ ...ruleRows, ...ofMember, ...seedRow })
 
 const where = ['<where>', 'an operation (accounts.enrich), a group (accounts), all, or deliveries'] as const
 

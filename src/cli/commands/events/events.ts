@@ -227,7 +227,6 @@ export async function sendEvents(
 /** Returns whether an address is unavailable, so that further events would fail, too. */
 const isSilent = ({ ok, answer }: Passed): boolean => !ok && !/^(?!408|429)[1-4]\d\d$/.test(answer)
 
-/** Throws a `Stop` when an event was not delivered. */
 export function checkSent(sent: readonly SentEvent[], target: string): void {
   const failed = sent.filter(({ delivered }) => !delivered)
   const last = sent.at(-1)

@@ -164,11 +164,10 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
         rows: () => rowsOf(flow, listed),
         sleep: (ms, aborted) => context.sleep(ms, aborted),
         onBegin: (id) => context.log?.write('begun', { id }),
-        onProgress: (counts) =>
-          progress.update({
-            rows: counts.at(-1)?.in ?? 0,
-            credits: counts.reduce((sum, one) => sum + one.credits, 0),
-          }),
+        onProgress: (counts) => {
+          const credits = counts.reduce((sum, one) => sum + one.credits, 0)
+          progress.update({ rows: counts.at(-1)?.in ?? 0, credits })
+        },
       },
       signal,
     ),
@@ -202,7 +201,6 @@ function untilOf({ steps }: Flow, until: string | undefined): number | undefined
   throw new UsageError(`--until: there is no step ${until}.`, `There are: ${names}.`)
 }
 
-/** Says what became of the rows in each step, where they are, and where the answers come from. */
 async function showReport(
   context: Context,
   { flow, steps, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,

@@ -40,12 +40,7 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
 }
 
 /** Creates a list of companies, and imports it where that is done on this machine. */
-async function createList(
-  context: Context,
-  name: string,
-  companies: readonly Readonly<Record<string, unknown>>[],
-  key: string,
-): Promise<void> {
+async function createList(context: Context, name: string, companies: readonly Fields[], key: string) {
   const caller = await context.caller()
   const options = { apiKey: await context.apiKey(), idempotencyKey: `${key}-list` }
   const reply = await caller.call('lists.create', { name, companies }, options)

@@ -18,7 +18,6 @@ import { duration, formatNumber, type Look } from '../../output/text.js'
 import { targetNames } from '../../target/resolve-target.js'
 import { toRunView } from '../runs/runs.js'
 
-/** Flows, as their commands name them. */
 export const stored: StoredKind = { noun: 'flow', list: 'flow list' }
 
 const flowsOf = async ({ runs }: RunRecords): Promise<readonly Run[]> =>

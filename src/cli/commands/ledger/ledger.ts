@@ -8,8 +8,7 @@ import { openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { reportOfReply, Stop } from '../../context/errors.js'
 import { openWorkspaceOwner } from '../../context/open-databases.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { among, resolveIds } from '../../options/command-environment.js'
+import { among, type CommandFactory, type Invocation, resolveIds } from '../../options/command-environment.js'
 import {
   contextOfRuns,
   listOf,
@@ -148,8 +147,6 @@ type Days = ReturnType<typeof readDays>
 /** Returns days in UTC, both included; unbounded where absent. */
 function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>) {
   const { since, until } = readTimes(options, clock.now())
-  return withoutUndefined({
-    from: since === undefined ? undefined : isoDay(since),
-    to: until === undefined ? undefined : isoDay(until - 1),
-  })
+  const day = (at: number | undefined) => (at === undefined ? undefined : isoDay(at))
+  return withoutUndefined({ from: day(since), to: day(until && until - 1) })
 }

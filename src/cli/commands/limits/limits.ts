@@ -31,7 +31,6 @@ async function showLimits(context: Context, { options }: Invocation): Promise<nu
   return exitCodes.ok
 }
 
-/** Returns a sentence about the limits that a server does not report. */
 const describeUnknown = ({ windows }: Limits): string =>
   windows.length === 0
     ? 'Only the server knows its rate limits, its weekly limit and when quotas reset.'

@@ -1,5 +1,6 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { escapeControls } from '../../../api/values/json.js'
+import type { Fields } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { type Forwarder, passOn, startForwarder } from '../../../http/forwarder.js'
 import { newToken, receiver } from '../../../http/receiver.js'
@@ -104,15 +105,9 @@ async function serve(
   const listening = await startListening(context, place, setup)
   try {
     const url = webhookUrl(listening, token, known)
-    const { secrets, secret, from } = trust
-    const opening = {
-      listening: listening.origin,
-      url,
-      verifying: secrets.length > 0,
-      secret,
-      secret_from: from,
-    }
-    await lines.open(opening)
+    const { secret, from: secret_from } = trust
+    const verifying = trust.secrets.length > 0
+    await lines.open({ listening: listening.origin, url, verifying, secret, secret_from })
     context.notify(`Listening on ${listening.origin}. ${trust.words} Ctrl-C ends it.`)
     await aborted(over)
   } finally {
@@ -120,7 +115,6 @@ async function serve(
   }
 }
 
-/** Forwards received events until the signal, and reports failures on stderr. */
 const startForwarding = ({ clock, notify }: Context, events: Events, target: string, over: AbortSignal) =>
   startForwarder(
     {
@@ -176,7 +170,7 @@ function openLines(context: StreamsContext, failed: () => void) {
   }
   return {
     /** `secret` is null where it is not to be printed. */
-    open: (opening: { readonly url: string; readonly secret: string | null }): Promise<void> => {
+    open: (opening: Fields & { readonly url: string; readonly secret: string | null }): Promise<void> => {
       const { url, secret } = opening
       const label = (text: string) => (stdout.isTTY ? text.padEnd(16) : '')
       line(isObjects ? JSON.stringify(opening) : label('Webhook URL') + url)

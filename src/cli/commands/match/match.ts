@@ -103,20 +103,17 @@ async function match(context: Context, { args: [file = ''], options: given }: In
     try {
       for await (const batch of table.rows()) {
         checkSignal()
-        const rows = batch.map((row) => ({
-          ...row,
-          fields: row.cells.length === table.header.length ? toFields(row.cells) : undefined,
-        }))
-        const suppressed = await suppressor?.areAbout(rows.map(({ fields }) => fields))
-        await writer.write(
-          rows.map(({ fields, ...row }, at) => {
-            const match = fields && known.find(fields)
-            const isHidden = match?.verdict === 'yes' && isSuppressed.has(placeOf(match.list, match.line))
-            const found = suppressed?.[at] || isHidden ? suppressedMatch : match
-            tally.add(row, found)
-            return { ...row, found }
-          }),
-        )
+        const isRagged = ({ cells }: CsvRow) => cells.length !== table.header.length
+        const fields = batch.map((row) => (isRagged(row) ? undefined : toFields(row.cells)))
+        const suppressed = await suppressor?.areAbout(fields)
+        const rows = batch.map((row, at) => {
+          const match = fields[at] && known.find(fields[at])
+          const isHidden = match?.verdict === 'yes' && isSuppressed.has(placeOf(match.list, match.line))
+          const found = suppressed?.[at] || isHidden ? suppressedMatch : match
+          tally.add(row, found)
+          return { ...row, found }
+        })
+        await writer.write(rows)
         onRows(tally.rows)
       }
       await writer.finish()

@@ -54,10 +54,8 @@ async function serve(environment: CommandEnvironment, context: Context, { option
   const root = rootOf(context, options.root)
   const { Session } = await import('../../../mcp/session.js')
   const mcp = await import('../../../mcp/server.js')
-  const session = new Session(
-    createPort(environment, context, root, options.maxCost),
-    options.maxCredits ?? 0,
-  )
+  const commands = createPort(environment, context, root, options.maxCost)
+  const session = new Session(commands, options.maxCredits ?? 0)
   const served: McpOptions = {
     version: await version(),
     session,
@@ -95,11 +93,8 @@ async function serveHttp(
   if (given !== undefined && given.length < 16) throw new Refusal('usage.mcp_token')
   const token = given ?? Buffer.from(context.ids.bytes(32)).toString('base64url')
   const { handle, close } = createHttpHandler(served, token)
-  const listening = await startListening(
-    context,
-    { ...(port === undefined ? {} : { port }) },
-    { handler: handle, defaultPort },
-  )
+  const place = port === undefined ? {} : { port }
+  const listening = await startListening(context, place, { handler: handle, defaultPort })
   try {
     context.notify(`Serving agents at ${listening.origin}/mcp. Ctrl-C ends it.`)
     // A log must not have it, and a line of a narrow terminal must not break it.

@@ -312,7 +312,6 @@ function toStatsRow(sum: Awaited<ReturnType<Registry['spending']>>[number], by: 
   }
 }
 
-/** Draws the hit rates, and says which order would have been cheapest. */
 function statsChart(rows: readonly StatsRow[], look: Look): string {
   if (rows.length === 0) return 'No provider was asked yet.\n'
   const drawn = rows.map(({ provider, kind, asked, found, hit_rate, cost }) => ({

@@ -43,9 +43,7 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
     showCommand,
     command('resume', 'Resume a run: it remembers its file, columns, options and output')
       .addStoredId(stored)
-      .addOptions(
-        toOptions({ ...sameFile, ...spending, ...quota }).map((option) => option.helpGroup(groups.batch)),
-      )
+      .addOptions(toOptions({ ...sameFile, ...spending, ...quota }).map((one) => one.helpGroup(groups.batch)))
       .option('--dry-run', 'show what the rest can cost, and send nothing')
       .withOptions(sharedOptions)
       .addLayout()
@@ -67,13 +65,8 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
         const records = await openRuns(shared, place)
         const run = await findRun(records, invocation)
         const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
-        return exportAnswers(context, {
-          ...command,
-          ...place,
-          run,
-          records,
-          place: runPlaceOption(outer, place),
-        })
+        const option = runPlaceOption(outer, place)
+        return exportAnswers(context, { ...command, ...place, run, records, place: option })
       }),
     command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept')
       .addStoredId(stored, true)
@@ -158,11 +151,10 @@ export const showCommand: CommandFactory = ({ command }) =>
 /** Returns what the lookups of a run found, as far as it is recorded; null for what is not. */
 async function countLookups(run: Run, { runs }: RunRecords) {
   const answers = await runs.countAnswers(run)
-  const of = (wanted?: string) =>
-    answers.reduce(
-      (sum, { status, lookups }) => sum + (status === (wanted ?? status) ? Number(lookups) : 0),
-      0,
-    )
+  const of = (...wanted: readonly string[]) =>
+    answers
+      .filter(({ status }) => wanted.length === 0 || wanted.includes(status))
+      .reduce((sum, { lookups }) => sum + Number(lookups), 0)
   const { identity } = operations().find(({ id }) => id === run.operation)?.batch ?? {}
   const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
   return {

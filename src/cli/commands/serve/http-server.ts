@@ -63,28 +63,23 @@ export interface Backend {
   stop(): Promise<void>
 }
 
-interface LocalBackendOptions {
-  readonly names: WireNames | undefined
-  readonly worker: boolean
-  readonly baseUrl: () => string
-  readonly faults?: readonly WantedFault[] | undefined
-}
-
-/** Opens the engine of this machine as what is served. */
-export async function openEngineBackend(context: Context, options: LocalBackendOptions): Promise<Backend> {
-  const { names, baseUrl, faults } = options
+export async function openEngineBackend(
+  context: Context,
+  options: Pick<AppOptions, 'words' | 'baseUrl'> & { readonly worker: boolean },
+  faults: readonly WantedFault[] | undefined,
+): Promise<Backend> {
+  const { worker: isWorking, ...app } = options
   const admin = await openAdmin(context)
   // A server that the profile names is not what is served.
   const local = context.withGlobals({ local: true })
   const caller = await local.caller()
-  const worker = options.worker ? await context.worker() : undefined
+  const worker = isWorking ? await context.worker() : undefined
   await checkServer(context)
   const source = await local.source()
   const set = faults ? await admin.applyFaults(faults) : await admin.faults()
   return {
     handler: await createApp(context, caller, {
-      baseUrl,
-      words: names,
+      ...app,
       ready: () => Promise.all([admin.clock(), admin.requireWritable()]),
     }),
     own: { context, caller, source: local.source },

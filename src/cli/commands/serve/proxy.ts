@@ -131,18 +131,10 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
     onDoubted: (operation, member) => doubt({ operation, member }),
   })
   const limit = createServerLimit({ ...engine, server: await targetName(context), onAccepted: work.hold })
-  return [
-    guard,
-    suppressed,
-    stored?.recall,
-    limit.layer,
-    createSpendingLayer(context),
-    work.layer,
-    stored?.keep,
-  ]
+  const spending = createSpendingLayer(context)
+  return [guard, suppressed, stored?.recall, limit.layer, spending, work.layer, stored?.keep]
 }
 
-/** Opens what puts the cost of proxied work on record in this machine's state. */
 function openProxiedWork(context: Context, names: WireNames | undefined, { parse }: BodyThread) {
   const open = async () => {
     const { proxiedWorkOver } = await import('../../../runs/journal/proxied-work.js')
@@ -183,9 +175,8 @@ async function openRetargeting(context: Context, options: DeliveryRetargeting) {
   const send = async (url: string, { headers, body }: Forward['delivery']): Promise<Passed> => {
     const id = headers['webhook-id'] ?? `msg_${createHash('sha256').update(body).digest('hex').slice(0, 32)}`
     const secrets = [await admin.webhookSecret(false)]
-    return toPassed(
-      await sender.send({ ...(await targets()), url, id, timestamp: clock.now(), body, secrets }),
-    )
+    const attempt = { ...(await targets()), url, id, timestamp: clock.now(), body, secrets }
+    return toPassed(await sender.send(attempt))
   }
   const forwarding = createForwarding(context, events, send)
   const deliveries = retargetDeliveries({
@@ -226,20 +217,17 @@ function createForwarding(
 ) {
   const forwarders = new Map<string, Forwarder>()
   let over: AbortSignal | undefined
+  const passed = ({ delivery }: Forward, { ok, answer }: Passed, isLast: boolean) => {
+    const id = delivery.headers['webhook-id'] ?? 'A delivery'
+    if (!ok && isLast)
+      notify(`${id} was not forwarded (${answer}) and is given up. See: prospect events list`)
+  }
+  const report = (error: unknown) => notify(`Forwarding is paused: ${(error as Error).message}.`)
   const start = (target: string, signal: AbortSignal): Forwarder => {
-    const options = {
-      outbox: events.outbox(target),
-      pass: (delivery: Forward['delivery']) => send(target.slice(mark.length), delivery),
-      clock,
-      pausesMs: schedule.slice(1),
-      passed: ({ delivery }: Forward, { ok, answer }: Passed, isLast: boolean) => {
-        const id = delivery.headers['webhook-id'] ?? 'A delivery'
-        if (!ok && isLast)
-          notify(`${id} was not forwarded (${answer}) and is given up. See: prospect events list`)
-      },
-      report: (error: unknown) => notify(`Forwarding is paused: ${(error as Error).message}.`),
-    }
-    const one = startForwarder(options, signal)
+    const outbox = events.outbox(target)
+    const pass = (delivery: Forward['delivery']) => send(target.slice(mark.length), delivery)
+    const pausesMs = schedule.slice(1)
+    const one = startForwarder({ outbox, pass, clock, pausesMs, passed, report }, signal)
     forwarders.set(target, one)
     return one
   }

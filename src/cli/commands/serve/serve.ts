@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compose } from '../../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../../api/calls/errors.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import { hintOf } from '../../../engine/request/access.js'
 import { creditsOf, refuse } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/guard.js'
@@ -70,16 +71,9 @@ async function serve(context: Context, { options: choices }: Invocation<ServeOpt
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
   const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
   if (!backend) return
-  const dashboard = choices.dashboard
-    ? await openDashboardOf(backend, {
-        isReadOnly,
-        origin: () => listening?.origin ?? '',
-        apiUrl: () => listening?.baseUrl ?? '',
-      })
-    : undefined
-  const plain = dashboard
-    ? async (request: Request) => dashboard.handle(request) ?? backend.handler(request)
-    : backend.handler
+  const urls = { origin: () => listening?.origin ?? '', apiUrl: () => listening?.baseUrl ?? '' }
+  const dashboard = choices.dashboard ? await openDashboardOf(backend, { ...urls, isReadOnly }) : undefined
+  const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
   const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
@@ -116,7 +110,7 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
     if (options.faults !== undefined) throw new Refusal('usage.faults_upstream')
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
-    const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
+    const secrets = withoutUndefined({ secretFile, secretStdin })
     const proxied = { upstream, publicUrl, secrets, targets, worker, baseUrl }
     return openWhenWritable(context, () => openProxy(context, proxied))
   }
@@ -129,22 +123,23 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
   const faults =
     options.faults === undefined ? undefined : await readFaults(outer.streams, options.faults, seed)
   const context = outer.withDatabase(database, { targets, names, observedLimits, deliveryShape })
-  return openWhenWritable(context, () => openEngineBackend(context, { names, worker, baseUrl, faults }))
+  return openWhenWritable(context, () =>
+    openEngineBackend(context, { words: names, worker, baseUrl }, faults),
+  )
 }
 
-function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {
-  if (!json && format !== 'json') return link === undefined ? baseUrl : `${baseUrl}\n${link}`
+const printsJson = ({ json, format }: GlobalOptions): boolean => json === true || format === 'json'
+
+function firstLines(baseUrl: string, link: string | undefined, globals: GlobalOptions): string {
+  if (!printsJson(globals)) return link === undefined ? baseUrl : `${baseUrl}\n${link}`
   return JSON.stringify({ base_url: baseUrl, pid: process.pid, dashboard_url: link })
 }
 
 type Handler = (request: Request) => Promise<Response>
 
 /** Returns a handler that writes one line to stderr for each request: NDJSON with `--json`. */
-function logRequests(
-  { streams, clock, ids, redact, globals: { json, format } }: Context,
-  handler: Handler,
-): Handler {
-  const isJson = json === true || format === 'json'
+function logRequests({ streams, clock, ids, redact, globals }: Context, handler: Handler): Handler {
+  const isJson = printsJson(globals)
   return async (request) => {
     const from = performance.now()
     const response = await handler(request)
@@ -200,11 +195,8 @@ async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeo
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(outer.globals, {})
-  const context = outer.withDatabase(database ?? outer.home.engine, {
-    targets: targetsOf('worker', allowTarget, !isShared),
-    names,
-    deliveryShape,
-  })
+  const targets = targetsOf('worker', allowTarget, !isShared)
+  const context = outer.withDatabase(database ?? outer.home.engine, { targets, names, deliveryShape })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new Refusal('usage.worker_database', { engine: context.home.engine })
   if (upstream === undefined && calls !== undefined)
@@ -221,7 +213,6 @@ async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeo
   })
 }
 
-/** Returns what works until a signal. */
 type Work = Promise<(signal: AbortSignal) => Promise<void>>
 
 async function openEngineWork({ worker: openWorker }: Context): Work {
@@ -280,7 +271,8 @@ async function serveDashboard(outer: Context, { options }: Invocation<OptionsOf<
     listening = await startListening(context, choices, setup)
     try {
       const url = listening.origin + dashboard.makeLink()
-      await writeTo(context.streams.stdout, `${firstLine(url, outer.globals)}\n`)
+      const line = printsJson(outer.globals) ? JSON.stringify({ url, pid: process.pid }) : url
+      await writeTo(context.streams.stdout, `${line}\n`)
       context.notify('Serving the dashboard. Ctrl-C ends it.')
       if (open && context.streams.stdout.isTTY) await openBrowser(context, url)
       await aborted(signal)
@@ -290,9 +282,6 @@ async function serveDashboard(outer: Context, { options }: Invocation<OptionsOf<
     }
   })
 }
-
-const firstLine = (url: string, { json, format }: GlobalOptions): string =>
-  json || format === 'json' ? JSON.stringify({ url, pid: process.pid }) : url
 
 /** Others can read the arguments of the browser's process, so that these name a private file which leads to the link. */
 async function openBrowser(context: Context, url: string): Promise<void> {

@@ -156,31 +156,23 @@ type InitChoices = OptionsOf<typeof initOptions>
 
 async function init(context: Context, { options }: Invocation<InitChoices>): Promise<void> {
   const { local, baseUrl } = context.globals
-  const place = local ? undefined : (baseUrl ?? (await choosePlace(context, options)))
+  const { workspace: name, email, sample } = options
+  // Where a workspace exists, too, to connect a server later.
+  const isGiven = [local, baseUrl, name, email, sample, context.globals.yes].some((one) => one !== undefined)
+  const asked = isGiven ? undefined : await askForPlace(context)
+  const place = local ? undefined : (baseUrl ?? asked)
   if (place !== undefined && place !== 'local') return initRemote(context, place)
   if (place === 'local') await leaveServer(context)
-  const { workspace: name, email } = options
   const admin = await context.admin({ create: false })
   const made = await admin.init(withoutUndefined({ workspace: name, email }))
   const { workspace, member, key, credits, created } = made
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
   if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
-  if (options.sample) await addSample(context, {})
-  const profile = currentProfile(context).name
-  await print(context, {
-    workspace: workspace.name,
-    member: member.email,
-    plan: workspace.plan,
-    credits,
-    profile,
-  })
-}
-
-/** Asks where to look things up, unless an option decides it: also where a workspace exists, to connect a server later. */
-async function choosePlace(context: Context, { workspace, email, sample }: InitChoices) {
-  const isGiven = [workspace, email, sample, context.globals.yes].some((value) => value !== undefined)
-  return isGiven ? undefined : askForPlace(context)
+  if (sample) await addSample(context, {})
+  const { name: profile } = currentProfile(context)
+  const { name: workspaceName, plan } = workspace
+  await print(context, { workspace: workspaceName, member: member.email, plan, credits, profile })
 }
 
 async function leaveServer(context: Context): Promise<void> {

@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
+import type { Fields } from '../../../api/values/objects.js'
 import { formats } from '../../../runs/output/columns.js'
 import { writeTo } from '../../../runs/output/writer.js'
-import type { Context, GlobalOptions, Machine, Profile } from '../../context/context.js'
+import type { Context, Machine, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { openSettings, profileInUse, profileOf } from '../../context/home.js'
@@ -89,12 +90,6 @@ function checkNewName({ globals, settings, streams }: Context, name: string): vo
   targetOf(globals, streams.env, {})
 }
 
-interface ProfileSetting {
-  readonly description: string
-  /** Returns the value of a text. Where it is not valid, returns `undefined` or throws as the reader of an option does. */
-  parse(text: string): number | string | undefined
-}
-
 function parsePercent(text: string): string | undefined {
   const value = parseDecimal(text.replace(/ ?%$/, ''))
   return value >= 0 && value <= 100 ? `${value}%` : undefined
@@ -105,6 +100,7 @@ const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
 const parseMatching = (pattern: RegExp) => (text: string) =>
   pattern.test(text.trim()) ? text.trim() : undefined
 
+/** What each setting takes. For another value, `parse` returns `undefined` or throws as the reader of an option does. */
 const profileKeys = {
   timeout: { description: 'seconds until a request times out', parse: positive },
   max_wait: { description: 'seconds to wait for a rate limit', parse: notNegative },
@@ -156,7 +152,9 @@ const profileKeys = {
       'the percentage of the balance above which a question is answered no by default, such as 10%',
     parse: parsePercent,
   },
-} as const satisfies Partial<Record<keyof Profile, ProfileSetting>>
+} as const satisfies Partial<Record<keyof Profile, Setting>>
+
+type Setting = Readonly<{ description: string; parse(text: string): number | string | undefined }>
 
 type ProfileKey = keyof typeof profileKeys
 
@@ -171,7 +169,7 @@ function parseKeyName(name: string): ProfileKey {
 
 /** Returns a setting as it is stored. Throws a `UsageError` for an unknown name, or a value that it does not take. */
 export function readSetting(name: string, value: string, typed = name): number | string {
-  const { description, parse }: ProfileSetting = profileKeys[parseKeyName(name)]
+  const { description, parse }: Setting = profileKeys[parseKeyName(name)]
   try {
     const parsed = parse(value)
     if (parsed !== undefined) return parsed
@@ -201,7 +199,6 @@ export async function changeProfile(
   store.set('profiles', { ...profiles, [name]: Object.fromEntries(changed) })
 }
 
-/** Uses a profile from now on. Throws a `UsageError` when it does not exist. */
 async function useProfile(context: Machine, name: string): Promise<void> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
@@ -233,7 +230,7 @@ export const configCommand: CommandFactory = ({ command, group }) =>
       .printResult(
         async (context) => {
           const values = listSettings(context)
-          return { ...values, sources: sourcesOf(context, context.globals, values) }
+          return { ...values, sources: sourcesOf(context, values) }
         },
         { layout: formatSettings },
       ),
@@ -265,32 +262,22 @@ const keysHelp = `Settings:\n${Object.entries(profileKeys)
   .map(([name, { description }]) => `  ${name.padEnd(20)} ${description}`)
   .join('\n')}\n  ${'profile'.padEnd(20)} the profile in use`
 
-type SettingSource = 'option' | 'environment' | 'profile' | 'default'
-
-function sourcesOf(
-  { streams: { env }, settings }: Context,
-  { profile }: GlobalOptions,
-  values: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, SettingSource>> {
-  const sources = Object.entries(values).map(([name, value]): [string, SettingSource] => {
+/** Returns where each value comes from: the option, the environment, the profile or the default. */
+function sourcesOf({ streams: { env }, settings, globals }: Context, values: Fields): Fields {
+  const sources = Object.entries(values).map(([name, value]) => {
     if (name === 'base_url' && env.PROSPECT_BASE_URL) return [name, 'environment']
     return [name, value === null ? 'default' : 'profile']
   })
   const isDefault = settings().profile === undefined
-  const chosen = profile ? 'option' : env.PROSPECT_PROFILE ? 'environment' : isDefault ? 'default' : 'profile'
-  return { ...Object.fromEntries(sources), profile: chosen }
+  const given = env.PROSPECT_PROFILE ? 'environment' : isDefault ? 'default' : 'profile'
+  return { ...Object.fromEntries(sources), profile: globals.profile ? 'option' : given }
 }
 
 /** What holds where a setting is not set. */
-const defaults: Readonly<Record<string, string>> = {
-  max_wait: '10',
-  format: 'table',
-  concurrency: '256',
-  confirm_above: '10%',
-}
+const defaults: Fields = { max_wait: '10', format: 'table', concurrency: '256', confirm_above: '10%' }
 
 function formatSettings(body: unknown, look: Look): string {
-  const { sources, ...values } = body as { readonly sources: Readonly<Record<string, SettingSource>> }
+  const { sources, ...values } = body as { readonly sources: Fields }
   const rows = Object.entries(values).map(([setting, value]) => ({
     setting,
     value: value ?? defaults[setting] ?? null,
@@ -300,7 +287,7 @@ function formatSettings(body: unknown, look: Look): string {
 }
 
 /** Returns every setting of the selected profile; null when it is not set. */
-function listSettings(context: Context): Readonly<Record<string, unknown>> {
+function listSettings(context: Context): Fields {
   const { name, profile } = currentProfile(context)
   const address = context.streams.env.PROSPECT_BASE_URL
   const given: Profile = { ...profile, ...(address ? { base_url: address } : {}) }

@@ -140,7 +140,6 @@ function listIn(table: Table, file: string): MappedList | undefined {
 const mailboxProvidersIn = (added: readonly Suppressible[]): string[] =>
   added.map(({ value }) => value).filter((value) => freeMailboxes.has(value))
 
-/** Warns of domains at which everybody may have a mailbox. */
 function warnOfMailboxes(context: Context, domains: ReadonlySet<string>): void {
   for (const domain of domains)
     context.notify(
