@@ -73,7 +73,9 @@ async function serve(context: Context, { options: choices }: Invocation<ServeOpt
   if (!backend) return
   const urls = { origin: () => listening?.origin ?? '', apiUrl: () => listening?.baseUrl ?? '' }
   const dashboard = choices.dashboard ? await openDashboardOf(backend, { ...urls, isReadOnly }) : undefined
-  const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
+  const plain = dashboard
+    ? async (request: Request) => dashboard.handle(request) ?? backend.handler(request)
+    : backend.handler
   const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
