@@ -74,7 +74,7 @@ function bundle(of, plugins) {
 /** Writes a script: a function of what `bin/load.js` hands it. */
 async function writeScript(folder, name, { outputFiles }) {
   // A script with kept code has lost how to import modules, so its loader does that for it.
-  const program = outputFiles[0].text
+  const program = exportedLater(outputFiles[0].text)
     .replace(/\bimport\("([^"]+)"(?:,\{with:\{type:"json"\}\})?\)/g, (_, name) =>
       name.startsWith(other)
         ? `__other("${name.slice(other.length)}")`
@@ -84,6 +84,25 @@ async function writeScript(folder, name, { outputFiles }) {
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
   const parameters = 'exports,require,module,__import,__url,__other'
   await writeFile(join(folder, `${name}.cjs`), asciiOnly(`(function(${parameters}){${program}\n})`))
+}
+
+/**
+ * Makes the objects of what modules export when they are first asked for: few of them are, and each takes a getter for each
+ * name.
+ */
+function exportedLater(program) {
+  const names = new Set()
+  const later = program.replace(
+    /\bvar (\w+_exports\d*)=\{\};__export\(\1,(\{[^{}]*\})\)/g,
+    (_, name, getters) => {
+      names.add(name)
+      return `var ${name}=__later(()=>(${getters}))`
+    },
+  )
+  const used = later.replace(/\b\w+_exports\d*\b(?!=__later)/g, (name) =>
+    names.has(name) ? `(${name}())` : name,
+  )
+  return `var __later=(getters,made)=>()=>made??=(__export(made={},getters()),made);${used}`
 }
 
 /** Returns the names of the modules that the shortest commands run. */
