@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
 import { fails } from '../api/calls/retry.js'
 import { largeBytes } from '../api/operations/facts.js'
-import type { Inbox, ReceivedDelivery } from '../api/webhooks/events.js'
+import { type Inbox, type ReceivedDelivery, receiverPath } from '../api/webhooks/events.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, errorOf, parseJson, type RefusedBody, readBody, refusedBy, saysJson } from './body.js'
@@ -26,9 +26,6 @@ export interface ReceiverOptions {
   /** Called when a delivery could not be stored. */
   readonly report?: (error: unknown) => void
 }
-
-/** Returns the path that takes deliveries. */
-export const receiverPath = (token: string): string => `/hooks/${token}`
 
 /** Creates the unguessable part of a path from 16 random bytes. */
 export const newToken = (random: Uint8Array): string => Buffer.from(random).toString('base64url')

@@ -199,3 +199,6 @@ export interface Outbox {
   /** Releases a delivery that was taken and not finished. */
   release(forward: Forward, now: number): Promise<void>
 }
+
+/** Returns the path of a receiver of deliveries. */
+export const receiverPath = (token: string): string => `/hooks/${token}`

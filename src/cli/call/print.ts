@@ -6,7 +6,6 @@ import { type Operation, saysNothingFound } from '../../api/operations/table.js'
 import { requireCrmKind } from '../../runs/output/crm-layout.js'
 import type { Context } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
-import { reportOf } from '../messages.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
 import { fieldsOf, formatOf } from '../output/output.js'
 import { isJson, print, redactBody, reportError } from '../output/print.js'
@@ -48,8 +47,11 @@ export async function reportNothingFound(
   status: number | null = null,
   lost: readonly string[] = [],
 ): Promise<number> {
-  const loss = lost.length > 0 && reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') }))
-  if (loss) return reportError(context, loss)
+  if (lost.length > 0) {
+    const { reportOf } = await import('../messages.js')
+    const loss = reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') }))
+    if (loss) return reportError(context, loss)
+  }
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
   const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
   return reportError(context, { ...report, hint })

@@ -1,7 +1,6 @@
 import type { Reply } from '../../api/calls/caller.js'
-import { type ErrorCode, errors, failureOf, type Report } from '../../api/calls/errors.js'
+import { type ErrorCode, errors, failureOf, type Report, systemCode } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { systemCode } from '../../csv/encoding.js'
 
 /** Returns the option of a name by which commands read it: `--dry-run` of `dryRun`. */
 export const toFlag = (name: unknown): string =>

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type Details, type LocalCode, Refusal } from '../../api/calls/errors.js'
-import { interrupted, isWorkbook, systemCode } from '../encoding.js'
+import { type Details, interrupted, type LocalCode, Refusal, systemCode } from '../../api/calls/errors.js'
+import { isWorkbook } from '../encoding.js'
 import type { ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
 

@@ -3,6 +3,7 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { errorOfFault, faultStatuses } from '../request/faults.js'
+import { maxPauseMs } from '../tables/deliveries.js'
 import {
   deleteFaults,
   type Fault,
@@ -12,7 +13,6 @@ import {
   listFaults,
 } from '../tables/faults.js'
 import type { Workspace } from '../tables/members.js'
-import { maxPauseMs } from '../worker/attempt-delivery.js'
 import { type AdminPorts, emailsOf, inCurrent, memberOf } from './workspaces.js'
 
 export interface WantedFault {

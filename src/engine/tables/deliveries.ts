@@ -8,6 +8,9 @@ import {
 } from '../../storage/driver/connection.js'
 import { column, freeSql, freeValues, type Lease, type RecordOf, RecordTable } from './record-table.js'
 
+/** Longest pause that a receiver may ask for; engine time. */
+export const maxPauseMs = 24 * 3_600_000
+
 /** One body for a webhook: records `first` to `last` of a job. */
 const deliveryTable = new RecordTable('deliveries', {
   /** Sent as `webhook-id` with every attempt. */

@@ -14,9 +14,6 @@ const hour = 60 * minute
 /** Pauses before each attempt, including the first; each varies by a fifth. */
 export const schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 10 * hour]
 const variation = 0.2
-/** Longest pause that a receiver may ask for; engine time. */
-export const maxPauseMs = 24 * hour
-
 /** First attempts of one job whose results are stored together, at most. */
 export const maxInARow = 100
 /** A series that takes longer than this is stored before it continues. */

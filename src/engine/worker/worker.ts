@@ -16,6 +16,7 @@ import {
   type DueDeliveries,
   isDeliveryDue,
   listWaitingDeliveries,
+  maxPauseMs,
 } from '../tables/deliveries.js'
 import {
   type AsyncJob,
@@ -28,7 +29,7 @@ import {
 } from '../tables/jobs.js'
 import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
 import { openSuppressor } from '../tables/members.js'
-import { attemptDeliveries, maxInARow, maxPauseMs } from './attempt-delivery.js'
+import { attemptDeliveries, maxInARow } from './attempt-delivery.js'
 
 const jobsAtOnce = 4
 /** How long a job is worked on before those of other workspaces have their turn, in milliseconds. */

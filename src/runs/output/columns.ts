@@ -11,6 +11,10 @@ import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { FieldType } from '../../lists/expressions.js'
 import type { AnswerSource, RowStatus } from '../journal/journal.js'
 
+/** What rows `--only` can write. */
+export const onlyNames = ['found', 'valid', 'new', 'changed'] as const
+export type Only = (typeof onlyNames)[number]
+
 export interface ResultColumn {
   readonly name: string
   readonly path: readonly string[]

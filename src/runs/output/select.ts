@@ -14,6 +14,7 @@ import {
   type Layout,
   type Many,
   manyOf,
+  type Only,
   type OutputRow,
   type ResultColumn,
   type ResultRequest,
@@ -21,10 +22,6 @@ import {
   rowColumnsOf,
   statusValue,
 } from './columns.js'
-
-/** What rows `--only` can write. */
-export const onlyNames = ['found', 'valid', 'new', 'changed'] as const
-export type Only = (typeof onlyNames)[number]
 
 export interface SelectChoices {
   /** A condition in CEL. */
