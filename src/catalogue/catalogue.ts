@@ -30,10 +30,7 @@ import { endBulkLoad } from './write/bulk-load.js'
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export type Catalogue = ReturnType<typeof createCatalogue>
 
-/**
- * Opens the catalogue in a database, bringing its schema up to date; `close` and a failed opening close the database
- * too. Throws, and changes nothing, when a newer program made the catalogue.
- */
+/** Opens the catalogue in a database, which `close` closes, and brings its schema up to date. Throws when that is newer. */
 export async function openCatalogue(
   driver: Driver,
   ports: { readonly clock: Clock; readonly ids: Ids },
@@ -115,9 +112,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     ) => (await import('./import/import.js')).importRecords(kind, records, portsFor(origin)),
     /** Returns where the records came from, without counting them; `undefined` where there are none. */
     origins: () => driver.read(readOrigins),
-    /** Counts the records of each kind. */
     stats: () => driver.read(countAll),
-    /** Counts the companies of each industry, the largest first. */
     industries: () => driver.read(countIndustries),
     /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
     exportRecords: (kind: RecordKind): AsyncIterable<Fields> => exportRecords(driver, kind),

@@ -27,7 +27,6 @@ const usual: Omit<ExchangeOptions, 'resolve'> = {
   chooseAddresses: (addresses) => addresses,
 }
 
-/** What is sent to an address. */
 type OthersRequest = Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>
 
 /** Whose request it is, and how long it may take. */

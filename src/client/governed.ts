@@ -9,7 +9,6 @@ import { checkNames, withoutBlanks } from '../api/validation/validate.js'
 import { idempotent, type KeptKeysOptions } from './kept-keys.js'
 import { type PacedOptions, paced } from './paced.js'
 
-/** What the layers of a governed server need. */
 interface GovernedOptions extends FieldCheck, Omit<KeptKeysOptions, 'keys'>, Omit<PacedOptions, 'windows'> {
   /** The state of the server on this machine. */
   readonly memory: KeptKeysOptions['keys'] & PacedOptions['windows']

@@ -175,16 +175,10 @@ function admit(windows: readonly WindowKept[], known: readonly KnownWindow[], no
   return longest ?? { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
 }
 
-/** What a server reports about the window with the fewest remaining requests. */
-interface Said {
-  readonly limit: number
-  readonly remaining: number
-  readonly endsAt: number
-  /** Whether the server reported the end in milliseconds. */
-  readonly isExact: boolean
-}
+type Said = NonNullable<ReturnType<typeof saidBy>>
 
-function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: number): Said | undefined {
+/** Returns what a server reports about the window with the fewest remaining requests. */
+function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: number) {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
     wholeIn(headers[`ratelimit-${name}`]),
   )
@@ -196,7 +190,13 @@ function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: num
   }
   if (resetMs === undefined) return undefined
   const exactMs = exactReset(headers['x-ratelimit-reset-after'], resetMs)
-  return { limit, remaining, endsAt: now + (exactMs ?? resetMs), isExact: exactMs !== undefined }
+  return {
+    limit,
+    remaining,
+    endsAt: now + (exactMs ?? resetMs),
+    /** Whether the server reported the end in milliseconds. */
+    isExact: exactMs !== undefined,
+  }
 }
 
 /** Returns the fractional seconds that some servers add, in milliseconds; `undefined` when they are not those rounded. */

@@ -20,7 +20,6 @@ interface ProxiedRecord {
   readonly credits: number
 }
 
-/** Where proxied work is put on record. */
 export interface ProxiedWorkLedger {
   /** Records which operation started work that the server accepted, and the email of the member who asked for it. */
   start(ids: readonly string[], operation: OperationId, member: string | undefined): Promise<void>
@@ -34,7 +33,6 @@ export interface ProxiedWorkLedger {
   count(operation: OperationId, ids: readonly string[], records: readonly ProxiedRecord[]): Promise<void>
 }
 
-/** A delivery of a server that the proxy forwards. */
 interface ProxiedDelivery {
   readonly event: string
   readonly body: string
@@ -45,10 +43,7 @@ interface ProxiedDelivery {
 /** Records what work behind a proxy costs, as its results pass in deliveries and replies. */
 export type ProxiedWork = ReturnType<typeof createProxiedWork>
 
-/**
- * Creates what records proxied work; `names` are the server's words in field names. A reply or delivery that could not be
- * recorded is passed on all the same.
- */
+/** `names` are the server's words in field names. A reply or delivery that cannot be recorded is passed on all the same. */
 export function createProxiedWork(
   ledger: ProxiedWorkLedger,
   onError: (error: unknown) => Promise<void> | void,

@@ -40,7 +40,6 @@ export class Lost extends Error {
   }
 }
 
-/** Reads one answer as it arrives. */
 export class Reading implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   /** Room for a large body, filled as it arrives. The thread that parses it shares the memory, so that nothing is copied. */

@@ -89,14 +89,12 @@ function readHosts(file: string): ReadonlyMap<string, readonly string[]> {
   return names
 }
 
-/** How connections are opened and kept. */
 export interface PoolSettings {
   /** Maximum number of connections of one owner to a destination, and of all owners. */
   readonly connections: number
   readonly maxConnections: number
   /** How long a request waits for one of them. */
   readonly connectionMs: number
-  /** How long an idle connection is kept. */
   readonly keepAliveMs: number
   /** Certificate authorities (PEM) to trust instead of the usual ones. */
   readonly ca: string | undefined
@@ -155,7 +153,6 @@ export function createPools(settings: PoolSettings) {
         if (entry.users === 0) entry.idle = setTimeout(() => void drop(key), settings.keepAliveMs).unref()
       }
     },
-    /** Closes all connections at once. */
     async destroy(): Promise<void> {
       await Promise.all([...entries.keys()].map(drop))
     },

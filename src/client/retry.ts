@@ -32,7 +32,6 @@ const isRetryable = (attempted: AttemptResult): boolean =>
     ? retry.isOutcomeUnknown(attempted) || retry.isInProgress(attempted)
     : retry.isRetryableLoss(attempted)
 
-/** What decides whether there is another attempt. */
 interface Circumstances {
   /** Attempts made so far, at least 1. */
   readonly attempts: number

@@ -117,7 +117,6 @@ async function post(
   }
 }
 
-/** The result of an attempt, without its duration. */
 type SendOutcome = Omit<DeliveryResult, 'ms'>
 
 const maxWaitMs = 86_400_000

@@ -18,11 +18,6 @@ export interface Destination {
   readonly addresses: readonly string[]
 }
 
-/** Why nothing may be sent to a URL. */
-export interface RefusedAddress {
-  readonly refused: string
-}
-
 /**
  * Resolves the addresses of a URL once and checks all of them. Connections must go to these, because a second lookup
  * could differ. Rejects when the name cannot be resolved.
@@ -32,7 +27,7 @@ export async function destinationOf(
   targets: Targets,
   resolve: Resolve,
   lookup: AddressLookup = {},
-): Promise<Destination | RefusedAddress> {
+): Promise<Destination | { readonly refused: string }> {
   const url = parseUrl(text)
   if (!url) return { refused: 'The url is not valid' }
   const unfit = whyUnfit(url, text)

@@ -68,7 +68,8 @@ export function mayBeOwn(
   answers: readonly Subject[],
   other: AskedSubjects,
 ): boolean {
-  if (kind === 'company' && shares(labelsOf(subjects), labelsOf(answers))) return true
+  const labels = kind === 'company' ? labelsOf(answers) : []
+  if (labels.length > 0 && labelsOf(subjects).some((label) => labels.includes(label))) return true
   const [asked, answered, others] = [subjects, answers, other.subjects].map(namesOf) as [Names, Names, Names]
   const isNamed = asked.some((name) => answered.some((found) => isSameName(kind, name, found)))
   const isOnlyNamed = kind === 'person' && !identifies(answers, other)
@@ -116,6 +117,3 @@ const labelsOf = (subjects: readonly Subject[]): readonly string[] =>
   subjects.flatMap(({ marks }) =>
     marks.flatMap((mark) => (mark.startsWith('d ') ? (domainOf(mark.slice(2))?.split('.', 1) ?? []) : [])),
   )
-
-const shares = (some: readonly string[], others: readonly string[]): boolean =>
-  some.some((one) => others.includes(one))

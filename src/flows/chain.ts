@@ -32,7 +32,6 @@ import {
 import type { FlowOutputs } from './outputs.js'
 import type { CommandStep, HttpStep, KeepStep, LookupStep, Step } from './read.js'
 
-/** What became of the rows in a step. */
 export interface StepCount {
   readonly step: string
   /** Whether it is the search that the rows come from. */
@@ -69,10 +68,8 @@ export interface FlowStop extends RunStop {
   readonly step: string
 }
 
-/** A step that looks rows up. */
 export type RunStep = Exclude<Step, KeepStep>
 
-/** What the runs of a flow share. */
 interface StageContext {
   readonly records: RunRecords
   /** Returns the run of an identity that is resumed; `undefined` where a new one begins. */

@@ -117,7 +117,6 @@ export const searchIds: readonly string[] = operations().flatMap(({ id, starts, 
 /** Fields of a request that a flow gives itself. */
 export const ownFields: readonly string[] = ['streaming', 'custom', 'scale']
 
-/** Returns the JSON Schema of the file of a flow. */
 export async function flowJsonSchema(): Promise<object> {
   const requestOf = async (id: string) => {
     const { input } = await shapeOf(id as OperationId)

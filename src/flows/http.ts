@@ -6,7 +6,6 @@ import { toCell } from '../runs/output/columns.js'
 import { type FlowRow, fieldOf } from './fields.js'
 import type { FlowOutput, HttpStep } from './read.js'
 
-/** What requests to addresses in a flow are sent with. */
 export interface HttpPorts {
   /** Sends JSON; `error` says why no answer came. */
   post(

@@ -18,7 +18,6 @@ export interface Look {
   readonly format: Exclude<FormatName, 'table' | 'ids'>
 }
 
-/** Where the rows of a flow go. */
 export interface FlowOutputs extends Pick<Writer, 'finish' | 'abandon'> {
   readonly files: readonly string[]
   readonly written: number
@@ -35,7 +34,6 @@ export interface SendPorts {
   createList(name: string, companies: readonly Fields[], key: string): Promise<void>
 }
 
-/** The most companies of a list. */
 const maxListed = 100_000
 
 interface OutputRequest {

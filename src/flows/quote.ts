@@ -29,7 +29,6 @@ const times = ({ min, expected, max }: Range, shares: readonly [number, number, 
   max: Math.ceil(max * shares[2]),
 })
 
-/** Returns what a step does with rows that come to it. */
 function sharesOf(
   step: Step,
   before: StepCount | undefined,
@@ -44,7 +43,6 @@ function sharesOf(
   return { shares: [min * each, expected * each, max * each], fromHistory: false }
 }
 
-/** What the quote of a step is made of. */
 interface StepFacts {
   readonly results: Results
   readonly remaining: Remaining

@@ -59,15 +59,12 @@ type Of<All extends Kinds, K extends keyof All> = K extends keyof All
   ? { readonly kind: K } & z.output<All[K]>
   : never
 
-/** Where rows come from. */
 export type FlowInput =
   | Of<typeof inputKinds, keyof typeof inputKinds>
   | { readonly kind: 'search'; readonly operation: Operation; readonly shape: Shape; readonly input: Input }
 
-/** Where rows go. */
 export type FlowOutput = Of<typeof outputKinds, keyof typeof outputKinds>
 
-/** A lookup for each row. */
 export interface LookupStep {
   readonly kind: 'lookup'
   readonly operation: Operation
@@ -100,7 +97,6 @@ export interface Flow {
   /** The search that rows are the result of. */
   readonly source?: (LookupStep & StepBase) | undefined
   readonly steps: readonly Step[]
-  /** What the rows are at the end. */
   readonly end: RowShape
   readonly outputs: readonly FlowOutput[]
   readonly budget: NonNullable<CommonFields['budget']>
@@ -388,7 +384,6 @@ class Reader {
   }
 }
 
-/** Whether a name is that of an operation's command. */
 const isCommand = (id: string, name: string): boolean =>
   operations().some((row) => row.id === id && row.command.replaceAll(' ', '.') === name)
 
@@ -414,7 +409,6 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
   return inner ? keysAt(inner, rest) : []
 }
 
-/** What cells are. */
 const text: FieldType = { is: 'text' }
 
 /** Returns what the rows of an input are; `undefined` of a file with columns that could not be read. */

@@ -30,7 +30,6 @@ import { asFields, type FlowRow } from './fields.js'
 import { type Look, openOutputs, type SendPorts } from './outputs.js'
 import type { CommandStep, Flow, HttpStep, LookupStep, Step } from './read.js'
 
-/** A flow, and how it is to be run. */
 export interface FlowRequest {
   readonly flow: Flow
   /** Absolute path of its file. */
@@ -56,7 +55,6 @@ export interface FlowRequest {
   readonly targetOptions: Readonly<Record<string, unknown>>
 }
 
-/** What running a flow needs of its command. */
 export interface FlowPorts extends RunPorts {
   /** Returns what the run of a step needs. */
   forStep(step: RunStep, request: BatchRequest): RunPorts
@@ -82,15 +80,7 @@ export interface FlowRecord {
   readonly globals: FlowRequest['targetOptions']
 }
 
-/** How running a flow ended. */
-export interface FlowReport extends Omit<FlowRecord, 'globals'> {
-  /** Id of its record. */
-  readonly run: string
-  readonly outputs: readonly string[]
-  readonly wasFinished: boolean
-  readonly seconds: number
-  readonly exit: number
-}
+export type FlowReport = Awaited<ReturnType<typeof runFlow>>
 
 /** The operation of the record of a flow, among those of runs. */
 export const flowOperation = 'flow'
@@ -102,11 +92,7 @@ const digestOf = (value: unknown): string =>
   createHash('sha256').update(toCanonicalJson(value)).digest('hex').slice(0, 32)
 
 /** Runs a flow, or resumes it: each step is a run, and its rows stream into the next one. */
-export async function runFlow(
-  asked: FlowRequest,
-  ports: FlowPorts,
-  interrupted: AbortSignal,
-): Promise<FlowReport> {
+export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted: AbortSignal) {
   const begun = ports.clock.now()
   const { flow, path, look } = asked
   const { source, since } = flow
@@ -214,6 +200,7 @@ export async function runFlow(
   await records.database.flush()
   const isFailed = chain.counts.some(({ failed, invalid }) => failed + invalid > 0)
   return {
+    /** Id of its record. */
     run: record.id,
     flow: flow.name,
     steps: chain.counts,

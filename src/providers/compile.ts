@@ -37,7 +37,6 @@ export interface VendorRequest {
   readonly body: unknown
 }
 
-/** What a row is known by. */
 export type Subject = Partial<Readonly<Record<SubjectField, string>>>
 
 type Read = (value: VendorAnswer | Fields) => unknown

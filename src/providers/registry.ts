@@ -51,11 +51,9 @@ export function createRegistry({ store, clock }: RegistryPorts) {
     /** Returns what so many lookups may cost at each provider: at most, and about, by what it found so far. */
     quote: (kinds: readonly ProviderKind[], lookups: number, limits: Readonly<Record<string, number>> = {}) =>
       reading(async (tx, { id }): Promise<ProviderQuote[]> => {
-        const [stored, orders, sums] = [
-          await listProviders(tx, id),
-          await listOrders(tx, id),
-          await sumCalls(tx, id),
-        ]
+        const stored = await listProviders(tx, id)
+        const orders = await listOrders(tx, id)
+        const sums = await sumCalls(tx, id)
         const quotes: ProviderQuote[] = []
         for (const kind of kinds) {
           const able = stored.filter((one) => one.enabled && kindsOf(one).includes(kind))
@@ -68,11 +66,8 @@ export function createRegistry({ store, clock }: RegistryPorts) {
             const { kinds: compiled } = await compileStored(provider)
             const most = limits[name] ?? Number.POSITIVE_INFINITY
             const max = Math.min(most, (lookups * (compiled[kind]?.most ?? 0)) / micros)
-            const {
-              found = 0,
-              notFound = 0,
-              cost = 0,
-            } = sums.find((one) => one.provider === name && one.kind === kind) ?? {}
+            const sum = sums.find((one) => one.provider === name && one.kind === kind)
+            const { found = 0, notFound = 0, cost = 0 } = sum ?? {}
             const answers = found + notFound
             const isKnown = answers >= enoughAnswers
             const expected = isKnown ? Math.min(max, Math.round((asked * cost) / answers / micros)) : null
@@ -123,19 +118,16 @@ export function createRegistry({ store, clock }: RegistryPorts) {
       change(name, enabled ? { enabled, pausedUntil: 0, pausedBy: null } : { enabled }),
     /** Sets the order for a kind, where a condition is true or always; without names, that of their addition. */
     order: async (kind: string, names: readonly string[], condition = ''): Promise<void> => {
-      if (!providerKinds.some((one) => one === kind))
-        throw new Refusal('provider.no_kind', {
-          kind,
-          meant: nearest(kind, providerKinds),
-          known: providerKinds,
-        })
+      const known = providerKinds
+      if (!known.some((one) => one === kind))
+        throw new Refusal('provider.no_kind', { kind, meant: nearest(kind, known), known })
       // Not in the scope of all: an order that is stored already can still be used.
       const scope = { ...orderScope, country: { is: 'text', isCountry: true } } as const
       if (condition !== '') await parseExpression(condition, scope, 'when')
       await writing(async (tx, { id: workspaceId }) => {
-        const known = await listProviders(tx, workspaceId)
+        const providers = await listProviders(tx, workspaceId)
         for (const name of names) {
-          const found = known.find((one) => one.name === name)
+          const found = providers.find((one) => one.name === name)
           if (!found) await refuseName(tx, workspaceId, name)
           else if (!kindsOf(found).includes(kind as ProviderKind))
             throw new Refusal('provider.lacks_kind', { name, kind, kinds: kindsOf(found) })
@@ -163,10 +155,7 @@ async function refuseName(tx: Connection, workspaceId: string, name: string): Pr
   throw new Refusal('provider.none', { name, meant: nearest(name, known), known })
 }
 
-/**
- * Reads the file of a provider that is to be added. Throws a Refusal for what is wrong in it, and for an address that it may
- * not have.
- */
+/** Reads the file of a provider to be added. Throws a Refusal for what is wrong in it, or an address it may not have. */
 export async function checkProvider(
   text: string,
   path: string,

@@ -43,13 +43,11 @@ interface VendorPorts {
   /** Real time. */
   readonly clock: Clock
   readonly http: VendorHttp
-  /** Returns the key of a provider on this machine. */
   readonly keyOf: (workspaceId: string, name: string) => string | undefined
   readonly checkMail: CheckMail
   readonly sleep: (ms: number) => Promise<void>
 }
 
-/** A provider of a workspace that can be asked. */
 interface Loaded {
   readonly stored: StoredProvider
   readonly compiled: CompiledProvider
@@ -65,14 +63,12 @@ interface Known {
 
 /** What this process is doing with a provider. */
 interface AtWork {
-  /** Runs so many requests at once. */
   readonly limit: LimitFunction
   readonly breaker: ReturnType<typeof createBreaker>
   /** The questions whose cost is not known yet. */
   readonly open: Set<string>
 }
 
-/** A question to a provider about one row. */
 interface Question {
   readonly loaded: Loaded
   readonly kind: CompiledKind

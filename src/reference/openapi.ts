@@ -102,7 +102,6 @@ const describeBody = (operation: Operation, input: JsonSchema, known: NamedSchem
   ),
 })
 
-/** Returns the fields that are not in the path. */
 const inBody = <T>({ path }: Operation, fields: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !path.includes(`{${name}}`)))
 

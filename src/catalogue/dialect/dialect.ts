@@ -64,7 +64,6 @@ export interface CatalogueDialect {
     deleteTexts(connection: Connection, table: TextTable, keys: readonly number[]): Promise<void>
   }
   readonly search: {
-    /** Returns where a search of people begins. */
     peoplePath(text: TextQuery | undefined, staff: EstimatedCondition | undefined): PeoplePath
     /** Returns a query for the titles of the first people, by key, whose texts fulfil a query. */
     firstTitles(query: TextQuery, limit: number): Condition

@@ -42,7 +42,6 @@ export const postgresTexts: CatalogueDialect['texts'] = {
   deleteTexts: async () => {},
 }
 
-/** Returns texts in the query language of PostgreSQL. */
 export function toTsquery(table: TextTable, texts: Texts): string {
   const tokenize = createTokenizer()
   const all = textColumns[table].map((_, at) => at)
@@ -93,7 +92,6 @@ export function createVectorWriter(table: TextTable, tokenize: Tokenizer) {
   }
 }
 
-/** Searches of people, engagers and companies in PostgreSQL. */
 export const postgresSearch: CatalogueDialect['search'] = {
   // The planner chooses the order of the conditions.
   peoplePath(text, staff) {
@@ -185,10 +183,7 @@ function createAdder(connection: Connection, { name: table, columns, textsOf }: 
   }
 }
 
-/**
- * Creates the target of a copy. Constraints and indexes are dropped and made again at the end, which takes a fraction of
- * the time. The copy is one transaction, so the catalogue is never visible without them.
- */
+/** Constraints and indexes are dropped and made again at the end, which is faster; the transaction hides it. */
 function createTarget(connection: Connection, copied: readonly CopiedTable[]): CopyTarget {
   const names = copied.map(({ name }) => name)
   const tables = JSON.stringify(names)

@@ -22,7 +22,6 @@ const addTexts: Readonly<Record<TextTable, string>> = {
   jobs: textStatement('INSERT', 'jobs'),
 }
 
-/** Searches by words in SQLite. */
 export const sqliteTexts: CatalogueDialect['texts'] = {
   // Few rows are cheaper to look up one by one.
   matchTexts(table, { texts, negated }, selectivity) {
@@ -48,7 +47,6 @@ export const sqliteTexts: CatalogueDialect['texts'] = {
   },
 }
 
-/** Returns texts in the query language of FTS5. */
 export function toFts5(texts: Texts): string {
   if ('phrase' in texts) return quote(texts.phrase)
   if ('beginning' in texts) return `^ ${quote(texts.beginning)}`
@@ -63,7 +61,6 @@ const quote = (words: string): string => `"${words.replaceAll('"', '""')}"`
 const presentIndexes = `SELECT count(*) AS count FROM sqlite_schema
   WHERE type = 'index' AND name IN (SELECT value FROM json_each(?))`
 
-/** Searches of people, engagers and companies in SQLite. */
 export const sqliteSearch: CatalogueDialect['search'] = {
   // The condition that finds fewest comes first: words, then employers. Many are read from the index of facts.
   peoplePath(text, staff) {
@@ -141,7 +138,6 @@ function buildIndexesOn(connection: Connection, table: string, column: string): 
   for (const index of statements.all<Index>(needed, table, column)) build(statements, index)
 }
 
-/** Merges words and builds the missing indexes. */
 async function endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void> {
   const { isOver, isRenewed } = await driver.read((connection) => {
     const last =

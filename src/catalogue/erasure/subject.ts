@@ -135,7 +135,6 @@ function isAnother({ slugs, ids }: NamedPerson, value: Fields): boolean {
   })
 }
 
-/** Returns the companies that an object says its person works at. */
 function companiesIn(value: Fields): string[] {
   const { company, current_position: position } = value
   const inside = [company, position].filter(isObject)
@@ -164,7 +163,6 @@ const first = (value: Fields, keys: readonly string[]): unknown =>
 
 const foldValue = (value: unknown): string => (typeof value === 'string' ? foldText(value) : '')
 
-/** What stands in the place of redacted data. */
 export const redacted = '[forgotten]'
 
 /** Creates the matcher that recognises a person in texts by address, number or profile. */

@@ -18,13 +18,11 @@ import type { StoredPost } from '../records/posts.js'
 import { isGeneratedId } from '../records/write-person.js'
 import { primaryKeyOf } from '../schema/schema.js'
 
-/** What is erased of the catalogue where nothing is found. */
 export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
 
 /** How many rows of the catalogue were erased, or lost a mention of the person. */
 export type ErasedRecords = Readonly<typeof noneErased>
 
-/** Erases a person from the catalogue; with `dryRun` it only counts. */
 export async function eraseFromCatalogue(
   driver: Driver,
   identifiers: SubjectIdentifiers,
@@ -127,18 +125,7 @@ const postTable = (subject: SubjectMatcher): PersonalTable<StoredRecord> => ({
 export type Subject = { readonly email: string } | { readonly profile: NetworkProfile }
 
 /** A person of the catalogue, as recognised in a record without address or profile. */
-export interface NamedPerson {
-  /** Folded full name. */
-  readonly name: string
-  readonly written: readonly string[]
-  /** Where they work or worked: registrable domains and folded company names. */
-  readonly companies: ReadonlySet<string>
-  /** Identities of lookups by name and company. */
-  readonly identities: readonly string[]
-  readonly slugs: readonly string[]
-  /** Those that the network gave. */
-  readonly ids: readonly string[]
-}
+export type NamedPerson = NonNullable<ReturnType<typeof toNamedPerson>>
 
 /** What a person is recognised by. Addresses and slugs are in lower case, phones in E.164. */
 export interface SubjectIdentifiers {
@@ -152,7 +139,6 @@ export interface SubjectIdentifiers {
   readonly people: readonly NamedPerson[]
 }
 
-/** A person as stored, with their profiles. */
 interface FoundSubject {
   readonly row: FoundPerson
   readonly person: StoredPerson
@@ -176,7 +162,7 @@ export async function findIdentifiers(connection: Connection, subject: Subject):
     emails: distinct(...given.emails, ...emails),
     slugs: distinct(...given.slugs, ...slugs),
     ids: distinct(...given.ids, ...ids),
-    people: known.flatMap(toNamedPerson),
+    people: known.map(toNamedPerson).filter((person) => person !== undefined),
   }
 }
 
@@ -253,10 +239,7 @@ async function unshared(
 
 const keysAtOnce = 50_000
 
-/**
- * Returns a company with a phone number. No index has it, so each statement reads a range of companies and none lasts too
- * long; only records that contain the number are parsed.
- */
+/** Returns a company with a phone number. No index has it, so each statement reads a range, and none lasts too long. */
 async function companyWith(connection: Connection, phone: string): Promise<unknown> {
   const sql = `SELECT 1 FROM companies WHERE json_extract(record, '$.phone') = ?`
   const last = (await connection.get<{ key: number | null }>('SELECT max(key) AS key FROM companies'))?.key
@@ -268,11 +251,10 @@ async function companyWith(connection: Connection, phone: string): Promise<unkno
   return undefined
 }
 
-/** Returns a person by their name; nothing when they have none. */
-function toNamedPerson({ row, person, profiles }: FoundSubject): NamedPerson[] {
+function toNamedPerson({ row, person, profiles }: FoundSubject) {
   const full = toFullName(person)
   const name = foldText(full)
-  if (name === '') return []
+  if (name === '') return undefined
   const { company_name, company_domain } = row.company === null ? person : readEmployer(row.company)
   const past = (person.past_positions ?? []).map((position) => position.company_name)
   const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
@@ -280,16 +262,18 @@ function toNamedPerson({ row, person, profiles }: FoundSubject): NamedPerson[] {
   const lookups = [{ company_domain }, { company_name }].map((at) =>
     toPersonIdentity({ full_name: full, ...at }),
   )
-  return [
-    {
-      name,
-      written: distinct(full, [person.first_name, person.last_name].filter(Boolean).join(' ') || undefined),
-      companies: new Set([...names, ...distinct(company_domain, ...domains)]),
-      identities: distinct(...lookups),
-      slugs: distinct(...profiles.map(({ slug }) => slug)),
-      ids: distinct(...profiles.map(({ id }) => (id !== undefined && isGeneratedId(id) ? undefined : id))),
-    },
-  ]
+  return {
+    /** Folded full name. */
+    name,
+    written: distinct(full, [person.first_name, person.last_name].filter(Boolean).join(' ') || undefined),
+    /** Where they work or worked: registrable domains and folded company names. */
+    companies: new Set([...names, ...distinct(company_domain, ...domains)]),
+    /** Identities of lookups by name and company. */
+    identities: distinct(...lookups),
+    slugs: distinct(...profiles.map(({ slug }) => slug)),
+    /** Those that the network gave. */
+    ids: distinct(...profiles.map(({ id }) => (id !== undefined && isGeneratedId(id) ? undefined : id))),
+  }
 }
 
 function readEmployer(company: string): Pick<StoredPerson, 'company_name' | 'company_domain'> {

@@ -52,7 +52,6 @@ const exported: Readonly<Record<RecordKind, Exported>> = {
   posts: { sql: 'SELECT o.key, o.record FROM posts o', complete: completePost },
 }
 
-/** The columns that identify a record which is asked for. */
 const ids = { companies: 'id', people: 'network_id' } as const
 
 /** Returns a company or a person by the id that searches return, in the format of an import; `undefined` without one. */
@@ -178,7 +177,6 @@ const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
   jobs: (record) => toJobTexts(JSON.parse(record) as StoredJob),
 }
 
-/** Returns the tables of a catalogue as a copy takes them. */
 export const copiedTables = (): CopiedTable[] =>
   catalogueTables().map(({ name, columns, key }) => ({
     name,

@@ -16,10 +16,7 @@ interface Token {
   readonly text: string
 }
 
-/**
- * Parses a keyword: words and "phrases", AND (the default), OR, NOT, which binds closest, and parentheses. Operators
- * are in capitals. 422 when it is malformed.
- */
+/** Parses a keyword: words, "phrases", AND (the default), OR, NOT, which binds closest, and parentheses. 422 if malformed. */
 export function parseKeyword(keyword: string): TextQuery {
   const tokens = tokenize(keyword)
   if (tokens.length === 0) throw invalidKeyword('must hold at least one word')
@@ -151,7 +148,6 @@ export async function estimateSelectivity(
 export const countRows = (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
   readNumber(connection, `SELECT count(*) AS total FROM (${sql}) AS found`, ...values)
 
-/** A table whose records are searched by words. */
 export type TextTable = 'companies' | 'people' | 'jobs'
 
 /** The text columns of each table, in the order of a record's texts. */
@@ -178,7 +174,6 @@ export interface TextQuery {
   readonly negated: boolean
 }
 
-/** Texts with these words next to each other, ignoring accents and case. */
 export const phrase = (words: string): TextQuery => ({ texts: { phrase: words }, negated: false })
 
 export const beginning = (words: string): TextQuery => ({ texts: { beginning: words }, negated: false })
@@ -207,7 +202,6 @@ export const within = (columns: readonly string[], { texts, negated }: TextQuery
 const either = (texts: readonly Texts[]): Texts =>
   texts.length === 1 && texts[0] ? texts[0] : { any: texts }
 
-/** Drops duplicates. */
 const distinct = (queries: readonly TextQuery[]): Texts[] => [
   ...new Map(queries.map(({ texts }) => [JSON.stringify(texts), texts])).values(),
 ]

@@ -155,7 +155,6 @@ async function leaveOutSuppressed(
   })
 }
 
-/** What writing records depends on. */
 interface WritePorts {
   readonly driver: Driver
   readonly clock: Clock
@@ -240,7 +239,6 @@ async function importPortion(
   tally.companies = context.createdCompanies
 }
 
-/** Adds the counts of a transaction to those of an import. */
 function addTally(tally: ImportTally, { added, updated, unchanged, companies, rejected }: ImportTally): void {
   tally.added += added
   tally.updated += updated
@@ -265,7 +263,6 @@ export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 
   readonly leftOut: readonly LeftOutValues[]
 }
 
-/** Creates the counts of a report, with which an import begins. */
 const createTally = () => ({
   added: 0,
   updated: 0,

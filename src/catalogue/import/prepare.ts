@@ -10,21 +10,16 @@ import type {
   RejectedRecord,
 } from '../kinds/kind.js'
 import { isInvalid } from '../normalize/readers.js'
-import { type PreparedCompany, prepareCompany } from '../records/headcount.js'
-import { type PreparedJob, prepareJob } from '../records/jobs.js'
-import { type NewPerson, preparePerson } from '../records/person.js'
-import { type PreparedPost, preparePost } from '../records/posts.js'
+import { prepareCompany } from '../records/headcount.js'
+import { prepareJob } from '../records/jobs.js'
+import { preparePerson } from '../records/person.js'
+import { preparePost } from '../records/posts.js'
 import { createIdGenerator } from '../records/write-person.js'
 import { requiredFields } from './map-columns.js'
 import { openFile } from './open-file.js'
 
 /** A record of each kind, completely read and ready to be written. It is plain data that JSON can carry. */
-export interface PreparedByKind {
-  readonly companies: PreparedCompany
-  readonly people: NewPerson
-  readonly jobs: PreparedJob
-  readonly posts: PreparedPost
-}
+export type PreparedByKind = { readonly [K in RecordKind]: ReturnType<ReturnType<(typeof preparers)[K]>> }
 
 /** A prepared record, and the line of the file where it begins. */
 export interface PreparedRecord {
@@ -55,13 +50,11 @@ export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 export const batchSize = 2_000
 
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
-const preparers: {
-  readonly [K in RecordKind]: (ids: Ids) => (raw: Fields, leaveOut: LeaveOut) => PreparedByKind[K]
-} = {
-  companies: (ids) => (raw, leaveOut) => prepareCompany(raw, ids, leaveOut),
-  people: (ids) => {
+const preparers = {
+  companies: (ids: Ids) => (raw: Fields, leaveOut: LeaveOut) => prepareCompany(raw, ids, leaveOut),
+  people: (ids: Ids) => {
     const makeId = createIdGenerator(ids)
-    return (raw, leaveOut) => preparePerson(raw, ids, makeId, leaveOut)
+    return (raw: Fields, leaveOut: LeaveOut) => preparePerson(raw, ids, makeId, leaveOut)
   },
   jobs: () => prepareJob,
   posts: () => preparePost,

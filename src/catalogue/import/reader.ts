@@ -33,10 +33,7 @@ export type MessageFromReader =
   | { readonly end: true }
   | { readonly refusal: LocalCode; readonly details: Details }
 
-/**
- * Reads a file like `prepareFile`. A large file is read in a worker thread, so that the next records are read while the last
- * ones are written. Without the built program there is no worker.
- */
+/** Reads a file like `prepareFile`; a large one in a worker thread of the built program, while the last records are written. */
 export async function* readBatches(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
@@ -104,10 +101,7 @@ async function sendChunks(bytes: AsyncIterable<Uint8Array>, queue: Semaphore, wo
   }
 }
 
-/**
- * Packs a record into one text, which passes between threads far faster than an object. The JSON in its row stands on a
- * second line, so that it is not escaped and parsed again.
- */
+/** Packs a record into one text, which passes between threads far faster. The JSON of its row is not escaped again. */
 export function packRecord(prepared: PreparedRecord): string {
   const { record } = prepared
   if (!('row' in record)) return JSON.stringify(prepared)
@@ -119,7 +113,6 @@ export function packRecord(prepared: PreparedRecord): string {
   return `${bare}\n${json}`
 }
 
-/** Returns the record in a text made by `packRecord`. */
 function unpackRecord(text: string): PreparedRecord {
   const end = text.indexOf('\n')
   if (end < 0) return JSON.parse(text) as PreparedRecord

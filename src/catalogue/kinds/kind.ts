@@ -41,7 +41,6 @@ export interface OriginalFile {
   readonly preamble: string
 }
 
-/** A rejected row and the reason. */
 export interface RejectedRecord {
   /** Line of the file where the record begins, counted from 1; the record's number when there is no file. */
   readonly line: number

@@ -114,10 +114,7 @@ type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
 const history =
   'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY department, date'
 
-/**
- * Returns a company's newest known headcount with its evolution: `All`, and the requested departments, or every
- * department when none is requested. Unknown departments are left out.
- */
+/** Returns the newest known headcount, with its evolution, of `All` and of departments: all when none is requested. */
 export async function findHeadcount(
   connection: Connection,
   { key, record }: CompanyMatch,

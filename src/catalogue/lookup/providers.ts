@@ -243,10 +243,7 @@ const abbreviated: Style = (part) => initialsOf(part.words.filter(isParticle)) +
 const firstStyles = [asWritten, joined, hyphenated, dotted, leading]
 const lastStyles = [asWritten, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
 
-/**
- * Returns the forms in which addresses spell a name of several words or with accents. The order is the same for all names,
- * the most common form first. A simple name has one form.
- */
+/** Returns the forms in which addresses spell a name, the most common first, in the same order for all names. */
 function listNameForms({ first, last }: PersonName): readonly NameForms[] {
   if (/^[a-z]{2,} [a-z]{2,}$/i.test(`${first} ${last}`)) {
     const [given, family] = [first.toLowerCase(), last.toLowerCase()]

@@ -24,10 +24,7 @@ export function foldText(text: string): string {
   return joinInitials(spelt.replace(ascii.test(spelt) ? /[^a-z0-9]+/g : /[^\p{L}\p{N}]+/gu, ' ').trim())
 }
 
-/**
- * Returns a company's name for comparison: folded, and without legal forms at either end. A name that consists only of
- * legal forms keeps its last word; blank text becomes ''.
- */
+/** Returns a company's name folded, without legal forms at its ends; one of forms alone keeps its last word. */
 export function foldName(name: string): string {
   const folded = foldText(removeAttachedForms(name))
   if (folded === '') return toPlainLetters(name).trim()

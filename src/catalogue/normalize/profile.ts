@@ -8,10 +8,7 @@ export interface NetworkProfile {
   readonly id?: string
 }
 
-/**
- * Parses the profile url of a company or person in any spelling: regular or premium, with or without scheme, `www`, country,
- * query and trailing slash. `undefined` for other text.
- */
+/** Parses a profile url in any spelling: regular or premium, with or without scheme, `www`, country, query and slash. */
 export function parseProfile(
   url: string,
   hosts: readonly string[] = networkHosts,

@@ -66,7 +66,6 @@ export const wholeNumber: FieldReader<number> = (value) => {
 const yes = new Set(['true', 'yes', 'y', '1', 'oui', 'x'])
 const no = new Set(['false', 'no', 'n', '0', 'non'])
 
-/** A boolean in the usual spellings of yes and no. */
 export const bool = fromText((words) => {
   const word = words.toLowerCase()
   if (yes.has(word) || no.has(word)) return yes.has(word)
@@ -91,9 +90,9 @@ const fromJson =
     return given
   }
 
-/** A list of objects: an array, or its JSON. */
 const isObjects = (value: unknown): value is Fields[] => Array.isArray(value) && value.every(isObject)
 
+/** A list of objects: an array, or its JSON. */
 export const objects = fromJson(isObjects, 'a list of objects')
 
 export const object = fromJson(isObject, 'an object')

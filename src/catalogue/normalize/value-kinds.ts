@@ -23,7 +23,6 @@ export type ValueKind =
   | 'company name'
   | 'person name'
 
-/** What the rows of a file are about. */
 type RowSubject = 'companies' | 'people' | 'jobs' | 'posts'
 
 const mail = /^(?:[^<>]*<)?(?:mailto:)?[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@,;<>/]+>?$/i
@@ -102,10 +101,7 @@ export function toColumnKind(cells: readonly string[] = [], column?: string): Va
 /** Names of columns of results, such as `company.domain`, which look like web addresses. */
 const dotted = /^(?:account|company|contact|input|job|lead|person|post|result)\./i
 
-/**
- * Whether the first row of a file is data and no header: all its cells are values, or one is, the cells below it are like it,
- * and no cell is a common name of a column.
- */
+/** Whether the first row is data: no cell names a column, and all are values, or one is that those below it are like. */
 export function isData(first: readonly string[], samples: readonly (readonly string[])[]): boolean {
   const filled = [...first.entries()].filter(([, cell]) => cell.trim() !== '')
   const isValue = (cell: string) => {
@@ -321,10 +317,7 @@ function toUsualDomain(text: string): string | undefined {
   return usual?.startsWith('www.') || (usual && usual.indexOf('.') > maxLabelLength) ? undefined : usual
 }
 
-/**
- * Returns the registrable domain in a url, host name or email address, in ASCII and lower case. `undefined` when there is
- * none, or when an email address belongs to a provider of free mailboxes.
- */
+/** Returns the registrable domain (ASCII, lower case) in a url, host or email address; `undefined` for a free mailbox. */
 export function toDomain(text: string): string | undefined {
   const usual = toUsualDomain(text)
   if (usual !== undefined) return usual
@@ -349,10 +342,7 @@ const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 const brokenScheme = /^(?:https?(?::\/{0,3}|\/\/)\s*)+|^www\s+/i
 const quotes = /^["'“”„‘’«<([]+|["'“”‘’»>)\],;]+$/g
 
-/**
- * Returns the address in a cell with more in it: a label, quotes or brackets, a broken scheme, a second address or a remark
- * behind it. Other text becomes nothing.
- */
+/** Returns the address in a cell with a label, quotes, a broken scheme or a remark around it. Other text becomes nothing. */
 function tidyAddress(text: string): string {
   const [first = '', ...others] = text
     .replace(invisible, '')

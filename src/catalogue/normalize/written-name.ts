@@ -77,10 +77,7 @@ export const foldTranscribed = (name: string): string => foldName(transcribe(nam
 /** Signs of what a name may have beside it, such as a tag. */
 const marks = /[^\p{L}\p{M}\s.,&'-]|\s-\s/u
 
-/**
- * Returns what all readings of a company's name have in common: without marks and tags, without the legal forms of any country,
- * and with `ü` as `ue`. `folded` is the folded name.
- */
+/** Returns what all readings of a name share: no marks, tags or legal forms, and `ü` as `ue`. `folded` is the folded name. */
 export function bareName(name: string, folded = foldName(name)): string {
   const isPlain = /^[\x20-\x7e]*$/.test(name)
   if (!marks.test(name)) return removeForms(isPlain ? folded : foldTranscribed(name))

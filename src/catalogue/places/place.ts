@@ -16,8 +16,6 @@ export interface Place {
   readonly country: string
   /** Code of the region (first-level division) that it is or that a city is in, such as `FR.84`. */
   readonly region?: string
-  /** A city's name, folded. */
-  readonly city?: string
   readonly name: string
   /** The name with region and country: `Lyon, Auvergne-Rhône-Alpes, France`. */
   readonly context: string
@@ -43,7 +41,6 @@ function toPlace(entry: GazetteerEntry): Place {
     code,
     country,
     ...(region === null ? {} : { region }),
-    ...(kind === 'city' ? { city: own } : {}),
     name,
     context: formatContext(entry),
     names: [own, ...(also?.split('\n') ?? [])],
@@ -175,10 +172,7 @@ function toLocation({ code, country, kind, name, context }: Place, source: IdSou
 /** Longer texts are no places, even with their region and country. */
 const maxLength = 200
 
-/**
- * Returns the places that a text names, best first: alone (`Lyon`), with context (`Lyon, France`, `paris texas`), or as
- * the middle of an area (`Greater Paris Metropolitan Region`).
- */
+/** Returns the places that a text names, best first: `Lyon`, `paris texas`, or in an area (`Greater Paris Region`). */
 export function parsePlace(text: string): readonly GazetteerEntry[] {
   if (text.length > maxLength) return []
   const parts = splitParts(text)
@@ -258,7 +252,6 @@ function toCenter(parts: readonly string[]): string | undefined {
   return bare === parts.join() ? undefined : bare
 }
 
-/** A country, region or city of the gazetteer. */
 interface GazetteerEntry {
   /** Lower for larger kinds of places, and for larger places of the same kind. */
   readonly key: number
@@ -305,7 +298,6 @@ function open() {
     byCode: (code: string | number) => byCode.get(code),
     /** Returns the places with this name, the most important first. */
     named: (name: string): readonly GazetteerEntry[] => named.all(name),
-    /** Returns the most important place with this name. */
     firstNamed: (name: string): GazetteerEntry | undefined => named.get(name),
     /** Returns the cities of a country with this name, the largest first. */
     citiesNamed: (country: string, name: string) => citiesNamed.all(name, country),

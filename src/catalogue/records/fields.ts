@@ -97,7 +97,6 @@ export const personFields = {
   messenger: bool,
 } as const
 
-/** Readers of the fields that say where a person works. */
 export const personEmployerFields = { ...employer, current_position: object } as const
 
 export const jobFields = {
@@ -111,7 +110,6 @@ export const jobFields = {
   hiring_team: objects,
 } as const
 
-/** Readers of the fields that say which company offers a job. */
 export const jobEmployerFields = { ...employer, company: object } as const
 
 const posts = {
@@ -122,7 +120,6 @@ const posts = {
   engagers: objects,
 } as const
 
-/** Readers of every field of each kind of record. */
 export const fields = {
   companies,
   people: { ...personFields, ...personEmployerFields },

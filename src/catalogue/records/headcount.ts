@@ -9,8 +9,8 @@ import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { date, indexedText, invalid, parseCompanySize, shorten, wholeNumber } from '../normalize/readers.js'
 import { toCompanyDomain } from '../normalize/value-kinds.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
-import { type CompanyRow, toCompanyRow } from './match-company.js'
-import { readUses, type TechnologyDetails } from './technologies.js'
+import { toCompanyRow } from './match-company.js'
+import { readUses } from './technologies.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
 export interface HeadcountEntry extends DatedHeadcount {
@@ -84,17 +84,10 @@ export function findHeadcountBefore(entries: readonly DatedHeadcount[], months: 
 export const toGrowthPercent = (base: number | null, now: number): number | null =>
   base === null || base === 0 ? null : Math.round(((now - base) / base) * 100)
 
-/** A company that was read and is ready to be written. */
-export interface PreparedCompany {
-  readonly profiles: readonly NetworkProfile[]
-  /** Its row as a new company, with a new id unless it has one. */
-  readonly row: CompanyRow
-  readonly uses: readonly TechnologyDetails[] | undefined
-  readonly history: readonly HeadcountEntry[] | undefined
-}
+export type PreparedCompany = ReturnType<typeof prepareCompany>
 
 /** Reads a company. Throws when nothing identifies it: no domain, network id or profile url. */
-export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut): PreparedCompany {
+export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut) {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
     moveRangeToSize(raw),
@@ -126,6 +119,7 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
   }
   return {
     profiles,
+    /** Its row as a new company, with a new id unless it has one. */
     row: toCompanyRow({ id: ids.uuid(), ...account }, names),
     uses,
     history:

@@ -20,14 +20,10 @@ import { type Employer, importEmployers } from './write-company.js'
 /** A stored job: its fields without those of the company. */
 export type StoredJob = ParsedFields<typeof jobFields>
 
-/** A job that was read and is ready to be written. */
-export interface PreparedJob {
-  readonly job: StoredJob
-  readonly employer: Employer
-}
+export type PreparedJob = ReturnType<typeof prepareJob>
 
 /** Reads a job. Throws when it has no title or no company. */
-export function prepareJob(raw: Fields, leaveOut: LeaveOut): PreparedJob {
+export function prepareJob(raw: Fields, leaveOut: LeaveOut) {
   const job = readFields(jobFields, raw, leaveOut)
   const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
     jobEmployerFields,
@@ -92,7 +88,6 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
   return outcomes
 }
 
-/** Returns the texts of keyword searches. */
 export const toJobTexts = ({ job_title, description }: StoredJob): [title: string, description: string] => [
   job_title ?? '',
   description ?? '',
@@ -104,10 +99,7 @@ function toJobIdentity(job: StoredJob, company: number): string {
   return `${company}:${parts.join(':')}`
 }
 
-/**
- * Returns columns that repeat facts of the record, for searches. A place counts only with a country: its name alone is
- * ambiguous (`Wilmington, DE`, `Atlanta, Georgia`).
- */
+/** Returns facts of the record for searches. A place counts only with a country: names are ambiguous (`Atlanta, Georgia`). */
 function toJobFacts({ date_posted, country_code, job_location, employment_statuses }: StoredJob) {
   const [city] = job_location?.split(',', 1) ?? []
   return {

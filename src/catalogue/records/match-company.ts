@@ -21,14 +21,7 @@ export interface CompanyMatch extends CompanyKeys {
   readonly record: string
 }
 
-/** A query with normalized identifiers; blank ones are missing. */
-interface NormalizedQuery {
-  /** The network's id, then the profile url. */
-  readonly profiles: readonly NetworkProfile[]
-  readonly domain: string | undefined
-  readonly name: string | undefined
-  readonly country: string | undefined
-}
+type NormalizedQuery = ReturnType<typeof normalizeQuery>
 
 /** A profile url that this many companies share is a placeholder. */
 export const maxPerProfile = 100
@@ -151,13 +144,14 @@ const toKnownValues = ({ profiles, domain, country }: NormalizedQuery): Value[] 
   domain === undefined ? 0 : 1,
 ]
 
-function normalizeQuery(query: CompanyQuery): NormalizedQuery {
+/** Returns a query with normalized identifiers; blank ones are missing. */
+function normalizeQuery(query: CompanyQuery) {
   const profile = query.url ? parseProfile(query.url) : undefined
+  const profiles: NetworkProfile[] = query.networkId ? [{ kind: 'company', id: query.networkId }] : []
+  if (profile?.kind === 'company') profiles.push(profile)
   return {
-    profiles: [
-      ...(query.networkId ? [{ kind: 'company', id: query.networkId } as const] : []),
-      ...(profile?.kind === 'company' ? [profile] : []),
-    ],
+    /** The network's id, then the profile url. */
+    profiles,
     domain: query.domain ? toCompanyDomain(query.domain, query.name || undefined) : undefined,
     name: (query.name && foldName(query.name)) || undefined,
     country: query.country?.trim().toUpperCase() || undefined,
@@ -294,5 +288,4 @@ const typeLetters: ReadonlyMap<string, string> = new Map(
   Object.entries(companyTypes).map(([letter, label]) => [label, letter]),
 )
 
-/** Returns folded text; null when it is blank. */
 export const foldOrNull = (text: string | null | undefined): string | null => foldText(text ?? '') || null

@@ -4,18 +4,8 @@ import type { RecordKind } from '../kinds/kind.js'
 /** Where records came from: `data sample`, or anything else. */
 export type Origin = 'sample' | 'own'
 
-/** What a catalogue holds, by origin. */
-export interface Origins {
-  readonly sampleCompanies: number
-  readonly ownCompanies: number
-  readonly hasOwnPeople: boolean
-  /** Time of the last import of own records; null where there are none, or that time is not known. */
-  readonly importedAt: number | null
-  /** Time of the last import of any records; null where it is not known. */
-  readonly changedAt: number | null
-}
+export type Origins = NonNullable<Awaited<ReturnType<typeof readOrigins>>>
 
-/** What an import, or a part of it, did to a catalogue. */
 interface ImportedRecords {
   readonly added: number
   readonly updated: number
@@ -47,7 +37,7 @@ export async function countOrigins(
 }
 
 /** Reads what a catalogue holds, without counting it; `undefined` where it has no company and no person. */
-export async function readOrigins(connection: Connection): Promise<Origins | undefined> {
+export async function readOrigins(connection: Connection) {
   const rows = await connection.all<{
     origin: Origin
     companies: number
@@ -61,18 +51,16 @@ export async function readOrigins(connection: Connection): Promise<Origins | und
     sampleCompanies: sample?.companies ?? 0,
     ownCompanies: own?.companies ?? 0,
     hasOwnPeople: own?.has_people === 1,
+    /** Time of the last import of own records; null where there are none, or that time is not known. */
     importedAt: own?.imported_at ?? null,
+    /** Time of the last import of any records; null where it is not known. */
     changedAt: times.length === 0 ? null : Math.max(...times),
   }
 }
 
-/** The id of the first company of every sample. */
 const firstSampleId = '00000000-0000-4000-8000-000000000001'
 
-/**
- * Finds out where the records of a catalogue came from that did not count them. A sample is known by its first company, and
- * its others by their domains, which are reserved.
- */
+/** Finds out where uncounted records came from: a sample has a known first company, and domains that are reserved. */
 export async function recognizeOrigins(connection: Connection): Promise<void> {
   const has = async (sql: string, ...values: string[]) => (await connection.get(sql, ...values)) !== undefined
   const counts = await connection.get<{ all: number; reserved: number }>(

@@ -9,38 +9,23 @@ import { invalid, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
 import { leaveOutForeignHost, readProfile } from './headcount.js'
-import { foldOrNull, type StoredAccount, type StoredTexts, toAccount } from './match-company.js'
+import { foldOrNull, type StoredAccount, toAccount } from './match-company.js'
 import type { Employer } from './write-company.js'
 
-/** A person that was read and is ready to be written. */
-export interface NewPerson {
-  readonly employer: Employer
-  readonly id: string | undefined
-  readonly slug: string | undefined
-  /** Folded full name; blank when unknown. */
-  readonly name: string
-  readonly email: string | undefined
-  readonly phones: readonly string[]
-  readonly messenger: boolean | undefined
-  /** Without the company, and with new ids unless the person has some. */
-  readonly row: PersonRow
-}
+export type NewPerson = ReturnType<typeof preparePerson>
 
 export type PersonFields = ParsedFields<typeof personFields>
 
 /** A stored person. The fields of the company are kept only when it is not in the catalogue. */
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
-/** Generates unique ids of people, in the form of the network's ids. */
-type IdGenerator = () => string
-
 /** Reads a person. Throws when nothing identifies them: no profile url, email address, or name with company. */
 export function preparePerson(
   raw: Fields,
   ids: Pick<Ids, 'uuid'>,
-  generateId: IdGenerator,
+  generateId: () => string,
   leaveOut: LeaveOut,
-): NewPerson {
+) {
   const fields: PersonFields = readFields(personFields, raw, leaveOut)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
     readFields(personEmployerFields, raw, leaveOut)
@@ -77,11 +62,12 @@ export function preparePerson(
     employer,
     id,
     slug,
+    /** Folded full name; blank when unknown. */
     name,
     email: fields.email,
     phones: fields.phones ?? [],
     messenger: fields.messenger,
-    // The fields are not used elsewhere, and a copy would take as long as everything else here.
+    // Without the company. The fields are not used elsewhere, and a copy would take as long as everything else here.
     row: toPersonRow(Object.assign(fields, own), slug ?? null),
   }
 }
@@ -121,18 +107,12 @@ export function tidyEmployer(employer: Employer, leaveOut: LeaveOut): void {
 }
 
 /** A person as stored: what they are found by, and columns that repeat facts of the record for searches. */
-export interface PersonRow extends PersonFacts, StoredTexts {
-  readonly network_id: string
-  readonly slug: string | null
-  /** Folded full name; blank when unknown. */
-  readonly name: string
-}
+export type PersonRow = ReturnType<typeof toPersonRow>
 
-type PersonFacts = ReturnType<typeof toPersonFacts>
-
-export const toPersonRow = (person: StoredPerson, slug: string | null): PersonRow => ({
+export const toPersonRow = (person: StoredPerson, slug: string | null) => ({
   network_id: person.network_id,
   slug,
+  /** Folded full name; blank when unknown. */
   name: foldText(toFullName(person)),
   ...toPersonFacts(person),
   record: JSON.stringify(person),
@@ -276,7 +256,6 @@ const toContactFields = (known: StoredPerson) => ({
   phones: known.phones ?? [],
 })
 
-/** Returns the current position; null when unknown. */
 function toCurrentPosition(
   known: StoredPerson,
   company_name: string | null,

@@ -22,15 +22,10 @@ interface Engager {
 /** A stored post: its fields without the engagers. */
 export type StoredPost = Omit<RecordFields<'posts'>, 'engagers'>
 
-/** A post that was read and is ready to be written. */
-export interface PreparedPost {
-  readonly post: StoredPost
-  readonly identity: string
-  readonly engagers: readonly Engager[]
-}
+export type PreparedPost = ReturnType<typeof preparePost>
 
 /** Reads a post. Throws when it has no url. */
-export function preparePost(raw: Fields, leaveOut: LeaveOut): PreparedPost {
+export function preparePost(raw: Fields, leaveOut: LeaveOut) {
   const { engagers = [], ...post } = readFields(fields.posts, raw, leaveOut)
   const { post_url, author_profile_url: author } = post
   if (post_url === undefined) throw invalid('a post needs a post_url')

@@ -45,7 +45,6 @@ function readUse(detail: Fields): TechnologyDetails {
   }
 }
 
-/** Returns the slug of a technology, from its slug or name. */
 export const toSlug = (words: string): string =>
   words
     .toLowerCase()
@@ -93,10 +92,6 @@ export async function writeUses(connection: Connection, changes: readonly UseCha
 export const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
-interface StoredTechnology extends Technology {
-  readonly key: number
-}
-
 const selectTechnologies =
   'SELECT slug, key, name, category FROM technologies WHERE slug IN (SELECT value FROM json_each(?))'
 const insertTechnology = 'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)'
@@ -106,7 +101,8 @@ const updateTechnology = 'UPDATE technologies SET name = ?, category = ? WHERE k
 async function writeTechnologies(connection: Connection, uses: readonly TechnologyDetails[]) {
   if (uses.length === 0) return new Map<string, number>()
   const read = async (slugs: Iterable<string>) => {
-    const rows = await connection.all<StoredTechnology>(selectTechnologies, JSON.stringify([...slugs]))
+    type Stored = Technology & { readonly key: number }
+    const rows = await connection.all<Stored>(selectTechnologies, JSON.stringify([...slugs]))
     return new Map(rows.map((row) => [row.slug, row]))
   }
   const stored = await read(new Set(uses.map(({ slug }) => slug)))

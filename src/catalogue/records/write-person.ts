@@ -147,7 +147,6 @@ function addPerson(key: number, incoming: NewPerson, company: number | null): Pe
   }
 }
 
-/** Returns the row of a new person whose company is not in the catalogue. */
 function toRowWithoutCompany({ employer, slug, row }: NewPerson): PersonRow {
   if (employer.company_name === undefined) return row
   const person = JSON.parse(row.record) as StoredPerson

@@ -336,17 +336,8 @@ function inventHistory(random: SeededRandom, headcount: number, withDepartments:
   )
 }
 
-/** A country in which the sample has companies and people. */
-interface SampleCountry {
-  readonly code: string
-  readonly name: string
-  readonly language: string
-  readonly currency: string
-  readonly cities: readonly { readonly city: string; readonly region: string }[]
-  readonly forms: readonly string[]
-  /** Numbers reserved for fiction in E.164, `x` for a digit; empty when a country reserves none. */
-  readonly phones: readonly string[]
-}
+/** Numbers are reserved for fiction, in E.164 with `x` for a digit; none where a country reserves none. */
+type SampleCountry = (typeof list)[number]
 
 /** Countries of the invented companies, with their legal forms and phone numbers. */
 export const countries: readonly SampleCountry[] = list
@@ -374,7 +365,6 @@ interface SampleCompany {
   readonly headcount: number
 }
 
-/** Random choices and invented names, all from one seed. */
 type SeededRandom = Awaited<ReturnType<typeof createSeededRandom>>
 
 /** Creates random choices from a seed; days count back from `now`. */

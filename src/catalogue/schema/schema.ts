@@ -59,6 +59,5 @@ export const catalogueSchema: Schema = {
 /** Returns the tables of a catalogue, each after those it refers to, with the columns that both databases have. */
 export const catalogueTables = (): DeclaredTable[] => tablesIn(fillSql(tables + origins, sqliteWords))
 
-/** Returns the columns of the primary key of a table. */
 export const primaryKeyOf = (table: string): readonly string[] =>
   catalogueTables().find(({ name }) => name === table)?.key ?? []

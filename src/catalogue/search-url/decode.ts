@@ -35,10 +35,7 @@ import {
 
 type SearchSubject = DecodedSearch['kind']
 
-/**
- * Decodes a search url of the network, premium or plain, as people paste it. 400 for any other url, 422 for a search
- * with an unsupported filter or without filters.
- */
+/** Decodes a search url as people paste it. 400 for any other url, 422 for unsupported filters or none at all. */
 export function decodeSearchUrl(url: string, of: SearchSubject): DecodedSearch {
   const page = url.length <= bounds.searchUrl ? searchPageOf(url) : undefined
   if (page?.of !== of) throw wrongUrl(of)

@@ -164,7 +164,6 @@ export interface UrlValue {
   readonly text?: string
 }
 
-/** Reads and writes the values of a kind of filter. */
 interface ValueReader {
   /** What is expected, for the error message. */
   readonly expected: string
@@ -177,7 +176,6 @@ const present = (value: string | undefined): string[] => (value ? [value] : [])
 const number = /^\d+$/
 const withoutUrn = (id = ''): string => (id.startsWith('urn:') ? id.slice(id.lastIndexOf(':') + 1) : id)
 
-/** Plain text. */
 const name: ValueReader = {
   expected: 'a text',
   read: ({ text }) => present(text),
@@ -277,7 +275,6 @@ const yearLabels = Object.fromEntries(
   ]),
 )
 
-/** The readers of the kinds of values that filters have. */
 export const valueReaders = {
   title,
   name,

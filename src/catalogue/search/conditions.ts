@@ -167,7 +167,6 @@ export function inIndustries(industries: readonly string[]): Condition {
   ])
 }
 
-/** Companies of one of some sizes, as `companySizes` names them. */
 export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condition =>
   isOneOf(
     'size',
@@ -176,10 +175,7 @@ export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condit
 
 export const ofTypes = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
 
-/**
- * Companies whose yearly revenue is known and within bounds in millions, and reported in the currency if one is
- * given. Without bounds every company fulfils it.
- */
+/** Companies whose yearly revenue is within bounds in millions, in the currency if one is given; all without bounds. */
 export function withRevenue(min?: number, max?: number, currency?: string): Condition {
   const bounds = between('revenue', min && min * 1_000_000, max && max * 1_000_000)
   const isIn: Condition[] = currency === undefined ? [] : [['revenue_currency = ?', currency]]

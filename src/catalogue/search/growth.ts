@@ -8,10 +8,7 @@ import { countCompanies } from './companies.js'
 import { atCompanies, between, companyConditions } from './conditions.js'
 import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
-/**
- * Searches companies by the growth of their headcount over 12 months, in whole percent: the fastest-growing first, or
- * the largest departments when only their size is requested.
- */
+/** Searches companies by growth in 12 months, in whole percent, or by the size of departments; the largest number first. */
 export const growthSearch: Searcher<'growth'> = {
   count: async (connection, filters) =>
     await countCompanies(connection, [

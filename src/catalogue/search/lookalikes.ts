@@ -7,10 +7,7 @@ import { companyConditions } from './conditions.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 import similaritySql from './similarity.sql'
 
-/**
- * Searches companies that resemble the given ones, which are left out; the most similar first. 404 when the catalogue
- * knows none of the profiles.
- */
+/** Searches companies like the given ones, which are left out; the most similar first. 404 when no profile is known. */
 export const lookalikes: Searcher<'lookalikes'> = {
   indexes: ['company_technologies_by_company'],
 
@@ -101,7 +98,6 @@ async function findExamples(
   return [...examples.values()]
 }
 
-/** What companies are compared by. */
 type Aspect = Exclude<keyof Similarity, 'score'>
 
 /** The weight of each aspect when all are known; the sum is 1. */
@@ -116,7 +112,6 @@ export const weights: Readonly<Record<Aspect, number>> = {
 /** Nothing resembles a company when less than this share of the weights is known. */
 const minKnown = 0.5
 
-/** How likeness is measured. */
 export const similarityScale = {
   minScore: 0.6,
   /** Scores are whole numbers of this, so that companies of one score keep the order of their keys. */

@@ -40,10 +40,7 @@ const exactUpTo = 10_000
 /** Larger numbers are estimated from one in so many people. */
 const share = 16
 
-/**
- * Searches people in the order they were added. It is the order of the indexes, so nothing is sorted, and changes
- * while a search is paged through disturb nothing.
- */
+/** Searches people in the order they were added, that of the indexes: nothing is sorted, and changes disturb no paging. */
 export const peopleSearch: Searcher<'people'> = {
   async count(connection, filters, now) {
     const query = await toPeopleQuery(connection, filters, now)
@@ -217,7 +214,6 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
 const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
 
-/** Returns the conditions on the employer's record. */
 function companyConditionsOf(filters: PeopleFilters): Condition[] {
   const wanted = [
     ...ifAny(filters.company_size, ofSizes),
@@ -233,7 +229,6 @@ function companyConditionsOf(filters: PeopleFilters): Condition[] {
 
 // Conditions on the columns of `people`. An unknown value fulfils none of them, so that `not` keeps the person.
 
-/** People with one of some phrases in a text column. */
 const hold = (column: string) => (phrases: readonly string[]) => within([column], anyOf(phrases.map(phrase)))
 
 /** People who work at a company that fulfils conditions over the columns of `companies`. */
@@ -245,7 +240,6 @@ function atCompany(conditions: readonly Condition[]): Condition {
   ]
 }
 
-/** People who work at one of some companies. */
 function worksAt({ given, employers }: EmployerFilter): Condition {
   const names = given.map(foldName)
   const keys = employers.map(({ key }) => key)

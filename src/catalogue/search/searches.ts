@@ -38,10 +38,7 @@ export const findRecords = async <K extends SearchKind>(
   span: PageRequest,
 ): Promise<ResultPage<RecordOf<K>>> => (await searcherOf(connection, kind)).find(connection, filters, span)
 
-/**
- * Searches the people who reacted to a post or commented on it, each once, by profile. An unknown person has only a
- * profile url; an unknown post has no engagers.
- */
+/** Searches the people who engaged with a post, each once, by profile. An unknown person has only a profile url. */
 const engagers: Searcher<'engagers'> = {
   indexes: ['people_by_slug'],
 

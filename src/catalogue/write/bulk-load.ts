@@ -56,7 +56,6 @@ export class BulkLoad {
   }
 }
 
-/** Bulk-write mode, from `startBulkWrite` to `end`. */
 export type BulkWrite = Awaited<ReturnType<typeof startBulkWrite>>
 
 /** Starts bulk-write mode: texts are merged, and indexes of an empty table built, at the end; commits are not flushed. */

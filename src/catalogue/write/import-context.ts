@@ -235,7 +235,6 @@ function addKey(keys: Map<unknown, number | number[]>, value: unknown, key: numb
   } else if (!there.includes(key)) there.push(key)
 }
 
-/** Returns whether two rows have the same values in some columns. */
 export const hasSameValues = <One, Other>(
   one: One,
   other: Other,
