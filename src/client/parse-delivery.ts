@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { creditsCharged, type Operation, operation } from '../api/operations/table.js'
 import { parseBody, toJson } from '../api/values/json.js'
-import { type Fields, isObject } from '../api/values/objects.js'
+import { type Fields, isObject, valueAt } from '../api/values/objects.js'
 import type { EventKind } from '../api/webhooks/events.js'
 import { readForeignWords, withPhone } from './reply.js'
 
@@ -46,7 +46,7 @@ export function parseDelivery(
     parts: toWhole(fields.parts) ?? 1,
     total: isOurs ? toWhole(fields.total) : undefined,
     truncated: fields.truncated === true,
-    error: phase === 'failed' ? toText(fields.error) : undefined,
+    error: phase === 'failed' && typeof fields.error === 'string' ? fields.error : undefined,
   }
 }
 
@@ -71,13 +71,10 @@ function phaseOf(kind: EventKind, event: string, body: unknown): Carried['phase'
   const last = event.split('.').at(-1)
   if (last === 'failed') return 'failed'
   if (kind === 'contact_enrichment') return 'record'
-  if (kind === 'list_import') return statusOf(body) === 'failed' ? 'failed' : 'completed'
+  if (kind === 'list_import') return valueAt(body, ['list', 'status']) === 'failed' ? 'failed' : 'completed'
   if (last === 'record' || last === 'completed') return last
   return listIn(body) ? 'completed' : 'record'
 }
-
-const statusOf = (body: unknown): unknown =>
-  isObject(body) && isObject(body.list) ? body.list.status : undefined
 
 /** Returns the list in a body; `undefined` when it has none. */
 function listIn(body: unknown): readonly unknown[] | undefined {
@@ -124,5 +121,3 @@ export function recordOf(kind: EventKind, item: Fields): Fields {
 
 const toWhole = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
-
-const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

@@ -6,24 +6,18 @@ import type { Pool } from 'undici'
 import { ConnectionAllowance } from './connection.js'
 import { type Destination, hostOf, type Resolve } from './ssrf-guard.js'
 
-/** Options of a resolver; each has a default. */
-export interface ResolverOptions {
+const usual = {
   /** Name servers such as `127.0.0.1:5353`; by default those of the system. */
-  readonly servers: readonly string[] | undefined
-  readonly hostsFile: string
-  /** Timeout of a lookup, without the wait for its turn. */
-  readonly lookupMs: number
-  /** Lookups of one owner at once. */
-  readonly atOnce: number
-}
-
-const usual: ResolverOptions = {
-  servers: undefined,
+  servers: undefined as readonly string[] | undefined,
   hostsFile:
     process.platform === 'win32' ? `${process.env.SystemRoot}\\System32\\drivers\\etc\\hosts` : '/etc/hosts',
+  /** Timeout of a lookup, without the wait for its turn. */
   lookupMs: 5_000,
+  /** Lookups of one owner at once. */
   atOnce: 8,
 }
+
+export type ResolverOptions = Readonly<typeof usual>
 
 /**
  * Creates a resolver that reads the hosts file and asks the name servers itself. `dns.lookup` cannot be cancelled and

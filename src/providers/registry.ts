@@ -22,11 +22,6 @@ import { compileProvider, compileStored, micros } from './compile.js'
 import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
 import { orderScope } from './order.js'
 
-interface RegistryPorts {
-  readonly store: Driver
-  readonly clock: Clock
-}
-
 /** What lookups may cost at a data vendor, in its own credits; `expected` is null while too little is known. */
 export interface ProviderQuote {
   readonly provider: string
@@ -38,7 +33,7 @@ export interface ProviderQuote {
 /** The providers of the workspace in use, without their keys. */
 export type Registry = ReturnType<typeof createRegistry>
 
-export function createRegistry({ store, clock }: RegistryPorts) {
+export function createRegistry({ store, clock }: { readonly store: Driver; readonly clock: Clock }) {
   const { reading, writing } = inCurrent({ store, clock })
   const change = (name: string, to: Parameters<typeof updateProvider>[3]) =>
     writing(async (tx, { id }) => {

@@ -118,7 +118,10 @@ function mergeNull(schema: JsonSchema): JsonSchema {
 function mapSchemas(schema: JsonSchema, change: (schema: JsonSchema) => JsonSchema): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([key, value]) => {
-      if (key === 'properties' && isSchema(value)) return [key, mapValues(value, change)]
+      if (key === 'properties' && isSchema(value)) {
+        const properties = Object.entries(value).map(([name, held]) => [name, change(held as JsonSchema)])
+        return [key, Object.fromEntries(properties)]
+      }
       if (key === 'items' || key === 'additionalProperties')
         return [key, isSchema(value) ? change(value) : value]
       if ((key === 'anyOf' || key === 'allOf') && Array.isArray(value)) return [key, value.map(change)]
@@ -128,6 +131,3 @@ function mapSchemas(schema: JsonSchema, change: (schema: JsonSchema) => JsonSche
 }
 
 const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
-
-const mapValues = (properties: JsonSchema, change: (schema: JsonSchema) => JsonSchema): JsonSchema =>
-  Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, change(value as JsonSchema)]))

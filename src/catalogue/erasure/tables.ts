@@ -139,11 +139,7 @@ export interface SubjectIdentifiers {
   readonly people: readonly NamedPerson[]
 }
 
-interface FoundSubject {
-  readonly row: FoundPerson
-  readonly person: StoredPerson
-  readonly profiles: readonly NetworkProfile[]
-}
+type FoundSubject = ReturnType<typeof toKnown>
 
 /** Returns what the catalogue knows of a person; for an unknown one, only what was given. */
 export async function findIdentifiers(connection: Connection, subject: Subject): Promise<SubjectIdentifiers> {
@@ -196,7 +192,7 @@ async function findPeople(connection: Connection, subject: Subject): Promise<Fou
   return id === undefined ? all('people.slug = ?', slug ?? null) : all('people.network_id = ?', id)
 }
 
-function toKnown(row: FoundPerson): FoundSubject {
+function toKnown(row: FoundPerson) {
   const person = JSON.parse(row.record) as StoredPerson
   const urls = [person.network_profile_url, person.premium_profile_url]
   const stored: NetworkProfile[] = [{ kind: 'person', id: row.network_id }]

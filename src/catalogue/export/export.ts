@@ -84,7 +84,7 @@ async function completeCompany(connection: Connection, { key, record }: StoredRe
     key,
   )
   const details: unknown[] = []
-  for (const slug of company.technologies ?? []) details.push(await readTechnology(connection, key, slug))
+  for (const slug of company.technologies ?? []) details.push(await connection.get(technologyUse, slug, key))
   return {
     ...company,
     ...(details.length === 0 ? {} : { technology_details: details }),
@@ -92,13 +92,8 @@ async function completeCompany(connection: Connection, { key, record }: StoredRe
   }
 }
 
-const readTechnology = (connection: Connection, company: number, slug: string) =>
-  connection.get(
-    `SELECT t.slug, t.name, t.category, u.confidence, u.mentions AS job_mentions FROM technologies t
-      JOIN company_technologies u ON u.technology = t.key WHERE t.slug = ? AND u.company = ?`,
-    slug,
-    company,
-  )
+const technologyUse = `SELECT t.slug, t.name, t.category, u.confidence, u.mentions AS job_mentions
+  FROM technologies t JOIN company_technologies u ON u.technology = t.key WHERE t.slug = ? AND u.company = ?`
 
 async function completePost(connection: Connection, { key, record }: StoredRecord): Promise<Fields> {
   const engagers = await connection.all(

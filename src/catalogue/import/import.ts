@@ -19,7 +19,8 @@ import {
   startBulkWrite,
 } from '../write/bulk-load.js'
 import {
-  ImportContext,
+  createImportContext,
+  type ImportContext,
   type ImportTarget,
   type Outcome,
   toDryRunTarget,
@@ -201,7 +202,7 @@ async function takeRecords(
   const portionSize = portionSizeOf(driver)
   for (let from = 0; from < records.length; ) {
     const { next, own } = await transact(async (target, load) => {
-      const context = await ImportContext.create(kind, target, ids, load)
+      const context = await createImportContext(kind, target, ids, load)
       // A transaction may be repeated, so it has its own tally.
       const own = createTally()
       const end = clock.now() + transactionMs

@@ -109,8 +109,6 @@ export function toJob(record: string, company: JobPosting['company']): JobPostin
 /** Members of a hiring team are stored as given. */
 const toText = (value: unknown): string | null => (typeof value === 'object' ? null : (text(value) ?? null))
 
-type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
-
 const history =
   'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY department, date'
 
@@ -142,7 +140,7 @@ const toHeadcount = (entries: readonly HeadcountEntry[], now: number): Headcount
   '12_months_evolution': toEvolution(entries, now, 12),
 })
 
-function toEvolution(entries: readonly HeadcountEntry[], now: number, months: number): Evolution {
+function toEvolution(entries: readonly HeadcountEntry[], now: number, months: number) {
   const base = findHeadcountBefore(entries, months)
   return {
     base_headcount: base,
@@ -258,7 +256,7 @@ export async function matchPerson(connection: Connection, query: PersonQuery) {
   const known = await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
   if (known.length > 0) return onlyOne(known)
   const person = onlyOne(await findByName(connection, query))
-  return person && !hasProfile(person) ? person : undefined
+  return person?.slug === null && isGeneratedId(person.network_id) ? person : undefined
 }
 
 /** Returns the only person with this professional or personal email address, ignoring case. */
@@ -274,19 +272,15 @@ async function findByName(connection: Connection, query: PersonQuery): Promise<F
   if (name === '') return []
   const all = (sql: string, ...values: Value[]) => connection.all<FoundPerson>(sql, name, ...values)
   const domain = query.domain ? toCompanyDomain(query.domain, query.companyName ?? '') : undefined
-  if (domain !== undefined && (await hasCompany(connection, domain))) return await all(atDomain, domain)
+  if (domain !== undefined && (await connection.get('SELECT key FROM companies WHERE domain = ?', domain)))
+    return await all(atDomain, domain)
   const company = foldName(query.companyName ?? '')
   if (company === '') return []
   const unplaced = (await all(atNoCompany)).filter((person) => isAtCompany(person, company))
   return [...(await all(atCompany, company, domain === undefined ? 0 : 1)), ...unplaced]
 }
 
-const hasCompany = async (connection: Connection, domain: string): Promise<boolean> =>
-  (await connection.get('SELECT key FROM companies WHERE domain = ?', domain)) !== undefined
-
 function isAtCompany({ record }: FoundPerson, company: string): boolean {
   const { company_name } = JSON.parse(record) as StoredPerson
   return company_name !== undefined && foldName(company_name) === company
 }
-
-const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isGeneratedId(network_id)

@@ -11,7 +11,11 @@ import { matchPerson } from './lookups.js'
 /** Creates the providers of a waterfall over the catalogue in order: known data first, then guesses. */
 export const createProviders = (driver: Driver): readonly Provider[] => [
   createCatalogueProvider(driver),
-  createPatternProvider(driver),
+  {
+    name: 'pattern',
+    isGuess: true,
+    email: (contact) => driver.read((connection) => guessEmail(connection, contact)),
+  },
 ]
 
 /** Creates the provider of stored contact data. */
@@ -69,12 +73,6 @@ interface Colleague {
 }
 
 /** Guesses an address from the pattern of the colleagues' addresses; its status is always `risky`. */
-const createPatternProvider = (driver: Driver): Provider => ({
-  name: 'pattern',
-  isGuess: true,
-  email: (contact) => driver.read((connection) => guessEmail(connection, contact)),
-})
-
 async function guessEmail(connection: Connection, contact: Contact): Promise<FoundEmail | undefined> {
   const { firstName: first, lastName: last } = contact
   if (!first || !last) return undefined

@@ -61,25 +61,18 @@ function joinInitials(folded: string): string {
 
 function removeForms(folded: string): string {
   let words = folded.split(' ')
-  while (words.length > 1) {
-    const fewer = removeLastForm(words)
-    if (fewer === words) break
-    words = fewer
+  for (let drop = countFormWords(words); drop > 0; drop = countFormWords(words)) {
+    words = words.slice(0, -drop)
+    // As in `& Co. KG`.
+    if (words.length > 1 && words.at(-1) === 'and') words = words.slice(0, -1)
   }
   while (words.length > 1 && leadingForms.has(words[0] ?? '')) words = words.slice(1)
   return words.join(' ')
 }
 
-/** Removes one legal form from the end, with the `and` before it (`& Co. KG`). */
-function removeLastForm(words: string[]): string[] {
-  const drop = countFormWords(words)
-  if (drop === 0) return words
-  const rest = words.slice(0, -drop)
-  return rest.length > 1 && rest.at(-1) === 'and' ? rest.slice(0, -1) : rest
-}
-
 /** Returns how many words at the end form one legal form; the first word never counts. */
 function countFormWords(words: readonly string[]): number {
+  if (words.length === 1) return 0
   const last = words.at(-1) ?? ''
   const phrase = trailingPhrases
     .get(last)

@@ -15,15 +15,6 @@ export interface NameReading {
   readonly isBound?: boolean
 }
 
-/** What a written name may stand for. */
-interface NameReadings {
-  readonly folds: ReadonlyMap<string, NameReading>
-  /** Beginnings of further folds, each of which is followed by a space and one of the forms. */
-  readonly stems: ReadonlyMap<string, NameReading>
-  /** What folded names keep of the legal forms of the country, or of all countries, in order. */
-  readonly forms: readonly string[]
-}
-
 /** What a tag at the end of a name says about the place. */
 export interface TaggedPlace {
   readonly countries: readonly string[]
@@ -48,8 +39,9 @@ const maxStems = 3
  * Returns the folds under which a catalogue may have a company whose name was written with marks, tags, other legal forms,
  * abbreviations or look-alike letters. The country chooses the legal forms that may follow.
  */
-export function readWrittenName(name: string, findPlace: FindTaggedPlace, country?: string): NameReadings {
+export function readWrittenName(name: string, findPlace: FindTaggedPlace, country?: string) {
   const folds = new Map<string, NameReading>()
+  /** Beginnings of further folds, each of which is followed by a space and one of the forms. */
   const stems = new Map<string, NameReading>()
   let rank = 0
   const add = (fold: string, reading: Omit<NameReading, 'rank'> = {}, to = folds) => {

@@ -8,20 +8,7 @@ import { foldText } from '../normalize/name.js'
 import countryIds from './country-ids.json' with { type: 'json' }
 
 /** A country, a region of it, or a city. */
-export interface Place {
-  readonly kind: 'country' | 'region' | 'city'
-  /** What its ids carry beside their source: `FR`, `FR.84`, or the GeoNames id of a city. */
-  readonly code: string | number
-  /** ISO 3166-1 alpha-2 code. */
-  readonly country: string
-  /** Code of the region (first-level division) that it is or that a city is in, such as `FR.84`. */
-  readonly region?: string
-  readonly name: string
-  /** The name with region and country: `Lyon, Auvergne-Rhône-Alpes, France`. */
-  readonly context: string
-  /** All its names, folded; its own comes first. */
-  readonly names: readonly string[]
-}
+export type Place = ReturnType<typeof toPlace>
 
 /** Returns the place with an id of any source, a country code, or an exact name such as `Paris, France`. */
 export function findPlace(idOrName: string): Place | undefined {
@@ -32,18 +19,20 @@ export function findPlace(idOrName: string): Place | undefined {
   return entry && toPlace(entry)
 }
 
-function toPlace(entry: GazetteerEntry): Place {
+function toPlace(entry: GazetteerEntry) {
   const { code, country, region, name, also } = entry
-  const own = foldText(name)
-  const kind = typeof code === 'number' ? 'city' : code === country ? 'country' : 'region'
+  const kind: 'city' | 'country' | 'region' =
+    typeof code === 'number' ? 'city' : code === country ? 'country' : 'region'
   return {
     kind,
     code,
     country,
     ...(region === null ? {} : { region }),
     name,
+    /** The name with region and country: `Lyon, Auvergne-Rhône-Alpes, France`. */
     context: formatContext(entry),
-    names: [own, ...(also?.split('\n') ?? [])],
+    /** All its names, folded; its own comes first. */
+    names: [foldText(name), ...(also?.split('\n') ?? [])],
   }
 }
 
@@ -79,17 +68,12 @@ export function findRegion(
 }
 
 function readRegion(country: string | undefined, city: string | undefined, location: string | undefined) {
-  const [largest, ...others] = country && city ? findRegions(country, city) : []
+  const cities = country && city ? gazetteer().citiesNamed(country, foldText(city)) : []
+  const [largest, ...others] = cities.flatMap(({ region }) => region ?? [])
   if (location === undefined || (largest !== undefined && others.length === 0)) return largest
   const named = parseRegion(country, location)
   return largest === undefined || (named !== undefined && others.includes(named)) ? named : largest
 }
-
-/** Returns the regions of a country that have a city of this name, that of the largest first. */
-const findRegions = (country: string, city: string): string[] =>
-  gazetteer()
-    .citiesNamed(country, foldText(city))
-    .flatMap(({ region }) => region ?? [])
 
 /** Returns the region that a text names, or the region of the place that it names. */
 function parseRegion(country: string | undefined, location: string): string | undefined {
@@ -255,9 +239,11 @@ function toCenter(parts: readonly string[]): string | undefined {
 interface GazetteerEntry {
   /** Lower for larger kinds of places, and for larger places of the same kind. */
   readonly key: number
-  /** `FR`, `FR.84`, or the GeoNames id of a city. */
+  /** What its ids carry beside their source: `FR`, `FR.84`, or the GeoNames id of a city. */
   readonly code: string | number
+  /** ISO 3166-1 alpha-2 code. */
   readonly country: string
+  /** Code of the region (first-level division) that it is or that a city is in, such as `FR.84`. */
   readonly region: string | null
   readonly name: string
   /** Further names, folded, a line each. */

@@ -24,7 +24,6 @@ import {
   decodeValue,
   isList,
   isObject,
-  type Nested,
   type NestedObject,
   type Parameter,
   parseNested,
@@ -215,16 +214,15 @@ function readValues(filter: NestedObject, of: SearchPage['of']): UrlFilter[] {
   if (!type) return []
   const values = filter.get('values')
   if (!isList(values)) throw unsupported(`${name} has no list of values`)
-  return values.map((one) => ({ name, filter: type, value: readValue(one), excluded: isExcluded(name, one) }))
+  return values.map((one) => {
+    if (!isObject(one)) throw brokenQuery()
+    const value = withoutUndefined({ id: textAt(one, 'id'), text: textAt(one, 'text') })
+    return { name, filter: type, value, excluded: isExcluded(name, one) }
+  })
 }
 
-function readValue(value: Nested): UrlValue {
-  if (!isObject(value)) throw brokenQuery()
-  return withoutUndefined({ id: textAt(value, 'id'), text: textAt(value, 'text') })
-}
-
-function isExcluded(name: string, value: Nested): boolean {
-  const selection = (isObject(value) && textAt(value, 'selectionType')) || 'INCLUDED'
+function isExcluded(name: string, value: NestedObject): boolean {
+  const selection = textAt(value, 'selectionType') ?? 'INCLUDED'
   if (selection !== 'INCLUDED' && selection !== 'EXCLUDED')
     throw unsupported(`${name}: a value is INCLUDED or EXCLUDED, not '${shorten(selection)}'`)
   return selection === 'EXCLUDED'

@@ -58,17 +58,16 @@ export const suppressionsOf = (driver: Driver, owner: string) => ({
   /** Keeps only hashes of the entries of a person; with `adds` those of all keys, so that the person is suppressed. */
   forget: (keys: readonly string[], adds: boolean, now: number): Promise<number> =>
     driver.transaction(async (connection) => {
-      const added = adds ? await insert(connection, owner, keys.map(toForgotten), null, now) : 0
+      const entries = keys.map((key) => ({ kind: kindOfKey(key), value: null, key }))
+      const added = adds ? await insert(connection, owner, entries, null, now) : 0
       const secret = (await readSecret(connection, owner)) ?? ''
-      for (const key of keys) await connection.run(`${forgetSql} AND hash = ?`, owner, hashOf(secret, key))
+      const sql = 'UPDATE suppressions SET value = NULL, reason = NULL WHERE owner = ? AND hash = ?'
+      for (const key of keys) await connection.run(sql, owner, hashOf(secret, key))
       return added
     }),
 })
 
 const none: ReadonlySet<string> = new Set()
-const forgetSql = 'UPDATE suppressions SET value = NULL, reason = NULL WHERE owner = ?'
-
-const toForgotten = (key: string) => ({ kind: kindOfKey(key), value: null, key })
 
 const kindOfKey = (key: string): SuppressionKind => {
   const word = key.slice(0, key.indexOf(' '))

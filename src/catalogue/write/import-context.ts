@@ -86,45 +86,36 @@ async function readRows<Row>(
 }
 
 /** The transaction that a portion of records is imported in. */
-export class ImportContext {
-  /** Number of companies created because another record named them. */
-  createdCompanies = 0
-  readonly #maxKeys = new Map<RecordKind, number>()
+export type ImportContext = Awaited<ReturnType<typeof createImportContext>>
 
-  private constructor(
-    readonly target: ImportTarget,
-    readonly ids: Pick<Ids, 'uuid'>,
-    private readonly load: BulkLoad | undefined,
-  ) {}
-
-  static async create(
-    kind: RecordKind,
-    target: ImportTarget,
-    ids: Pick<Ids, 'uuid'>,
-    load?: BulkLoad,
-  ): Promise<ImportContext> {
-    const context = new ImportContext(target, ids, load)
-    // Other kinds may create companies.
-    for (const table of new Set<RecordKind>([kind, 'companies']))
-      context.#maxKeys.set(table, await target.readMaxKey(table))
-    return context
-  }
-
-  /** Returns the key of the next row of a table. Only one transaction at a time adds rows. */
-  nextKey(table: RecordKind): number {
-    const key = (this.#maxKeys.get(table) ?? 0) + 1
-    this.#maxKeys.set(table, key)
-    return key
-  }
-
-  /** Whether records, or those of a `part`, may have a value in a column (the first of an index); false when none has. */
-  mayExist(table: RecordKind, column: string, value: string, part = everything): boolean {
-    return !this.load || this.load.mayExist(table, column, value, part)
-  }
-
-  /** Remembers a value that a record can now be found by, and the parts that the record is in. */
-  remember(table: RecordKind, column: string, value: string | null, parts: readonly string[] = []): void {
-    if (value !== null) this.load?.remember(table, column, value, [everything, ...parts])
+export async function createImportContext(
+  kind: RecordKind,
+  target: ImportTarget,
+  ids: Pick<Ids, 'uuid'>,
+  load?: BulkLoad,
+) {
+  const maxKeys = new Map<RecordKind, number>()
+  // Other kinds may create companies.
+  for (const table of new Set<RecordKind>([kind, 'companies']))
+    maxKeys.set(table, await target.readMaxKey(table))
+  return {
+    target,
+    ids,
+    /** Number of companies created because another record named them. */
+    createdCompanies: 0,
+    /** Returns the key of the next row of a table. Only one transaction at a time adds rows. */
+    nextKey(table: RecordKind): number {
+      const key = (maxKeys.get(table) ?? 0) + 1
+      maxKeys.set(table, key)
+      return key
+    },
+    /** Whether records, or those of a `part`, may have a value in a column (the first of an index); false when none has. */
+    mayExist: (table: RecordKind, column: string, value: string, part = everything): boolean =>
+      !load || load.mayExist(table, column, value, part),
+    /** Remembers a value that a record can now be found by, and the parts that the record is in. */
+    remember(table: RecordKind, column: string, value: string | null, parts: readonly string[] = []): void {
+      if (value !== null) load?.remember(table, column, value, [everything, ...parts])
+    },
   }
 }
 

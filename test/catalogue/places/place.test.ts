@@ -36,7 +36,6 @@ describe('a place', () => {
     expect(findPlace('München')).toMatchObject({
       country: 'DE',
       region: 'DE.02',
-      city: 'munich',
       name: 'Munich',
       context: 'Munich, Bavaria, Germany',
       names: expect.arrayContaining(['munich', 'munchen']),
