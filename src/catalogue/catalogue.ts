@@ -18,7 +18,7 @@ import { createProviders } from './lookup/providers.js'
 import { findLocations } from './places/place.js'
 import { type CompanyMatch, matchCompany, toAccount } from './records/match-company.js'
 import { countOrigins, type Origin, readOrigins } from './records/origins.js'
-import { toPerson } from './records/person.js'
+import { type FoundPerson, toPerson } from './records/person.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
 import { findUnknownCompanies } from './search/conditions.js'
@@ -57,6 +57,11 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       const company = await matchCompany(connection, query)
       return company && ask(connection, company)
     })
+  const readPerson = (find: (connection: Connection) => Promise<FoundPerson | undefined>) =>
+    driver.read(async (connection) => {
+      const person = await find(connection)
+      return person && toPerson(person)
+    })
   return {
     company: (query) => withCompany(query, (_, { record }) => toAccount(record)),
     stack: (query) => withCompany(query, findTechnologyUses),
@@ -66,16 +71,8 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       withCompany(query, (connection, company) => countProfiles(connection, company, filters)),
     jobs: (query, filters, limit, now) =>
       withCompany(query, (connection, company) => findJobs(connection, company, filters, limit, now)),
-    person: (query) =>
-      driver.read(async (connection) => {
-        const person = await matchPerson(connection, query)
-        return person && toPerson(person)
-      }),
-    personByEmail: (email) =>
-      driver.read(async (connection) => {
-        const person = await matchEmail(connection, email)
-        return person && toPerson(person)
-      }),
+    person: (query) => readPerson((connection) => matchPerson(connection, query)),
+    personByEmail: (email) => readPerson((connection) => matchEmail(connection, email)),
     reachable: (numbers) => driver.read((connection) => findReachable(connection, numbers)),
     technologies: (query, limit) => driver.read((connection) => findTechnologies(connection, query, limit)),
     count: (search, now) => driver.read((connection) => countRecords(connection, search, now)),

@@ -72,9 +72,9 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       }
       const { status, retryAfter } = answer
       const wait = retryAfter === undefined ? {} : { 'retry-after': retryAfter }
-      const reply = (code: number, content: unknown): Reply => ({
+      const reply = (code: number, body: unknown): Reply => ({
         status: code,
-        body: content,
+        body,
         headers: wait,
         credits: 0,
       })
@@ -83,10 +83,8 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       if (isLimited(answer) || (isUnavailable(answer) && retryAfter !== undefined))
         return reply(429, { error: 'Too many requests' })
       if (status < 200 || status > 299) return reply(status, { error: `The address answered ${status}` })
-      const found = Object.entries(result).map(([name, path]) => [
-        name,
-        valueAt(answer.body, path.split('.')) ?? null,
-      ])
+      const read = (path: string) => valueAt(answer.body, path.split('.')) ?? null
+      const found = Object.entries(result).map(([name, path]) => [name, read(path)])
       return reply(200, Object.fromEntries(found))
     },
     close: async () => {},
@@ -109,12 +107,9 @@ export function httpOutput(
   let sent = 0
   const send = async (rows: readonly Fields[]) => {
     sent++
+    const keyed = { ...headers, 'idempotency-key': `${flow()}-${sent}` }
     for (let tries = 1; ; tries++) {
-      const answer = await ports.post(
-        http.post,
-        { rows },
-        { ...headers, 'idempotency-key': `${flow()}-${sent}` },
-      )
+      const answer = await ports.post(http.post, { rows }, keyed)
       if (!('error' in answer) && answer.status >= 200 && answer.status < 300) return
       const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
       const isFinal = 'error' in answer ? answer.isRefused : !passes(answer)

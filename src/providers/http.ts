@@ -51,16 +51,12 @@ export function createVendorHttp(resolve?: Resolve) {
         authorization: `Basic ${base64(key)}`,
         'content-type': 'application/x-www-form-urlencoded',
       }
-      const body = new URLSearchParams(form).toString()
-      const { status, body: said } = await exchange(
-        url,
-        allow,
-        { method: 'POST', headers, body },
-        timeoutMs,
-      ).catch((error: unknown) => {
+      const request = { method: 'POST', headers, body: String(new URLSearchParams(form)) } as const
+      const asked = exchange(url, allow, request, timeoutMs).catch((error: unknown) => {
         // The vendor has no request yet.
         throw error instanceof Lost ? new Lost(error.message, false, error.code) : error
       })
+      const { status, body: said } = await asked
       const { access_token, expires_in } = isObject(said) ? said : {}
       if (status === 400 || status === 401 || status === 403) return { refused: status, until: 0 }
       if (status !== 200 || typeof access_token !== 'string')

@@ -33,7 +33,7 @@ export async function openapi(options: OpenapiOptions): Promise<object> {
     security: [{ apiKey: [] }],
     tags: document.tags,
     paths: describePaths(shapes, known),
-    webhooks: describeWebhooks(known),
+    webhooks: Object.fromEntries(eventNames().map((name) => [name, { post: describeDelivery(name, known) }])),
     components: {
       securitySchemes: document.securitySchemes,
       parameters: { IdempotencyKey: document.idempotencyKey, ...document.webhookParameters },
@@ -164,10 +164,7 @@ function parametersOf(operation: Operation, input: JsonSchema): JsonSchema[] {
   return operation.idempotent ? [...fields, referTo('parameters', 'IdempotencyKey')] : fields
 }
 
-/** Every event as an entry of `webhooks`: what is posted to the URL of a request. */
-const describeWebhooks = (known: NamedSchemas): JsonSchema =>
-  Object.fromEntries(eventNames().map((name) => [name, { post: describeDelivery(name, known) }]))
-
+/** An event as an entry of `webhooks`: what is posted to the URL of a request. */
 function describeDelivery(name: EventName, known: NamedSchemas): JsonSchema {
   const from = events[name.split('.')[0] as keyof typeof events].from
   const endpoints = from.map((id) => `\`${operation(id).method} ${operation(id).path}\``)

@@ -165,11 +165,9 @@ ORDER BY turn, make`
 
 const roomy = "SET LOCAL maintenance_work_mem = '256MB'"
 
-/** New keys follow the copied ones, and the planner has statistics. */
-const listFinalStatements = (tables: readonly string[]): string[] => [
-  `SELECT setval(pg_get_serial_sequence('technologies', 'key'), coalesce(max(key), 1), count(*) > 0) FROM technologies`,
-  ...tables.map((table) => `ANALYZE ${table}`),
-]
+/** New keys follow the copied ones. */
+const setKeys = `SELECT setval(pg_get_serial_sequence('technologies', 'key'), coalesce(max(key), 1), count(*) > 0)
+  FROM technologies`
 
 /** Returns a function that adds many rows by one statement. */
 function createAdder(connection: Connection, { name: table, columns, textsOf }: CopiedTable) {
@@ -206,7 +204,8 @@ function createTarget(connection: Connection, copied: readonly CopiedTable[]): C
     },
     async end() {
       await underWay
-      await connection.exec([...built.map(({ make }) => make), ...listFinalStatements(names)].join(';\n'))
+      const statistics = names.map((table) => `ANALYZE ${table}`)
+      await connection.exec([...built.map(({ make }) => make), setKeys, ...statistics].join(';\n'))
     },
   }
 }

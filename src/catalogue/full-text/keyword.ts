@@ -244,8 +244,9 @@ function createFolding(): (letter: string) => string | undefined {
   const foldOnce = (letter: string): string | undefined => {
     const code = letter.codePointAt(0) ?? 0
     if (code < 128) return /[a-zA-Z0-9]/.test(letter) ? letter.toLowerCase() : undefined
-    if (isIn(gaps, code)) return ''
-    return isIn(spans, code) ? String.fromCodePoint(others.get(code) ?? code) : undefined
+    const isIn = ([from, to]: CodeRange) => from <= code && code < to
+    if (gaps.some(isIn)) return ''
+    return spans.some(isIn) ? String.fromCodePoint(others.get(code) ?? code) : undefined
   }
   return (letter) => {
     if (known.has(letter)) return known.get(letter)
@@ -284,16 +285,4 @@ function parseFolds(lines: readonly string[]): ReadonlyMap<number, number> {
     for (let code = at; code < at + count * step; code += step) folded.set(code, code + difference)
   }
   return folded
-}
-
-function isIn(spans: readonly CodeRange[], code: number): boolean {
-  let [low, high] = [0, spans.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    const [from, to] = spans[middle] as CodeRange
-    if (code < from) high = middle
-    else if (code >= to) low = middle + 1
-    else return true
-  }
-  return false
 }

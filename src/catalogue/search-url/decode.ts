@@ -328,11 +328,8 @@ function writeValue({ id, text }: UrlValue, excluded: boolean): string {
   return `(${parts.join(',')})`
 }
 
-function writeRevenue({
-  min_revenue: min,
-  max_revenue: max,
-  revenue_currency: currency,
-}: WrittenFilters): string[] {
+function writeRevenue(filters: WrittenFilters): string[] {
+  const { min_revenue: min, max_revenue: max, revenue_currency: currency } = filters
   const ends = Object.entries({ min, max }).filter(([, end]) => typeof end === 'number')
   if (ends.length === 0) return []
   const range = ends.map(([name, end]) => `${name}:${end}`).join(',')

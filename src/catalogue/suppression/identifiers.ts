@@ -75,18 +75,12 @@ const profileKey = ({ kind, id, slug }: NetworkProfile): string =>
 const personKey = (foldedName: string, domain: string): string => `name ${foldedName} at ${domain}`
 
 /** Returns the keys by which a person stays suppressed who is forgotten. */
-export const keysOfForgotten = ({
-  emails,
-  phones,
-  slugs,
-  ids,
-  people,
-}: SubjectIdentifiers): readonly string[] => [
-  ...emails.map((email) => `email ${email}`),
-  ...phones.map((phone) => `phone ${phone}`),
-  ...slugs.map((slug) => profileKey({ kind: 'person', slug })),
-  ...ids.map((id) => profileKey({ kind: 'person', id })),
-  ...people.flatMap(({ name, companies }) =>
+export const keysOfForgotten = (subject: SubjectIdentifiers): readonly string[] => [
+  ...subject.emails.map((email) => `email ${email}`),
+  ...subject.phones.map((phone) => `phone ${phone}`),
+  ...subject.slugs.map((slug) => profileKey({ kind: 'person', slug })),
+  ...subject.ids.map((id) => profileKey({ kind: 'person', id })),
+  ...subject.people.flatMap(({ name, companies }) =>
     [...companies].flatMap((company) => (company.includes('.') ? [personKey(name, company)] : [])),
   ),
 ]
