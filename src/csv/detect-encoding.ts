@@ -374,10 +374,7 @@ function worthOfSign(around: string): number {
 }
 
 /** Which letters follow each other in names of some languages, as logarithms. */
-interface Model {
-  readonly pairs: ReadonlyMap<string, number>
-  readonly letters: ReadonlySet<string>
-}
+type Model = ReturnType<typeof toModel>
 
 const otherScripts: Readonly<Record<string, readonly string[]>> = {
   cyrillic: ['russian', 'serbian'],
@@ -397,7 +394,7 @@ function modelsOf(script: Script): readonly Model[] {
 }
 
 /** Reads pairs of letters, grouped by the rounded negative logarithm of how often the second one follows the first. */
-function toModel(levels: readonly string[]): Model {
+function toModel(levels: readonly string[]) {
   const pairs = new Map<string, number>()
   levels.forEach((text, level) => {
     for (let at = 0; at < text.length; at += 2) pairs.set(text.slice(at, at + 2), -Math.max(level, 0.3))

@@ -107,7 +107,7 @@ const maxLines = 16
  * Splits simple text into rows, many times faster than a general parser: rows that end with LF or CRLF, cells that are
  * quoted whole or not at all. It stops before the first row that is anything else.
  */
-export class PlainRows {
+class PlainRows {
   #waiting: Buffer[] = []
   #length = 0
   /** Whether it met a row that it cannot split: the one that `rest` begins with. */

@@ -23,12 +23,7 @@ export const isLeaf = (known: Scope | FieldType | true): known is FieldType | tr
   known === true || typeof known.is === 'string'
 
 /** A condition in CEL that was checked. */
-export interface Expression {
-  /** Whether the condition is true of values. It never throws: what cannot be evaluated is false. */
-  test(values: Readonly<Record<string, unknown>>): boolean
-  /** Evaluations in which a missing value, or one of another type, was compared; each such comparison was false. */
-  readonly doubtful: number
-}
+export type Expression = Awaited<ReturnType<typeof parseExpression>>
 
 type Refuse = (problem: string, at: number, details?: Details) => never
 
@@ -66,7 +61,7 @@ const literalTypes: Readonly<Record<string, FieldType>> = {
 const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
 
 /** Reads and checks a condition that `option` gives. Throws a Refusal that names the place of what is wrong. */
-export async function parseExpression(text: string, scope: Scope, option: string): Promise<Expression> {
+export async function parseExpression(text: string, scope: Scope, option: string) {
   const { Environment: Cel, ParseError } = await import('@marcbachmann/cel-js')
   const { serialize } = await import('@marcbachmann/cel-js/serialize')
   const refuse: Refuse = (problem, at, details) => {
@@ -97,7 +92,8 @@ export async function parseExpression(text: string, scope: Scope, option: string
   if (!check.valid) refuse('type', error?.range?.start ?? 0, { summary: check.error?.summary })
   let doubtful = 0
   return {
-    test: (values) => {
+    /** Whether the condition is true of values. It never throws: what cannot be evaluated is false. */
+    test: (values: Readonly<Record<string, unknown>>): boolean => {
       doubt.isDoubtful = false
       try {
         return run(values) === true
@@ -108,6 +104,7 @@ export async function parseExpression(text: string, scope: Scope, option: string
         if (doubt.isDoubtful) doubtful++
       }
     },
+    /** Evaluations in which a missing value, or one of another type, was compared; each such comparison was false. */
     get doubtful() {
       return doubtful
     },

@@ -15,15 +15,7 @@ import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './por
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
-export interface InputFile {
-  readonly table: Table
-  /** The encoding that was asked for, by an option or in a dialog. */
-  readonly encoding: string | undefined
-  readonly id: string
-  readonly isPiped: boolean
-  /** Keeps what was read from a pipe when the command ends. */
-  keep(): void
-}
+export type InputFile = Awaited<ReturnType<typeof openInput>>
 
 const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: true }
 
@@ -37,11 +29,12 @@ export async function openInput(
   ports: InputPorts,
   choices: ReadChoices,
   chooseEncoding: BatchDialog['chooseEncoding'] = (error) => Promise.reject(error),
-): Promise<InputFile> {
+) {
   const id = ports.ids.uuid()
   const openAt = async (path: string) => {
     const open = async (encoding: string | undefined) => ({
       table: await openFile(ports, path, { ...choices, encoding }),
+      /** The encoding that was asked for, by an option or in a dialog. */
       encoding,
     })
     return open(choices.encoding).catch(async (error: unknown) => {

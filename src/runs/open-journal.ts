@@ -16,7 +16,7 @@ import { lockOfDead, markShared, type RunRecords } from './records.js'
 import type { BatchRequest, RecordedRequest } from './request.js'
 
 /** A batch with its recorded run, if there is one. */
-export interface ResolvedBatch {
+interface ResolvedBatch {
   readonly request: BatchRequest
   readonly records: RunRecords
   readonly identity: RunIdentity
@@ -31,12 +31,6 @@ export interface ResolvedBatch {
   readonly sharedBudget?: Budget['sharedBudget']
 }
 
-interface OpenRun {
-  readonly run: Run
-  readonly journal: Journal
-  readonly target: Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>
-}
-
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
 
 /** Returns the answer of rows that must not be sent and have none; `undefined` where all may be sent. */
@@ -48,13 +42,14 @@ export async function openJournal(
   batch: ResolvedBatch,
   rows: number,
   { path, files }: Pick<OpenOutput, 'path' | 'files'>,
-): Promise<OpenRun> {
+) {
   const { records, request } = batch
   const run = await begin(ports, batch, rows, path)
   await addFiles(records, run, files)
   if (run.status === 'finished') {
     const journal = await openFinishedJournal(records, run, goneAnswer)
-    return { run, journal, target: { caller: noCaller } }
+    const target: Awaited<ReturnType<typeof targetOf>> = { caller: noCaller }
+    return { run, journal, target }
   }
   const target = await targetOf(ports, batch, run)
   const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = request.choices
@@ -86,7 +81,7 @@ export async function openJournal(
 export async function openCalls(
   ports: RunPorts & Pick<BatchPorts, 'sleep'>,
   { operation, choices }: BatchRequest,
-  { run, journal, target }: OpenRun,
+  { run, journal, target }: Awaited<ReturnType<typeof openJournal>>,
   signal: AbortSignal,
 ) {
   const isDistributed = choices.distribute && run.status !== 'finished'
@@ -225,7 +220,7 @@ async function targetOf(
   { target }: RunPorts,
   { request, records }: ResolvedBatch,
   run: Run,
-): Promise<OpenRun['target']> {
+): Promise<Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>> {
   const caller = await target.caller()
   const callOptions = { apiKey: await target.apiKey() }
   const { discardReplies } = caller

@@ -30,7 +30,6 @@ import {
   type Rejects,
   type Sink,
   streamSink,
-  type Writer,
   withoutKnown,
   withRejects,
 } from './output/writer.js'
@@ -38,17 +37,7 @@ import type { RunPorts } from './ports.js'
 import { fileLock, hold } from './records.js'
 import type { BatchRequest, InputChoices } from './request.js'
 
-export interface OpenOutput {
-  /** Absolute path; null for stdout. */
-  readonly path: string | null
-  /** The regular files that are written: that at the path, and the rejects. */
-  readonly files: readonly string[]
-  readonly writer: Writer
-  /** Where invalid rows go; `undefined` where they are in the output only. */
-  readonly rejects: Rejects | undefined
-  /** Whether the reader of our stdout has left. */
-  isAbandoned(): boolean
-}
+export type OpenOutput = Awaited<ReturnType<typeof openOutput>>
 
 /**
  * Opens the output before anything is paid for. What a recorded run left there need not be kept. Invalid rows go to a file
@@ -65,7 +54,7 @@ export async function openOutput(
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
   putsAside = true,
-): Promise<OpenOutput> {
+) {
   const { choices, output } = request
   const path = output === undefined ? null : resolve(ports.streams.cwd, output)
   const screen = path === null ? ports.screen : undefined
@@ -103,7 +92,17 @@ export async function openOutput(
   const writer = createWriter(watched, format)
   const chosen = choices.skipKnown && !choices.keepKnown ? withoutKnown(writer) : writer
   const all = rejects ? withRejects(chosen, rejects) : chosen
-  return { path, files, writer: all, rejects, isAbandoned: () => abandoned }
+  return {
+    /** Absolute path; null for stdout. */
+    path,
+    /** The regular files that are written: that at the path, and the rejects. */
+    files,
+    writer: all,
+    /** Where invalid rows go; `undefined` where they are in the output only. */
+    rejects,
+    /** Whether the reader of our stdout has left. */
+    isAbandoned: () => abandoned,
+  }
 }
 
 /** Returns what tells the first record with an identity from later ones. */

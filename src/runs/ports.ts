@@ -87,13 +87,6 @@ interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
   workers(): number
 }
 
-interface ShownColumns {
-  /** Those that were asked for; `undefined` where none were. */
-  readonly asked: readonly string[] | undefined
-  /** Columns of the input that say whom a row is about. */
-  readonly mapped: readonly string[]
-}
-
 /** Makes the sentences of a run: below its command there are codes only. */
 export interface RunSentences {
   readonly explainStop: Explain
@@ -120,8 +113,11 @@ export interface RunPorts extends RunHome {
   /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
   readonly screen?: {
     readonly stdout: NodeJS.WritableStream
-    /** Returns a format that draws a table. `shown` are the columns that were asked for, or else may be left out. */
-    tableFormat(layout: Layout<OutputRow>, shown: ShownColumns): Promise<Format<OutputRow>>
+    /** Returns a format that draws a table: the columns `asked` for, else those of the input that say whom a row is about. */
+    tableFormat(
+      layout: Layout<OutputRow>,
+      shown: { readonly asked: readonly string[] | undefined; readonly mapped: readonly string[] },
+    ): Promise<Format<OutputRow>>
   }
   notify(note: string | Note): void
   readonly sentences: RunSentences

@@ -15,8 +15,8 @@ export async function purgeOldRuns(
   home: Pick<RunHome, 'home' | 'clock'>,
   databases: readonly Pick<RunRecords, 'database' | 'locks' | 'address'>[],
   olderThanMs: number,
-): Promise<PurgedRuns> {
-  const purged: PurgedRuns[] = []
+) {
+  const purged: Awaited<ReturnType<typeof purgeRuns>>[] = []
   for (const records of databases) {
     const { database, locks, address } = records
     await stopKilledRuns(records, undefined)
@@ -57,11 +57,6 @@ export async function forgetRun(
   await rm(runFolder(home, run.id), { recursive: true, force: true })
 }
 
-interface PurgedRuns {
-  readonly runs: readonly string[]
-  readonly answers: number
-}
-
 type OldRun = Pick<Run, 'number' | 'id' | 'identityKey'>
 
 /**
@@ -72,7 +67,7 @@ type OldRun = Pick<Run, 'number' | 'id' | 'identityKey'>
 export async function purgeRuns(
   driver: Driver,
   { before, now, hold }: { before: number; now: number; hold: Hold },
-): Promise<PurgedRuns> {
+) {
   const old = await driver.read((connection) => connection.all<OldRun>(oldSql, before))
   const taken = await driver.read((connection) => takenByOthers(connection, old))
   const runs: string[] = []

@@ -13,7 +13,7 @@ import {
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
-import { checkTable, selectRows, type Table } from './input/table.js'
+import { checkTable, selectRows } from './input/table.js'
 import { openNumbers } from './journal/answers.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
@@ -25,15 +25,13 @@ import {
   openFinishedJournal,
   openJournal,
   openQuoteJournal,
-  type ResolvedBatch,
   readBudget,
   readQuotaBudget,
 } from './open-journal.js'
-import { checkSheetRows, type OpenOutput, openFirsts, openOutput } from './open-output.js'
+import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
-import type { RunReport } from './output/report.js'
-import { createSelection, type Selection } from './output/select.js'
+import { createSelection } from './output/select.js'
 import { createLookup, defaultShareOf, type Lookup, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
@@ -49,18 +47,7 @@ import {
 import type { BatchRequest, RecordedRequest } from './request.js'
 
 /** A run that was executed, at least in part. */
-export interface ExecutedBatch {
-  readonly kind: 'executed'
-  readonly run: Run
-  readonly report: RunReport
-  readonly rejects: OpenOutput['rejects']
-  /** Whether the reader of our stdout has gone. */
-  readonly isAbandoned: boolean
-  /** Whether the run was finished before. */
-  readonly wasFinished: boolean
-  readonly signal: AbortSignal
-  readonly selection?: Selection | undefined
-}
+export type ExecutedBatch = Awaited<ReturnType<typeof executeBatch>>
 
 /** How a batch ends: only its mapping or its quote was wanted, or it was executed. */
 type BatchResult =
@@ -69,16 +56,7 @@ type BatchResult =
   | ExecutedBatch
 
 /** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
-interface PlannedBatch extends ResolvedBatch {
-  readonly input: InputFile
-  readonly mapping: Mapping
-  readonly rows: Lookup & { readonly table: Table }
-  /** The rows that are written; all of them where absent. */
-  readonly selection: Selection | undefined
-  /** Number of the rows that are looked up, and of those that the run has. */
-  readonly count: number
-  readonly total: number
-}
+type PlannedBatch = Awaited<ReturnType<typeof planBatch>>
 
 /** Looks up every row of a file, or resumes a run: reads the file, finds the run, quotes it and executes it. */
 export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<BatchResult> {
@@ -99,12 +77,7 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
 }
 
 /** Finds the run of a batch, and reads the whole file before the first paid call. */
-async function planBatch(
-  ports: BatchPorts,
-  asked: BatchRequest,
-  input: InputFile,
-  mapping: Mapping,
-): Promise<PlannedBatch> {
+async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFile, mapping: Mapping) {
   const { table } = input
   const { dryRun, skipKnown } = asked.choices
   const counting = skipKnown && (await ports.dialog.showCounting())
@@ -147,9 +120,11 @@ async function planBatch(
     known,
     notBefore,
     input,
+    /** Number of the rows that are looked up, and of those that the run has. */
     count,
     total: request.choices.sample === undefined ? check.rows : count,
     samples: samples.size > 0 ? samples : undefined,
+    /** The rows that are written; all of them where absent. */
     selection,
     rows: { table: selected, ...lookup, repeats: check.repeats },
   }
@@ -230,11 +205,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   })
 }
 
-async function executeBatch(
-  ports: BatchPorts,
-  batch: PlannedBatch,
-  signal: AbortSignal,
-): Promise<ExecutedBatch> {
+async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: AbortSignal) {
   const { request, records, known, input, count, total, rows } = batch
   const output = await openOutput(
     ports,
@@ -261,23 +232,20 @@ async function executeBatch(
     onProgress: (step) => progress.update(step),
   }).finally(() => progress.stop())
   return {
-    kind: 'executed',
+    kind: 'executed' as const,
     run,
     report,
     rejects: output.rejects,
     signal,
     selection: batch.selection,
+    /** Whether the reader of our stdout has gone. */
     isAbandoned: output.isAbandoned(),
     wasFinished: known?.status === 'finished',
   }
 }
 
 /** Writes the recorded answers of a run, in the order of its rows. It sends nothing. */
-export async function exportRun(
-  request: BatchRequest,
-  ports: RunPorts,
-  signal: AbortSignal,
-): Promise<Pick<ExecutedBatch, 'run' | 'report' | 'isAbandoned' | 'selection'>> {
+export async function exportRun(request: BatchRequest, ports: RunPorts, signal: AbortSignal) {
   const records = await openRuns(ports, { database: request.database }, request.records)
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))

@@ -44,12 +44,6 @@ interface Sheet {
   readonly isHidden: boolean
 }
 
-interface Relation {
-  readonly id: string
-  readonly type: string
-  readonly part: string
-}
-
 async function readParts(archive: Archive, path: string) {
   const root = await readRelations(archive, '')
   const workbook = root.find(({ type }) => type === 'officeDocument')?.part ?? ''
@@ -77,8 +71,8 @@ async function readParts(archive: Archive, path: string) {
   return { sheets, isFrom1904, sharedStrings: partOf('sharedStrings'), styles: partOf('styles') }
 }
 
-async function readRelations(archive: Archive, part: string): Promise<Relation[]> {
-  const relations: Relation[] = []
+async function readRelations(archive: Archive, part: string) {
+  const relations: { readonly id: string; readonly type: string; readonly part: string }[] = []
   const folder = posix.dirname(part)
   await archive.parse(posix.join(folder, '_rels', `${posix.basename(part)}.rels`), {
     open(name, { Id: id = '', Type: type = '', Target: target = '' }) {

@@ -23,29 +23,10 @@ export interface ReadOptions extends RowOptions {
 }
 
 /** A CSV file that has been recognised; its rows can be read several times. */
-export interface Table {
-  /** Path of the file, or of the workbook that it is a sheet of. */
-  readonly path: string
-  /** The names of its columns: `column_1` and so on where the first row is data. */
-  readonly header: readonly string[]
-  readonly hasHeader: boolean
-  /** What a person should know about how it was read. */
-  readonly notes: readonly Note[]
-  /** The first non-empty cells of each column. */
-  readonly samples: readonly (readonly string[])[]
-  readonly encoding: string
-  /** Whether the file begins with a byte order mark. */
-  readonly hasMark: boolean
-  readonly delimiter: string
-  /** Text before the header: a `sep=` line, other lines, or nothing. */
-  readonly preamble: string
-  readonly bytes: number
-  /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
-  rows(): AsyncGenerator<readonly CsvRow[]>
-}
+export type Table = Awaited<ReturnType<typeof openTable>>
 
 /** Opens a CSV file: recognises encoding and delimiter and checks its header. */
-export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
+export async function openTable(path: string, options: ReadOptions = {}) {
   const { copy } = options
   const { head, bytes } = await readHead(path, copy)
   const encoding = detectEncoding(head, options.encoding)
@@ -58,23 +39,26 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
   const { first, samples } = await readBeginning(path, rows())
   const hasHeader = options.header === false ? first.cells.some(isOwnName) : !isData(first.cells, samples)
   if (hasHeader) checkHeader(first)
+  const isAllData = !hasHeader && options.header !== false
+  const notes: Note[] = isAllData ? [{ code: 'csv.first_row_is_data', details: {} }] : []
   return {
+    /** Path of the file, or of the workbook that it is a sheet of. */
     path,
+    /** The names of its columns: `column_1` and so on where the first row is data. */
     header: hasHeader ? first.cells : first.cells.map(toUnnamed),
     hasHeader,
-    notes: [
-      ...encodingNotes(encoding),
-      ...(hasHeader || options.header === false
-        ? []
-        : [{ code: 'csv.first_row_is_data', details: {} } as const]),
-    ],
-    samples: hasHeader ? samples : withFirstRow(first.cells, samples),
+    /** What a person should know about how it was read. */
+    notes: [...encodingNotes(encoding), ...notes] as readonly Note[],
+    /** The first non-empty cells of each column. */
+    samples: (hasHeader ? samples : withFirstRow(first.cells, samples)) as readonly (readonly string[])[],
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
     delimiter,
+    /** Text before the header: a `sep=` line, other lines, or nothing. */
     preamble,
     bytes,
-    rows: () => (hasHeader ? withoutHeader(rows()) : rows()),
+    /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
+    rows: (): AsyncGenerator<readonly CsvRow[]> => (hasHeader ? withoutHeader(rows()) : rows()),
   }
 }
 

@@ -24,13 +24,7 @@ import {
   type RowStatus,
 } from './journal.js'
 
-export interface KeptAnswer {
-  readonly ordinal: number
-  readonly answer: RowAnswer
-  readonly source: AnswerSource
-  /** Real time. */
-  readonly answeredAt: number
-}
+export type KeptAnswer = ReturnType<typeof keptAnswer>
 
 interface StoredAnswerRow {
   readonly place: number
@@ -141,10 +135,11 @@ export async function* identifiedOf(driver: Driver, run: number): AsyncGenerator
   }
 }
 
-const keptAnswer = (run: number, row: StoredAnswerRow): KeptAnswer => ({
+const keptAnswer = (run: number, row: StoredAnswerRow) => ({
   ordinal: row.place - toPlace(run, 0),
   answer: answerOf(row),
   source: row.source,
+  /** Real time. */
   answeredAt: row.answered_at,
 })
 
@@ -183,26 +178,25 @@ export interface Lookup {
   readonly hash: number
 }
 
-export interface StoredAnswer {
-  readonly answer: RowAnswer
-  readonly place: number
-  /** Real time. */
-  readonly answeredAt: number
-}
-
 /** Returns the newest answer since a moment that found something for the same lookup; with `among` only one of these runs. */
 export async function storedAnswer(
   connection: Connection,
   { operation, target, workspace, hash, identity }: Lookup,
   since: number,
   among?: ReadonlySet<number>,
-): Promise<StoredAnswer | undefined> {
+) {
   const text = connection.dialect.toStorableText(identity)
   const values = [hash, text, since, operation, target, workspace]
   const found = await connection.all<Pick<StoredAnswerRow, 'place'>>(storeSql, ...values)
   const newest = among ? found.find(({ place }) => among.has(toRunNumber(place))) : found[0]
   const row = newest && (await connection.get<StoredAnswerRow>(oneSql, newest.place))
-  return row && { answer: answerOf(row), place: row.place, answeredAt: row.answered_at }
+  if (!row) return undefined
+  return {
+    answer: answerOf(row),
+    place: row.place,
+    /** Real time. */
+    answeredAt: row.answered_at,
+  }
 }
 
 export async function indexedHashes(

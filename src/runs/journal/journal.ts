@@ -70,13 +70,6 @@ export interface PlannedRow {
   readonly limit?: number
 }
 
-/** Which of the wanted rows may be sent, and why not the next one. */
-export interface PlannedRows {
-  /** One for each of the first wanted rows. */
-  readonly planned: readonly PlannedRow[]
-  readonly shortage?: BudgetShortage | undefined
-}
-
 /** A budget that leaves too little for another row. */
 export interface BudgetShortage {
   /** The credits of the run, of the profile for a day, or of several runs; or the profiles that the run may extract. */

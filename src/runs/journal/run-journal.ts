@@ -20,7 +20,7 @@ import {
   type Bulk,
   isUnknown,
   type JournalRow,
-  type PlannedRows,
+  type PlannedRow,
   type RowAnswer,
   type RowOutcome,
   type RunEnd,
@@ -31,7 +31,18 @@ import { changeRun, checkOwn, type OwnedRun } from './run-leases.js'
 import type { Run } from './runs.js'
 import { budgetLeft, countSpent, type Spender, scopeOf, settleDays } from './spending.js'
 
-export interface JournalOptions extends RequestOptions {
+export interface JournalOptions {
+  /** Real time. */
+  readonly now: () => number
+  readonly budget: Budget
+  /** Whether a row may be sent again under its key without being paid twice. */
+  readonly mayRepeat: boolean
+  /** Sends rows again whose outcome is unknown. */
+  readonly retryUnknown: boolean
+  /** The answer of rows that have none. Nothing is sent or recorded. */
+  readonly missing?: Pick<RowAnswer, 'status' | 'error'> | undefined
+  /** Fencing token of the run's lock, where machines share the database. */
+  readonly fence?: string | undefined
   /** Email of the member who pays; `undefined` where that is not known. */
   readonly member?: string | undefined
   /** Ordinal behind the last row that an earlier part answered. */
@@ -213,7 +224,7 @@ class RunJournal {
   }
 
   /** Records rows before they are sent, as many as the budget permits. */
-  async plan(wanted: readonly WantedRow[]): Promise<PlannedRows> {
+  async plan(wanted: readonly WantedRow[]) {
     const { budget, quota, now } = this.options
     const rows = quota ? quota.fitting(wanted) : wanted
     const { id } = this.run
@@ -234,7 +245,7 @@ class RunJournal {
     }, this.#scope)
     // Where a row could be paid twice, the record that it was sent has to survive a power cut.
     if (!this.options.mayRepeat) await this.driver.flush()
-    const planned = grants.map(({ credits, limit }, at) => {
+    const planned = grants.map(({ credits, limit }, at): PlannedRow => {
       const row = rows[at] as WantedRow
       const { ordinal } = row
       const lowered = this.#holds.loweredOf(ordinal) ?? limit
@@ -327,20 +338,6 @@ class RunJournal {
   }
 }
 
-interface RequestOptions {
-  /** Real time. */
-  readonly now: () => number
-  readonly budget: Budget
-  /** Whether a row may be sent again under its key without being paid twice. */
-  readonly mayRepeat: boolean
-  /** Sends rows again whose outcome is unknown. */
-  readonly retryUnknown: boolean
-  /** The answer of rows that have none. Nothing is sent or recorded. */
-  readonly missing?: Pick<RowAnswer, 'status' | 'error'> | undefined
-  /** Fencing token of the run's lock, where machines share the database. */
-  readonly fence?: string | undefined
-}
-
 /** Ordinals from here on are requests for several rows, not rows of a file. */
 const firstOrdinal = 2 ** 31
 
@@ -367,14 +364,6 @@ interface OpenRow {
   readonly counted: boolean
 }
 
-interface BulkChange {
-  readonly number: number
-  /** Credits that are no longer set aside with it. */
-  readonly released: number
-  /** Whether all its rows have known answers. */
-  readonly closed: boolean
-}
-
 const isKnown = ({ answer }: AnsweredRow): boolean => !isUnknown(answer)
 const sumOf = (credits: readonly number[]): number => credits.reduce((sum, one) => sum + one, 0)
 
@@ -392,7 +381,7 @@ class BulkRequests {
   constructor(
     private readonly driver: Driver,
     private readonly run: JournalledRun,
-    private readonly options: RequestOptions,
+    private readonly options: JournalOptions,
     private readonly holds: Holds,
   ) {
     this.#own = { number: run.number, fence: options.fence ?? '' }
@@ -534,7 +523,8 @@ class BulkRequests {
     this.#left.set(number, (this.#left.get(number) ?? 0) + 1)
   }
 
-  changesBy(rows: readonly AnsweredRow[]): BulkChange[] {
+  /** Returns what answers release of each request, and whether all its rows have known answers then. */
+  changesBy(rows: readonly AnsweredRow[]) {
     if (this.#rows.size === 0) return []
     const changes = new Map<number, { released: number; known: number }>()
     for (const row of rows) {
@@ -551,7 +541,7 @@ class BulkRequests {
   }
 
   /** Records what answers change. A request whose rows are all answered is deleted. */
-  async recordChanges(connection: Connection, changes: readonly BulkChange[]): Promise<void> {
+  async recordChanges(connection: Connection, changes: ReturnType<BulkRequests['changesBy']>): Promise<void> {
     for (const { number, released, closed } of changes)
       if (closed) await connection.run(dropSql, number)
       else await connection.run(changeSql, released, released, number)

@@ -7,7 +7,6 @@ import {
   type LeftTurn,
   type Lookup,
   releaseHolder,
-  type StoredAnswer,
   storedAnswer,
   type TurnOptions,
   takeTurns,
@@ -42,7 +41,7 @@ export function lookupsOver(driver: Driver) {
   const runs = runsOver(driver)
   return {
     /** Returns the newest answer to a lookup that was stored since a moment, by a single lookup or a run. */
-    find: async (lookup: Lookup, since: number): Promise<StoredAnswer | undefined> => {
+    find: async (lookup: Lookup, since: number) => {
       await runs.indexOthers({ operation: lookup.operation, target: lookup.target })
       return driver.read((reads) => storedAnswer(reads, lookup, since))
     },

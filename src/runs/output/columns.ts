@@ -8,6 +8,7 @@ import { nearest } from '../../api/values/nearest.js'
 import { type Fields, isObject, valueAt, valuesAt } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/cells.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
+import type { CsvRow } from '../../csv/parse.js'
 import type { FieldType } from '../../lists/expressions.js'
 import type { AnswerSource, RowStatus } from '../journal/journal.js'
 
@@ -166,13 +167,8 @@ export function manyOf({ batch, starts }: Operation, { output }: Shape): Many | 
   return nodeOf(output).def.type === 'record' ? { field: undefined, keyedBy: 'department' } : undefined
 }
 
-/** Every column that a row can have, those first that it has unless `--fields` says otherwise. */
-interface RowColumns {
-  readonly usual: readonly ResultColumn[]
-  readonly all: readonly ResultColumn[]
-}
-
-export function rowColumnsOf(asked: ResultRequest, explode: boolean): RowColumns {
+/** Returns every column that a row can have, those first that it has unless `--fields` says otherwise. */
+export function rowColumnsOf(asked: ResultRequest, explode: boolean) {
   const { operation, shape } = asked
   const many = manyOf(operation, shape)
   if (many && explode) {
@@ -216,24 +212,14 @@ function askedColumns(
 }
 
 /** Columns of a waterfall that belong to one type of enrichment. */
-const typeOf: Readonly<Record<string, string>> = {
-  email: 'email',
-  email_status: 'email',
-  personal_email: 'personal_email',
-  personal_email_status: 'personal_email',
-  phone: 'phone',
-  phone_details: 'phone',
-  email_source: 'email',
-  personal_email_source: 'personal_email',
-  phone_source: 'phone',
-}
+const typed = /^(email|personal_email|phone)(?:_(?:status|source|details))?$/
 
 /** Whether a column of a waterfall can hold something: only what was asked for is in the reply. */
 function isAskedFor(name: string, constants: Input): boolean {
   if (name === 'custom') return constants.custom !== undefined
   // Rows that found nothing have their status, and the numbers are in `phone`.
   if (name === 'message' || name === 'phones' || name === 'phone_status') return false
-  const type = typeOf[name]
+  const type = typed.exec(name)?.[1]
   const types = constants.enrichment_type
   return type === undefined || !Array.isArray(types) || types.includes(type)
 }
@@ -252,7 +238,7 @@ function departmentColumns({ output }: Shape, { departments, live }: Input): Res
 
 /** The result columns that `--fields` names; an object's name stands for all its columns. */
 export function chosenColumns(
-  { usual, all }: RowColumns,
+  { usual, all }: ReturnType<typeof rowColumnsOf>,
   fields: readonly string[] | undefined,
 ): readonly ResultColumn[] {
   if (!fields) return usual
@@ -290,12 +276,8 @@ function missingField(option: string, field: string, names: readonly string[]): 
   return new Refusal('output.no_field', { option, field, meant: near ? [near] : inner.slice(0, 3), names })
 }
 
-export interface OutputRow {
-  /** Line of the input where it begins. */
-  readonly line: number
-  readonly cells: readonly string[]
-  /** What a row has that comes from no file. */
-  readonly fields?: Fields | undefined
+/** A row of the input with its result. */
+export interface OutputRow extends CsvRow {
   readonly body: unknown
   readonly status: RowStatus
   readonly error: string | null
@@ -308,13 +290,7 @@ export interface OutputRow {
 const reasonColumn = '_reason'
 
 /** A column of the input that results complete where its cells are empty. */
-interface OnlyMissing {
-  /** Position of the column. */
-  readonly at: number
-  readonly column: ResultColumn
-  /** The status column of that value, which is filled together with it. */
-  readonly status?: { readonly at: number; readonly column: ResultColumn } | undefined
-}
+type OnlyMissing = ReturnType<typeof findOnlyMissing>
 
 /**
  * Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. The
@@ -413,11 +389,7 @@ function hasDecimalPoint(locale = ''): boolean {
 }
 
 /** Which column of the input `--only-missing FIELD` (or `FIELD=Column`) means, and the result that completes it. */
-export function findOnlyMissing(
-  text: string,
-  columns: readonly ResultColumn[],
-  header: readonly string[],
-): OnlyMissing {
+export function findOnlyMissing(text: string, columns: readonly ResultColumn[], header: readonly string[]) {
   const [field = '', ...rest] = text.split('=').map((part) => part.trim())
   const column = columns.find(({ name }) => name === field)
   const names = columns.map(({ name }) => name)
@@ -427,7 +399,13 @@ export function findOnlyMissing(
   if (at < 0) throw new Refusal('map.no_column', { field, wanted, near: nearest(wanted, header), header })
   const status = columns.find(({ name }) => name === `${field}_status`)
   const statusAt = columnNamed(header, `${wanted}_status`)
-  return { at, column, status: status && statusAt >= 0 ? { at: statusAt, column: status } : undefined }
+  return {
+    /** Position of the column. */
+    at,
+    column,
+    /** The status column of that value, which is filled together with it. */
+    status: status && statusAt >= 0 ? { at: statusAt, column: status } : undefined,
+  }
 }
 
 export const onlyMissingOf = (

@@ -1,12 +1,6 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { valueAt } from '../../api/values/objects.js'
-import {
-  type Expression,
-  type FieldType,
-  isLeaf,
-  parseExpression,
-  type Scope,
-} from '../../lists/expressions.js'
+import { type FieldType, isLeaf, parseExpression, type Scope } from '../../lists/expressions.js'
 import type { Novelty } from '../journal/spending.js'
 import {
   explodeRow,
@@ -31,12 +25,7 @@ export interface SelectChoices {
   readonly columns?: readonly string[] | undefined
 }
 
-export interface Selection {
-  keeps(row: OutputRow): boolean
-  readonly written: number
-  /** Rows in which the condition compared a missing value, or one of another type. */
-  readonly doubtful: number
-}
+export type Selection = NonNullable<Awaited<ReturnType<typeof createSelection>>>
 
 type SelectRequest = ResultRequest & {
   readonly choices: SelectChoices & {
@@ -53,7 +42,7 @@ export async function createSelection(
   noveltyOf: (row: OutputRow) => Novelty = () => 'new',
   /** Whether a record is the first that is written about its company or person. */
   isFirst: (record: unknown) => boolean = () => true,
-): Promise<Selection | undefined> {
+) {
   const { where, only = [], explode = false, layout, keepInput } = request.choices
   const { all } = rowColumnsOf(request, explode)
   // An import takes the records that there are.
@@ -78,7 +67,7 @@ export async function createSelection(
     isNovel(row) &&
     condition?.test(row) !== false
   return {
-    keeps(row) {
+    keeps(row: OutputRow): boolean {
       const isKept = isWanted(row) && isFirst(row.body)
       if (isKept) written++
       return isKept
@@ -86,6 +75,7 @@ export async function createSelection(
     get written() {
       return written
     },
+    /** Rows in which the condition compared a missing value, or one of another type. */
     get doubtful() {
       return condition?.expression.doubtful ?? 0
     },
@@ -102,7 +92,7 @@ function emailStatuses(columns: readonly ResultColumn[]): readonly ResultColumn[
 async function openCondition(text: string, columns: readonly ResultColumn[], header: readonly string[]) {
   const result = scopeOf(columns)
   const scope = { ...result, ...statusScope, input: scopeOfNames(header, { is: 'text' }) }
-  const expression: Expression = await parseExpression(text, scope, 'where')
+  const expression = await parseExpression(text, scope, 'where')
   const roots = Object.keys(result)
   const hasInput = /\binput\b/.test(text)
   return {

@@ -280,13 +280,11 @@ interface RejectedRow {
   readonly reason: string
 }
 
-interface RejectsFormat {
-  readonly head: Buffer
-  encode(rows: readonly RejectedRow[]): Buffer
-}
+/** How rejected rows become bytes. */
+type RejectsFormat = ReturnType<typeof csvRejects>
 
 /** Rejected rows as they were read, after columns with their line and the reason; `raw` leaves cells as they are. */
-export function csvRejects(original: Original, raw: boolean): RejectsFormat {
+export function csvRejects(original: Original, raw: boolean) {
   const writeLine = lineWriter(original.delimiter, raw)
   const { mark, encode } = encoderFor(original.encoding, original.hasMark)
   const { header, preamble } = original
@@ -300,7 +298,7 @@ export function csvRejects(original: Original, raw: boolean): RejectsFormat {
   const names = Object.fromEntries(rejectColumns.map((name) => [name, name]))
   return {
     head: Buffer.concat([mark, encode(preamble + withReason(names, header))]),
-    encode: (rows) =>
+    encode: (rows: readonly RejectedRow[]): Buffer =>
       encode(
         rows
           .map(({ line, reason, cells = [] }) => withReason({ _line: String(line), _reason: reason }, cells))

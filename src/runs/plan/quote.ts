@@ -86,26 +86,7 @@ export type Basis =
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
 /** The cost of a batch, before it starts. */
-export interface BatchQuote extends Omit<RowCounts, 'oldestStored' | 'most' | 'units'> {
-  /** When the oldest of the stored answers was given, in ISO 8601; null without any. */
-  readonly oldest_in_store: string | null
-  readonly credits: { readonly min: number; readonly expected: number; readonly max: number }
-  readonly balance: number | null
-  readonly weekly_allowance: number | null
-  readonly quotas: Readonly<Record<string, unknown>>
-  /** Minimum duration by the rate limits; null where they are not known. */
-  readonly seconds: number | null
-  /** Where the expected credits are in four of five cases; null with enough history. */
-  readonly expected_range: CreditRange | null
-  readonly basis: Basis
-  readonly budget: number | null
-  /** null where the maximum is covered, or is not known to be short. */
-  readonly shortage: Shortage | null
-  /** Most profiles of the daily quota that it uses; null where it uses none. */
-  readonly profiles_max: number | null
-  /** Fields that are null because the target does not say. */
-  readonly unknown: readonly string[]
-}
+export type BatchQuote = ReturnType<typeof createQuote>
 
 export interface QuoteInput {
   readonly counted: RowCounts
@@ -133,7 +114,7 @@ export function createQuote({
   spendable,
   windows,
   quotaBudget = unlimited,
-}: QuoteInput): BatchQuote {
+}: QuoteInput) {
   const { rows, unique, in_store, invalid, rows_affordable, oldestStored, most, units, ...others } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
@@ -151,15 +132,21 @@ export function createQuote({
     balance,
     weekly_allowance: allowance ?? null,
     quotas,
+    /** Minimum duration by the rate limits; null where they are not known. */
     seconds,
     rows_affordable,
     ...others,
+    /** Where the expected credits are in four of five cases; null with enough history. */
     expected_range: range,
     basis,
     budget: budget ?? null,
+    /** null where the maximum is covered, or is not known to be short. */
     shortage: shortageOf(max, profiles ?? others.lookups, spendable),
+    /** Most profiles of the daily quota that it uses; null where it uses none. */
     profiles_max: profiles,
+    /** When the oldest of the stored answers was given, in ISO 8601; null without any. */
     oldest_in_store: oldestStored === undefined ? null : new Date(oldestStored).toISOString(),
+    /** Fields that are null because the target does not say. */
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
   }
 }
