@@ -130,10 +130,7 @@ export const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : hos
 /** Whether a `Host` value is a name or bracketed address with an optional port, and nothing else. */
 const isHost = (value: string): boolean => wellFormed.test(value)
 
-/**
- * Returns every `Host` value that is served, in lower case: loopback names, the bound address and allowed names, each
- * alone or with this port. An allowed name with a port is served with that port only.
- */
+/** Returns the `Host` values that are served, in lower case, alone or with the port; an allowed name that has a port, with that only. */
 export function servedHosts(bound: string, port: number, allowed: readonly string[]): ReadonlySet<string> {
   const names = [...loopbackNames, ...(isWildcard(bound) ? [] : [inUrl(bound)]), ...allowed]
   return new Set(

@@ -187,10 +187,7 @@ async function loseResponse(
   })
 }
 
-/**
- * Returns a function that begins with a request of a connection once the one before is answered. Node passes on all
- * pipelined requests at once, and keeps the responses that the client has not read.
- */
+/** Returns what begins with a request once the one before on its connection is answered: node passes on all at once. */
 function createTurns(): (socket: Socket, response: ServerResponse, begin: () => void) => void {
   const last = new WeakMap<Socket, ServerResponse>()
   return (socket, response, begin) => {

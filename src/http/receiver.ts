@@ -30,10 +30,7 @@ export interface ReceiverOptions {
 /** Creates the unguessable part of a path from 16 random bytes. */
 export const newToken = (random: Uint8Array): string => Buffer.from(random).toString('base64url')
 
-/**
- * Takes webhook deliveries, as a fetch-shaped function. It answers 200 only after the inbox stored one, so that the
- * sender tries again otherwise.
- */
+/** Takes webhook deliveries, fetch-shaped. It answers 200 once the inbox has one: otherwise the sender tries again. */
 export function receiver(options: ReceiverOptions): (request: Request) => Promise<Response> {
   const isOwn = matcher([receiverPath(options.token), (options.prefix ?? '') + receiverPath(options.token)])
   return async (request) => {

@@ -381,10 +381,7 @@ const isFilled = (value: unknown): boolean => (Array.isArray(value) ? value.leng
 const identifying = ['id', 'name', 'full_name', 'domain', 'network_id', 'network_url', 'network_profile_url']
 const reachable = ['email', 'personal_email', 'phone']
 
-/**
- * Returns whether a success found nothing, as some servers answer a lookup: all identifying fields (of a waterfall:
- * addresses and numbers) are null or missing.
- */
+/** Returns whether a success found nothing: all identifying fields (of a waterfall: addresses, numbers) are null or missing. */
 export function resolvesNothing(operation: Operation, body: unknown): boolean {
   if (operation.needs === 'items')
     return isObject(body) && Array.isArray(body.results) && countRecords(body.results) === 0

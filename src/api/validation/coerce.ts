@@ -75,10 +75,7 @@ export function mapCountries(
   return Object.fromEntries(entries)
 }
 
-/**
- * Converts text to the kind of a field. Other text stays as it is, for validation to refuse. The last of several
- * texts counts for a single value.
- */
+/** Converts text to the kind of a field; other text stays, to be refused. Of several texts for one value, the last counts. */
 export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
   const inner = bare(schema)
   const texts = typeof given === 'string' ? [given] : given

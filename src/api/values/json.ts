@@ -89,10 +89,7 @@ export function toJson(value: unknown, indent?: number): string {
   }
 }
 
-/**
- * Writes JSON that people may see: `JSON.stringify` escapes only the lower control characters, and terminals obey others,
- * too. For the bodies of requests and replies there is `toJson`.
- */
+/** Writes JSON that people may see: terminals obey more control characters than `JSON.stringify` escapes. */
 export const toPrintableJson = (value: unknown, indent?: number): string =>
   escapeControls(toJson(value, indent))
 

@@ -30,10 +30,7 @@ export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
 /** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
 export type ErasedWork = Readonly<typeof noWorkErased>
 
-/**
- * Erases a person from all accepted work and all stored replies; with `dryRun` it only counts. The numbers of records, and
- * what work cost, stay as they were.
- */
+/** Erases a person from accepted work and stored replies; with `dryRun` it only counts. Numbers and costs stay as they were. */
 export async function eraseFromEngine(
   driver: Driver,
   subject: SubjectMatcher,

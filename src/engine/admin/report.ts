@@ -1,4 +1,3 @@
-import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan, type QuotaName } from '../../api/operations/plans.js'
 import type { DecodedSearch, Search } from '../../api/ports/ports.js'
 import { readVersion } from '../../storage/database/migrate.js'
@@ -21,7 +20,7 @@ import { countFaults } from '../tables/faults.js'
 import { countUnfinishedJobs } from '../tables/jobs.js'
 import { listAllMembers, listKeys, listMembers, listWorkspaces } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
-import { type AdminPorts, emailsOf, inCurrent } from './workspaces.js'
+import { type AdminPorts, emailsOf, inCurrent, memberOf } from './workspaces.js'
 
 /** Selects movements. Times are those of the engine in milliseconds, `from` inclusive and `to` exclusive. */
 export interface MovementRange {
@@ -39,12 +38,8 @@ const pageSize = 1_000
 export type MovementRecord = ReturnType<typeof toMovementRecord>
 
 /** Returns the id of the member that a range names. Throws a Refusal where there is none. */
-async function readMemberId(tx: Connection, workspaceId: string, email: string | undefined) {
-  if (email === undefined) return undefined
-  const found = (await listAllMembers(tx, workspaceId)).find((member) => member.email === email.toLowerCase())
-  if (!found) throw new Refusal('engine.no_member', { email })
-  return found.id
-}
+const readMemberId = async (tx: Connection, id: string, email: string | undefined) =>
+  email === undefined ? undefined : (await memberOf(tx, { id }, email, listAllMembers)).id
 
 function toMovementRecord(movement: Movement, emails: ReadonlyMap<string, string>) {
   const { seq, created_at: createdAt, kind, debit, credit, amount, credits, held, spent } = movement

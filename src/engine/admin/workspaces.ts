@@ -1,11 +1,11 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
-import type { Clock, Ids } from '../../api/ports/ports.js'
-import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { nextRenewal, readEngineTime } from '../clock.js'
 import { addMovement, readBalances } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../jobs/payloads.js'
+import type { WorkerPorts } from '../jobs/progress.js'
 import { hashKey, hintOf, makeKey } from '../request/access.js'
 import {
   findWorkspace,
@@ -30,11 +30,7 @@ export function checkWhole(value: number, of: WholeNumber, min = 0): void {
 /** What the owner gives as a whole number. */
 type WholeNumber = 'amount' | 'balance' | 'weekly_limit' | 'quota'
 
-export interface AdminPorts {
-  readonly store: Driver
-  readonly clock: Clock
-  readonly ids: Ids
-}
+export type AdminPorts = Pick<WorkerPorts, 'store' | 'clock' | 'ids'>
 
 /** Work on the workspace in use, which is read with engine time in the same transaction. */
 export function inCurrent({ store, clock }: Pick<AdminPorts, 'store' | 'clock'>) {
@@ -52,10 +48,14 @@ export function inCurrent({ store, clock }: Pick<AdminPorts, 'store' | 'clock'>)
   }
 }
 
-/** Returns the member with an email address; throws when there is none. */
-export async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
-  const members = await listMembers(tx, workspace.id)
-  const member = members.find((one) => one.email === email.toLowerCase())
+/** Returns the member with an email address; throws when there is none. `list` may have removed ones, too. */
+export async function memberOf(
+  tx: Connection,
+  { id }: Pick<Workspace, 'id'>,
+  email: string,
+  list = listMembers,
+): Promise<Member> {
+  const member = (await list(tx, id)).find((one) => one.email === email.toLowerCase())
   if (!member) throw new Refusal('engine.no_member', { email })
   return member
 }

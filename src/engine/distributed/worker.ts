@@ -232,10 +232,7 @@ function createWorkerHeartbeat(
       shownAt = performance.now()
       await keep(clock.now() + seenMs)
     },
-    /**
-     * Deletes what dead commands and workers left behind. Without a scope, so with the store to itself: it locks chunks of
-     * many runs in another order.
-     */
+    /** Deletes what dead commands left behind, with the store to itself: it locks chunks of many runs in another order. */
     tidy: () => store.transaction((tx) => dropDeadChunks(tx, staleBefore(clock.now()))),
     /** Withdraws the announcement. */
     end: async () => {

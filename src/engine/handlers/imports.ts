@@ -104,10 +104,7 @@ export async function startPaidImport<Count extends string>(
   }
 }
 
-/**
- * Returns the job of an import: everything a search finds, or as much as requested. Without a name it has one such as
- * `Lead search - API - 31/12/2026 18:05`.
- */
+/** Returns the job of an import: what a search finds, up to the limit. Unnamed it is `Lead search - API - 31/12/2026 18:05`. */
 export async function importOf(
   { ids, now, source, input }: ImportRequest,
   search: Search,

@@ -22,10 +22,7 @@ interface RowSource<T> {
 
 const secretBytes = 32
 
-/**
- * Returns one page of a listing, read from one snapshot: after the cursor if there is one, otherwise by number.
- * Throws `invalid_cursor` for a cursor of another scope.
- */
+/** Returns a page of a listing, read from one snapshot. Throws `invalid_cursor` for a cursor of another scope. */
 export async function readPage<T>(
   { store, ids, principal, input: { cursor, page = 1, per_page } }: PageContext,
   endpoint: OperationId,

@@ -25,10 +25,7 @@ const most = 10
 
 type Suggestion = OutputOf<'titles.suggest'>['suggestions'][number]
 
-/**
- * The curated vocabulary of roles: titles in English and French, most common first, and keywords of titles that sound alike
- * but differ.
- */
+/** The curated roles: titles in English and French, most common first, and keywords of titles that only sound alike. */
 export const titleFamilies = vocabulary.families
 
 /** Keywords to exclude for any role: assistants, trainees and people who have left. */

@@ -16,10 +16,7 @@ interface Records {
 /** What a vendor found, with its name. */
 type Found = Required<Pick<VendorReply, 'name' | 'fields'>>
 
-/**
- * Asks the data vendors of the workspace about a person or a company that the catalogue lacks. Where nobody has an answer, adds
- * to `notes` whose answer was lost and who could not be asked.
- */
+/** Asks data vendors about a person or company that the catalogue lacks. `notes` gets lost answers and vendors not asked. */
 export async function askVendorsFor<K extends keyof Records>(
   { vendors, principal, asking }: Asks,
   kind: K,

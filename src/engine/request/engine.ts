@@ -12,7 +12,7 @@ import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { countingOf, hasBody } from '../../api/operations/facts.js'
 import { type Window, windowsOf } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
-import type { Asking, Clock, Ids, Sender, Source, Targets, Vendors } from '../../api/ports/ports.js'
+import type { Asking, Sender, Targets } from '../../api/ports/ports.js'
 import { coerceInput } from '../../api/validation/coerce.js'
 import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { fingerprintOf, validate, withoutBlanks } from '../../api/validation/validate.js'
@@ -37,19 +37,14 @@ import {
 } from '../credits/settlement.js'
 import { handlers } from '../handlers/registry.js'
 import { requireConsent } from '../handlers/waterfall.js'
+import type { WorkerPorts } from '../jobs/progress.js'
 import { readCounter, setCounter } from '../tables/counters.js'
 import { listMembers, openSuppressor, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'
 import { accessOf, checkScope, checkSession, createAccess } from './access.js'
 import { answerUnderFaults, loseReply } from './faults.js'
 
-interface EnginePorts {
-  readonly store: Driver
-  readonly source: Source
-  /** The data vendors of workspaces; without them, only the source is asked. */
-  readonly vendors?: Vendors | undefined
-  readonly clock: Clock
-  readonly ids: Ids
+interface EnginePorts extends Pick<WorkerPorts, 'store' | 'source' | 'vendors' | 'clock' | 'ids'> {
   /** Posts deliveries and checks their targets; without one every address is accepted. */
   readonly sender?: Pick<Sender, 'check'>
   /** Returns where a workspace with this number of members may deliver to, besides public addresses. */
@@ -331,10 +326,7 @@ async function checkLimits(store: Driver, request: Request): Promise<number> {
 /** A window after a request was counted in it, or refused by it. */
 type CountedWindow = Window & CounterState
 
-/**
- * Counts a request in all its windows in one small transaction, or in none. Returns the windows it was counted in, or those
- * that refuse it. An exempt operation has no windows.
- */
+/** Counts a request in all its windows in one small transaction, or in none. Returns those, or the ones that refuse it. */
 async function countRequest(
   store: Driver,
   operation: Operation,

@@ -305,19 +305,13 @@ export const findEnrichment = (tx: Connection, id: string) => enrichmentTable.ge
 export const listEnrichments = (tx: Connection, jobId: string) =>
   enrichmentTable.all(tx, 'WHERE job_id = ? ORDER BY ordinal', jobId)
 
-/**
- * Takes all jobs from the workers that run them and returns how many. Chunks of distributed runs are deleted: their rows
- * are called again when the run resumes.
- */
+/** Takes all jobs from their workers; returns how many. Chunks are deleted: their rows are called again by a resumed run. */
 export async function releaseJobs(tx: Connection): Promise<number> {
   for (const table of ['chunks', 'chunk_runs']) await tx.run(`DELETE FROM ${table}`)
   return await tx.run("UPDATE jobs SET token = NULL, lease_until = 0 WHERE state = 'running'")
 }
 
-/**
- * Drops the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts and
- * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
- */
+/** Drops the oldest jobs that ended before, with what is theirs; not those with deliveries to make, nor imports of lists. */
 export async function dropEndedJobs(tx: Connection, before: number, limit: number) {
   const ended = await tx.all<{ id: string }>(endedSql, before, limit)
   return await dropJobs(

@@ -232,10 +232,7 @@ export class Worker {
 /** Series of attempts at one URL at a time, so that a slow receiver does not take all slots. */
 const rowsPerUrl = 4
 
-/**
- * Tracks the deliveries in progress. A slow URL takes one series at a time until it is quick again. A workspace takes
- * no more than it leaves free, so that slow receivers of one do not delay the deliveries of another.
- */
+/** Tracks deliveries in progress: a slow URL takes one series at a time, and a workspace no more than it leaves free. */
 class InProgress {
   readonly #running = new Set<Delivery>()
   readonly #slowUrls = new Set<string>()

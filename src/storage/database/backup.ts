@@ -35,10 +35,7 @@ interface Expected {
   readonly schema: Schema
 }
 
-/**
- * Writes a snapshot of a database that others may use meanwhile. The copy is created with mode 0600, gets its name when it
- * is complete and durable, and never replaces another file. Returns its size in bytes.
- */
+/** Writes a snapshot of a database in use: a new file of mode 0600, named once it is complete and durable. Returns its bytes. */
 export function backup(location: string, file: string): number {
   if (existsSync(file)) throw alreadyExists(file)
   return withCopy(location, file, (partial) => {
@@ -47,10 +44,7 @@ export function backup(location: string, file: string): number {
   })
 }
 
-/**
- * Replaces a database that no process has open by a backup. The backup is checked before anything is changed, and is not
- * changed itself. Returns its schema version.
- */
+/** Replaces a database that no process has open by a backup, which is checked first. Returns its schema version. */
 export function restore(file: string, location: string, expected: Expected): number {
   if (!existsSync(file)) throw new Refusal('database.no_file', { file })
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
@@ -189,10 +183,7 @@ interface TableRow {
 /** A line of an export: its header, a row of a table, or its end. */
 type ExportLine = { readonly format: string; readonly schema: number } | TableRow | { readonly rows: number }
 
-/**
- * Writes a snapshot of tables to a file, as lines of JSON that any database takes. The file is created with mode
- * 0600, gets its name when it is complete and durable, and never replaces another. Returns the number of rows.
- */
+/** Writes a snapshot of tables as lines of JSON that any database takes, to a new file as `backup` does. Returns the rows. */
 export async function exportTables(driver: Driver, file: string, tables: ExportedTables): Promise<number> {
   if (existsSync(file)) throw alreadyExists(file)
   const partial = partialOf(file)

@@ -51,10 +51,7 @@ function lockOf(path: string): Database.Database | undefined {
   }
 }
 
-/**
- * Rewrites a database, so that its file and log hold nothing that was deleted. Returns whether it could: not while another
- * process reads or writes. It needs space for another copy meanwhile.
- */
+/** Rewrites a database, so that its files hold nothing deleted; false while another process uses it. Needs space for a copy. */
 export function vacuum(path: string, timeoutMs = 2_000): boolean {
   if (!existsSync(path)) return true
   const database = new Database(path, { fileMustExist: true, timeout: timeoutMs })

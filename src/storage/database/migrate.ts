@@ -51,10 +51,7 @@ export interface SchemaState {
   readonly newest: number
 }
 
-/**
- * A database stores its version plus this. Builds before the first release stored smaller numbers, at most 8, and refuse a
- * database with a larger one.
- */
+/** A database stores its version plus this. Builds before the first release stored at most 8, and refuse a larger number. */
 const released = 1_000
 
 export const storedNumber = (version: number): number => released + version

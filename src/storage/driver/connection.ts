@@ -1,10 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable } from '../../api/values/objects.js'
 
-/**
- * Thrown by a transaction that inserts a row which exists already, as another process did the same; or by one that may have
- * been committed, and is not run again.
- */
+/** Thrown when another process has inserted the same row, or when a transaction may have been committed. */
 export class StorageFault extends Error {
   override readonly name = 'StorageFault'
 
@@ -109,10 +106,7 @@ export interface Connection {
   add?(insert: RowInsert, ...values: Value[]): Awaitable<void>
   /** Runs several statements without placeholders. */
   exec(sql: string): Awaitable<void>
-  /**
-   * A cache of data that nothing else can change meanwhile. It is cleared when a transaction begins and when one is
-   * undone. Tasks that share a commit share it.
-   */
+  /** A cache of what nothing else can change, cleared when a transaction begins or is undone. Tasks of a commit share it. */
   readonly known: Map<string, unknown>
 }
 

@@ -51,10 +51,7 @@ export interface PersonalTable<Row = never> {
 
 const rowsAtOnce = 500
 
-/**
- * Erases a person from tables, one after the other, each portion in a transaction; with `dryRun` it only counts. Returns how
- * many rows were erased, by their names. Repeated after an interruption, it erases the rest.
- */
+/** Erases a person from tables, each portion in a transaction; with `dryRun` it only counts. Repeated, it erases the rest. */
 export async function eraseFromTables(
   driver: Driver,
   tables: readonly PersonalTable[],

@@ -213,10 +213,7 @@ const leastBusy = (queues: readonly CommitQueue[]): CommitQueue =>
 const minReconnectMs = 500
 const maxReconnectMs = 30_000
 
-/**
- * Listens for notifications of other processes on a separate connection, opened for the first listener. While the
- * connection is lost, notifications are missed; once it is back, every listener is called.
- */
+/** Listens for notifications on a connection of its own, from the first listener on. After a loss, every listener is called. */
 function createNotifications(url: string, schema: string) {
   /** Listeners with their topics. */
   const wakes = new Map<() => void, string>()

@@ -59,10 +59,7 @@ export function createDriver(database: LazyDatabase, flush = async () => {}): Dr
 /** Whether a database is in memory, or in a file without a name, which is gone when it is closed. */
 const isTemporary = (path: string): boolean => path === ':memory:' || path === ''
 
-/**
- * Refuses SQLite versions that can corrupt a WAL file when several connections write or checkpoint at once
- * (3.7.0 to 3.51.2, fixed in 3.51.3).
- */
+/** Refuses SQLite versions (3.7.0 to 3.51.2) that can corrupt a WAL file when several connections write or checkpoint. */
 export function checkVersion(version: string): void {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
   const number = major * 1_000_000 + minor * 1_000 + patch
@@ -233,10 +230,7 @@ async function beginPatiently(begin: () => unknown): Promise<void> {
 /** Rows of one statement: as many large sets as possible, the rest one by one. */
 const setSizes = [32, 8, 1] as const
 
-/**
- * Rows that a transaction inserts. Rows of one statement are inserted together, in their order, because starting and
- * finishing a statement takes as long as inserting its row. Rows of different statements have no order.
- */
+/** Inserts rows of a statement together, in their order: to start and finish a statement takes as long as to insert a row. */
 class BatchInserts {
   readonly #pending = new Map<RowInsert, Value[]>()
   readonly #texts = new Map<RowInsert, readonly string[]>()
