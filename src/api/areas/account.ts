@@ -1,5 +1,4 @@
 import * as field from '../schemas/fields.js'
-import { inOrder } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 
 const quotas = (of: string) => ({
@@ -43,7 +42,7 @@ export const shapes = field.declare({
       start_date: field.date('First day (UTC), YYYY-MM-DD'),
       end_date: field.date('Last day (UTC), included, YYYY-MM-DD'),
     },
-    checks: [inOrder('start_date', 'end_date')],
+    checks: [field.inOrder('start_date', 'end_date')],
     output: () => ({
       credits: value.count('Credits that can be spent now'),
       start_date: value.string('First day', { format: 'date' }),

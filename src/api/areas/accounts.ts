@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
-import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { markFields } from '../values/objects.js'
@@ -19,7 +18,7 @@ const identity = () => ({
   country: field.country().optional(),
 })
 
-const identifiable = () => atLeastOne('company_network_url', 'name', 'domain')
+const identifiable = () => field.atLeastOne('company_network_url', 'name', 'domain')
 
 const filters = () => ({
   keyword: field.keyword().optional(),
@@ -45,10 +44,10 @@ const filterNames = [
 ]
 
 const someFilter = () =>
-  rule((fields) =>
-    filterNames.some((name) => isGiven(fields[name]))
+  field.rule((fields) =>
+    filterNames.some((name) => field.isGiven(fields[name]))
       ? undefined
-      : badRequest(`Provide at least one filter: ${markFields(filterNames)}`),
+      : field.badRequest(`Provide at least one filter: ${markFields(filterNames)}`),
   )
 
 const evolution = (months: number) =>
@@ -92,7 +91,7 @@ export const shapes = field.declare({
       custom: field.custom().optional(),
       live: field.live(),
     },
-    checks: [someFilter(), inOrder('min_revenue', 'max_revenue')],
+    checks: [someFilter(), field.inOrder('min_revenue', 'max_revenue')],
     output: () => ({
       message: value.string('Status message'),
       id: value.uuid('Identifier of the import'),
@@ -103,7 +102,7 @@ export const shapes = field.declare({
   }),
   'accounts.search_preview': () => ({
     input: { ...filters(), live: field.live() },
-    checks: [someFilter(), inOrder('min_revenue', 'max_revenue')],
+    checks: [someFilter(), field.inOrder('min_revenue', 'max_revenue')],
     output: () => ({
       total_count: value.count('Companies that match'),
       preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
@@ -130,7 +129,7 @@ export const shapes = field.declare({
       included_locations: field.ids('Location ids').optional(),
       excluded_locations: field.ids('Location ids to exclude').optional(),
     },
-    checks: [exactlyOne('company_network_id', 'company_network_url')],
+    checks: [field.exactlyOne('company_network_id', 'company_network_url')],
     output: () => ({
       total: value.count('Profiles that match'),
       title_to_include: value.strings('As given'),
@@ -147,7 +146,7 @@ export const shapes = field.declare({
       departments: field.texts('Functions by name, such as Sales').optional(),
       live: field.live(),
     },
-    checks: [atLeastOne('company_network_id', 'company_network_url', 'company_domain')],
+    checks: [field.atLeastOne('company_network_id', 'company_network_url', 'company_domain')],
     output: () =>
       field.describe(
         z.record(
@@ -175,7 +174,7 @@ export const shapes = field.declare({
       excluded_job_country_codes: field.countries('Countries to exclude').optional(),
       full_description: field.flag('Whole descriptions instead of the first 300 characters'),
     },
-    checks: [atLeastOne('company_domain', 'company_name', 'company_network_url')],
+    checks: [field.atLeastOne('company_domain', 'company_name', 'company_network_url')],
     output: () => ({
       total_jobs: value.count('Jobs that match'),
       truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
@@ -184,7 +183,7 @@ export const shapes = field.declare({
   }),
   'accounts.stack': () => ({
     input: company(),
-    checks: [atLeastOne('company_domain', 'company_name', 'company_network_url')],
+    checks: [field.atLeastOne('company_domain', 'company_name', 'company_network_url')],
     output: () => ({
       technologies: value.strings('Names'),
       technologies_with_confidence: value.objects('Names with slugs and confidence', {

@@ -1,14 +1,5 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
-import {
-  badRequest,
-  exactlyOne,
-  identified,
-  isGiven,
-  missing,
-  type Objection,
-  rule,
-} from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import type { Fields } from '../values/objects.js'
@@ -33,24 +24,24 @@ const request = () => ({
 })
 
 /** Returns what a contact lacks for the requested types. */
-function findMissing(contact: Fields, types: unknown): Objection | undefined {
+function findMissing(contact: Fields, types: unknown): field.Objection | undefined {
   const asked = Array.isArray(types) ? types : []
-  if (isGiven(contact.network_url)) return undefined
-  if (asked.some((type) => type !== 'email')) return missing('network_url')
-  const byName = isGiven(contact.firstname) && isGiven(contact.lastname)
-  return byName && (isGiven(contact.domain) || isGiven(contact.company_name))
+  if (field.isGiven(contact.network_url)) return undefined
+  if (asked.some((type) => type !== 'email')) return field.missing('network_url')
+  const byName = field.isGiven(contact.firstname) && field.isGiven(contact.lastname)
+  return byName && (field.isGiven(contact.domain) || field.isGiven(contact.company_name))
     ? undefined
-    : badRequest(identified('firstname', 'lastname', 'domain', 'company_name'))
+    : field.badRequest(field.identified('firstname', 'lastname', 'domain', 'company_name'))
 }
 
-const identifiable = () => rule((fields) => findMissing(fields, fields.enrichment_type))
+const identifiable = () => field.rule((fields) => findMissing(fields, fields.enrichment_type))
 
 const allIdentifiable = () =>
-  rule((fields) => {
+  field.rule((fields) => {
     const contacts = fields.contacts as readonly Fields[]
     for (const [index, one] of contacts.entries()) {
       const objection = findMissing(one, fields.enrichment_type)
-      if (objection?.error === 'missing_keys') return missing(`contacts.${index}.${objection.reason}`)
+      if (objection?.error === 'missing_keys') return field.missing(`contacts.${index}.${objection.reason}`)
       if (objection) return { ...objection, reason: `contacts.${index}: ${objection.reason}` }
     }
     return undefined
@@ -137,7 +128,7 @@ export const shapes = field.declare({
         .optional(),
       phone_number: field.phone('One phone number in E.164').optional(),
     },
-    checks: [exactlyOne('phone_numbers', 'phone_number')],
+    checks: [field.exactlyOne('phone_numbers', 'phone_number')],
     output: () => ({
       results: value.objects('One result for each number, in the order given', {
         phone_number: value.string('Phone number in E.164'),

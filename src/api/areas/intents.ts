@@ -1,18 +1,7 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
-import {
-  atLeastOne,
-  badRequest,
-  exactlyOne,
-  inOrder,
-  isGiven,
-  missing,
-  notTogether,
-  rule,
-} from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { technologiesFound } from '../schemas/records.js'
 import { markFields } from '../values/objects.js'
 
 const imports = (of: string) => ({
@@ -41,7 +30,7 @@ const stackFilters = () => ({
 })
 
 const someStackFilter = () =>
-  atLeastOne(
+  field.atLeastOne(
     'stacks',
     'excluded_stacks',
     'countries',
@@ -60,13 +49,13 @@ const departmentRanges = [
 
 /** Growth of the whole company, or the size or growth of one department. */
 const someGrowth = () =>
-  rule((fields) => {
-    const ofDepartment = departmentRanges.some((name) => isGiven(fields[name]))
-    if (ofDepartment && !isGiven(fields.department)) return missing('department')
-    const ofCompany = growthRanges.some((name) => isGiven(fields[name]))
+  field.rule((fields) => {
+    const ofDepartment = departmentRanges.some((name) => field.isGiven(fields[name]))
+    if (ofDepartment && !field.isGiven(fields.department)) return field.missing('department')
+    const ofCompany = growthRanges.some((name) => field.isGiven(fields[name]))
     return ofCompany || ofDepartment
       ? undefined
-      : badRequest(`Provide at least one of: ${markFields([...growthRanges, ...departmentRanges])}`)
+      : field.badRequest(`Provide at least one of: ${markFields([...growthRanges, ...departmentRanges])}`)
   })
 
 const started = <S extends z.ZodType>(preview: S) =>
@@ -87,7 +76,7 @@ const blurCompany = () =>
     city: value.maybe('City'),
     country: value.maybe('Country'),
     network_url: value.maybe('Profile on the network, blurred'),
-    technologies_found: technologiesFound(),
+    technologies_found: record.technologiesFound(),
   })
 
 export const shapes = field.declare({
@@ -163,10 +152,13 @@ export const shapes = field.declare({
     },
     checks: [
       someGrowth(),
-      notTogether('department', ...growthRanges),
-      inOrder('min_headcount_growth_percentage', 'max_headcount_growth_percentage'),
-      inOrder('min_department_headcount', 'max_department_headcount'),
-      inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),
+      field.notTogether('department', ...growthRanges),
+      field.inOrder('min_headcount_growth_percentage', 'max_headcount_growth_percentage'),
+      field.inOrder('min_department_headcount', 'max_department_headcount'),
+      field.inOrder(
+        'min_department_headcount_growth_percentage',
+        'max_department_headcount_growth_percentage',
+      ),
     ],
     output: () => started(record.accountPreview()),
   }),
@@ -180,7 +172,7 @@ export const shapes = field.declare({
       ...companies(),
       ...imports('companies'),
     },
-    checks: [exactlyOne('company_network_url', 'company_network_urls')],
+    checks: [field.exactlyOne('company_network_url', 'company_network_urls')],
     output: () => started(record.accountPreview()),
   }),
   'intents.post_engagers': () => ({

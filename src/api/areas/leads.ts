@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { engineFilters } from '../operations/facts.js'
 import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/enumerations.js'
 import * as field from '../schemas/fields.js'
-import { atLeastOne, badRequest, identified, invalid, isGiven, notTogether, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { markField, markFields } from '../values/objects.js'
@@ -59,27 +58,27 @@ const filters = () => ({
 })
 
 const filtersOf = (fields: Readonly<Record<string, unknown>>): string[] =>
-  Object.keys(fields).filter((name) => !notFilters.has(name) && isGiven(fields[name]))
+  Object.keys(fields).filter((name) => !notFilters.has(name) && field.isGiven(fields[name]))
 const notFilters = new Set<string>([...importFields, ...engineFilters, 'live'])
 
 const someFilter = () =>
-  rule((fields) =>
-    filtersOf(fields).length > 0 ? undefined : badRequest('Provide at least one filter or a keyword'),
+  field.rule((fields) =>
+    filtersOf(fields).length > 0 ? undefined : field.badRequest('Provide at least one filter or a keyword'),
   )
 
 const liveFiltersOnlyLive = () =>
-  rule((fields) => {
-    const refused = fields.live === false ? liveOnlyFilters.filter((name) => isGiven(fields[name])) : []
+  field.rule((fields) => {
+    const refused = fields.live === false ? liveOnlyFilters.filter((name) => field.isGiven(fields[name])) : []
     return refused.length > 0
-      ? invalid(`Not available with ${markField('live')}: false: ${markFields(refused)}`)
+      ? field.invalid(`Not available with ${markField('live')}: false: ${markFields(refused)}`)
       : undefined
   })
 
 /** There are no lists of people yet; a search that ignored them would find others. */
 const noLeadLists = () =>
-  rule((fields) => {
-    const given = ['included_lead_lists', 'excluded_lead_lists'].filter((name) => isGiven(fields[name]))
-    return given.length > 0 ? invalid(`There are no lists of people: ${markFields(given)}`) : undefined
+  field.rule((fields) => {
+    const given = ['included_lead_lists', 'excluded_lead_lists'].filter((name) => field.isGiven(fields[name]))
+    return given.length > 0 ? field.invalid(`There are no lists of people: ${markFields(given)}`) : undefined
   })
 
 const imports = () => ({
@@ -109,11 +108,13 @@ const identity = () => ({
 
 /** A person is identified by the profile, or by name and company. */
 const identifiable = () =>
-  rule(({ network_url, first_name, last_name, company_name, domain }) =>
-    isGiven(network_url) ||
-    (isGiven(first_name) && isGiven(last_name) && (isGiven(company_name) || isGiven(domain)))
+  field.rule(({ network_url, first_name, last_name, company_name, domain }) =>
+    field.isGiven(network_url) ||
+    (field.isGiven(first_name) &&
+      field.isGiven(last_name) &&
+      (field.isGiven(company_name) || field.isGiven(domain)))
       ? undefined
-      : badRequest(identified('first_name', 'last_name', 'company_name', 'domain')),
+      : field.badRequest(field.identified('first_name', 'last_name', 'company_name', 'domain')),
   )
 
 export const shapes = field.declare({
@@ -179,9 +180,9 @@ export const shapes = field.declare({
       live: field.live(),
     },
     checks: [
-      atLeastOne('company_network_id', 'company_network_url', 'company_domain'),
-      atLeastOne(...searchFilters),
-      notTogether('persona_id', 'job_titles', 'excluded_job_titles'),
+      field.atLeastOne('company_network_id', 'company_network_url', 'company_domain'),
+      field.atLeastOne(...searchFilters),
+      field.notTogether('persona_id', 'job_titles', 'excluded_job_titles'),
     ],
     output: () => ({
       id: value.uuid('Identifier of the search'),

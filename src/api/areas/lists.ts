@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
-import { atLeastOne, cursorOrPage, isGiven, missing, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 
@@ -12,7 +11,7 @@ const company = () =>
       domain: field.domain().optional(),
       network_url: field.profileUrl('Profile on the network').optional(),
     })
-    .check(atLeastOne('name', 'domain', 'network_url'))
+    .check(field.atLeastOne('name', 'domain', 'network_url'))
 
 /** A company of a list: as it was given, and what it was matched to. */
 const listedCompany = () =>
@@ -27,9 +26,12 @@ const listedCompany = () =>
 
 /** Without a kind, a list without companies is a mistake. */
 const companiesOrKind = () =>
-  rule(({ companies, kind }) => (isGiven(kind) || companies ? undefined : missing('companies')), {
-    always: true,
-  })
+  field.rule(
+    ({ companies, kind }) => (field.isGiven(kind) || companies ? undefined : field.missing('companies')),
+    {
+      always: true,
+    },
+  )
 
 export const shapes = field.declare({
   'lists.create': () => ({
@@ -48,7 +50,7 @@ export const shapes = field.declare({
   }),
   'lists.list': () => ({
     input: field.pages(),
-    checks: [cursorOrPage()],
+    checks: [field.cursorOrPage()],
     output: () => ({
       lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
       pagination: record.pagination(),
@@ -56,7 +58,7 @@ export const shapes = field.declare({
   }),
   'lists.get': () => ({
     input: { id: field.pathId('Identifier of the list'), ...field.pages() },
-    checks: [cursorOrPage()],
+    checks: [field.cursorOrPage()],
     output: () =>
       record.listRecord().extend({
         companies: field.describe(z.array(listedCompany()), 'Its companies, in the order given'),

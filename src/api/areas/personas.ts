@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
-import { cursorOrPage } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 
@@ -20,7 +19,7 @@ const persona = () =>
 export const shapes = field.declare({
   'personas.list': () => ({
     input: field.pages(),
-    checks: [cursorOrPage()],
+    checks: [field.cursorOrPage()],
     output: () => ({
       personas: field.describe(z.array(persona()), 'Personas, newest first'),
       pagination: record.pagination(),

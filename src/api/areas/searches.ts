@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
-import { cursorOrPage } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { foundCompany } from '../webhooks/events.js'
@@ -30,7 +29,7 @@ export const shapes = field.declare({
         .default(true),
       ...field.pages(),
     },
-    checks: [cursorOrPage()],
+    checks: [field.cursorOrPage()],
     output: () => ({
       searches: value.objects('Saved searches, newest first', {
         id: value.uuid('Identifier'),
@@ -47,7 +46,7 @@ export const shapes = field.declare({
       status: field.oneOf(['qualified', 'disqualified'], 'Only leads of this status').optional(),
       ...field.pages(),
     },
-    checks: [cursorOrPage()],
+    checks: [field.cursorOrPage()],
     output: () => ({
       search: value.object('The search', {
         id: value.uuid('Identifier'),

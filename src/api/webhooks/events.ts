@@ -1,17 +1,8 @@
 import * as z from 'zod'
 import type { OperationId } from '../operations/table.js'
 import { describe } from '../schemas/fields.js'
-import { count, echo, maybeCount, moment, string, uuid, yesNo } from '../schemas/output-fields.js'
-import {
-  accountRecord,
-  contactResult,
-  jobRecord,
-  leadAndCompany,
-  leadRecord,
-  listRecord,
-  similarity,
-  technologiesFound,
-} from '../schemas/records.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
 
 interface EventRow {
   readonly from: readonly OperationId[]
@@ -60,17 +51,18 @@ export function eventBody(name: EventName): z.ZodObject {
   const [kind, phase] = name.split('.') as [EventKind, EventRow['phases'][number]]
   return z.object({
     event: describe(z.literal(name), 'Name of the event'),
-    id: uuid('Identifier of the search, import, list or enrichment'),
-    created_at: moment('When it happened'),
-    custom: echo(),
+    id: value.uuid('Identifier of the search, import, list or enrichment'),
+    created_at: value.moment('When it happened'),
+    custom: value.echo(),
     ...bodyFields(kind, phase),
   })
 }
 
 function bodyFields(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawShape {
-  if (kind === 'list_import') return { list: describe(listRecord(), 'The list'), ...failureFields(phase) }
+  if (kind === 'list_import')
+    return { list: describe(record.listRecord(), 'The list'), ...failureFields(phase) }
   if (phase === 'failed') return failureFields(phase)
-  if (kind === 'contact_enrichment') return contactResult().shape
+  if (kind === 'contact_enrichment') return record.contactResult().shape
   return phase === 'record' ? recordFields(kind) : { ...completedFields(kind), ...endFields() }
 }
 
@@ -78,15 +70,15 @@ function bodyFields(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRa
 export type DeliveryShape = 'nested' | 'flat'
 
 const failureFields = (phase: EventRow['phases'][number]): z.ZodRawShape =>
-  phase === 'failed' ? { error: string('What went wrong') } : {}
+  phase === 'failed' ? { error: value.string('What went wrong') } : {}
 
 type FieldsByKind = Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>>
 
 /** What the search found out about a company, among its own fields, by the kind of event. */
 const measured = {
-  hiring_import: () => ({ job_count: count('Number of its job postings that match') }),
+  hiring_import: () => ({ job_count: value.count('Number of its job postings that match') }),
   growth_import: () => ({
-    headcount_growth_percentage: maybeCount('Growth of its headcount in 12 months, in percent'),
+    headcount_growth_percentage: value.maybeCount('Growth of its headcount in 12 months, in percent'),
   }),
   lookalike_import: () => ({
     similarity_score: describe(z.number(), 'Similarity to the companies given, from 0 to 1'),
@@ -95,14 +87,14 @@ const measured = {
 
 /** Additional findings with a company, by the kind of event. */
 const found = {
-  hiring_import: () => ({ jobs: describe(z.array(jobRecord()), 'Its job postings that match') }),
-  stack_import: () => ({ technologies_found: technologiesFound() }),
-  lookalike_import: () => ({ similarity: similarity() }),
+  hiring_import: () => ({ jobs: describe(z.array(record.jobRecord()), 'Its job postings that match') }),
+  stack_import: () => ({ technologies_found: record.technologiesFound() }),
+  lookalike_import: () => ({ similarity: record.similarity() }),
 } satisfies FieldsByKind
 
 const fieldsOf = (fields: FieldsByKind, kind: EventKind): z.ZodRawShape => fields[kind]?.() ?? {}
 const foundWith = (kind: EventKind): z.ZodRawShape => fieldsOf(found, kind)
-const accountOf = (kind: EventKind): z.ZodObject => accountRecord().extend(fieldsOf(measured, kind))
+const accountOf = (kind: EventKind): z.ZodObject => record.accountRecord().extend(fieldsOf(measured, kind))
 
 /** Returns the schema of a company with everything that work of a kind finds out about it. */
 export const companyOf = (kind: EventKind): z.ZodObject => accountOf(kind).extend(foundWith(kind))
@@ -117,18 +109,18 @@ export function foundCompany() {
     ...found.stack_import(),
     ...found.lookalike_import(),
   })
-  return accountRecord().extend({ ordinal: ordinal(), ...ofOneKind.partial().shape })
+  return record.accountRecord().extend({ ordinal: ordinal(), ...ofOneKind.partial().shape })
 }
 
-const ordinal = () => count('Number of the record in the order found, from 1')
+const ordinal = () => value.count('Number of the record in the order found, from 1')
 
 /** A single record, as streaming delivers it. */
 function recordFields(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search')
     return {
       ordinal: ordinal(),
-      lead: describe(leadRecord(), 'The person'),
-      company: describe(accountRecord(), 'The company').nullable(),
+      lead: describe(record.leadRecord(), 'The person'),
+      company: describe(record.accountRecord(), 'The company').nullable(),
     }
   return { ordinal: ordinal(), account: describe(accountOf(kind), 'The company'), ...foundWith(kind) }
 }
@@ -136,7 +128,7 @@ function recordFields(kind: EventKind): z.ZodRawShape {
 /** All records, each with its ordinal; additional findings are among the fields of the company. */
 function completedFields(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search') {
-    const lead = leadAndCompany().extend({ ordinal: ordinal() })
+    const lead = record.leadAndCompany().extend({ ordinal: ordinal() })
     return { leads: describe(z.array(lead), 'The leads; empty after streaming') }
   }
   const account = accountOf(kind).extend({ ordinal: ordinal(), ...foundWith(kind) })
@@ -144,10 +136,10 @@ function completedFields(kind: EventKind): z.ZodRawShape {
 }
 
 const endFields = (): z.ZodRawShape => ({
-  total: count('Records in all'),
-  truncated: yesNo('Whether a quota or the credits ended it'),
-  part: count('Number of this part, from 1; only of a body too large for one delivery').optional(),
-  parts: count('Number of parts').optional(),
+  total: value.count('Records in all'),
+  truncated: value.yesNo('Whether a quota or the credits ended it'),
+  part: value.count('Number of this part, from 1; only of a body too large for one delivery').optional(),
+  parts: value.count('Number of parts').optional(),
 })
 
 export interface ReceivedDelivery {

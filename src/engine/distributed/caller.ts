@@ -200,10 +200,8 @@ class DistributedCaller {
     const refusal = results.find((one) => isAnswer(one) && isLimited(one)) ?? null
     const chunk = { taken, isPriced: isPriced(operation(this.ports.operation)), now }
     for (const [at, row] of sent.entries()) {
-      const decision = decideRow(row, results[at] ?? null, refusal, chunk)
-      if (decision.kind === 'resend') this.#waiting.push(decision.row)
-      else if (decision.kind === 'reply') settleRow(row, decision.result)
-      else row.reject(decision.error)
+      const again = settleRow(row, results[at] ?? null, refusal, chunk)
+      if (again) this.#waiting.push(again)
     }
   }
 
@@ -258,38 +256,38 @@ interface ChunkFacts {
   readonly now: number
 }
 
-/** What to do with a row: give it its result, send it again, or report that its outcome is unknown. */
-type RowDecision =
-  | { readonly kind: 'reply'; readonly result: Exclude<CallResult, null> }
-  | { readonly kind: 'resend'; readonly row: PendingRow }
-  | { readonly kind: 'unknown'; readonly error: ApiError }
-
 /**
- * Decides what to do with a row of an answered chunk; `refusal` is a result that asks the whole chunk to wait. When an earlier
- * worker had the chunk, it may have made and paid for any of its calls. A refusal then says nothing about the cost, so the
- * row is sent until it has an answer.
+ * Gives a row of an answered chunk its result, or returns it to be sent again; `refusal` is a result that asks the whole chunk
+ * to wait. When an earlier worker had the chunk, it may have made and paid for any of its calls. A refusal then says nothing
+ * about the cost, so the row is sent until it has an answer.
  */
-function decideRow(
+function settleRow(
   row: PendingRow,
   result: CallResult,
   refusal: CallResult,
   { taken, isPriced, now }: ChunkFacts,
-): RowDecision {
+): PendingRow | undefined {
   const mayBeMade = taken > 1 || isInDoubt(result)
   const isDoubted = row.call.doubted === true || (mayBeMade && isPriced)
-  const resend = (after: CallResult): RowDecision => ({
-    kind: 'resend',
-    row: delay(mayBeMade ? toMaybeSent(row, isPriced) : row, isDoubted ? waitMsOf(after, now) : 0),
-  })
+  const resend = (after: CallResult) =>
+    delay(mayBeMade ? toMaybeSent(row, isPriced) : row, isDoubted ? waitMsOf(after, now) : 0)
+  const reply = (given: Exclude<CallResult, null>) => {
+    try {
+      row.resolve(toReply(given))
+    } catch (error) {
+      row.reject(error)
+    }
+    return undefined
+  }
   // A row that was held back by a refusal would be refused too, for now.
-  if (result === null && refusal && !isDoubted) return { kind: 'reply', result: refusal }
+  if (result === null && refusal && !isDoubted) return reply(refusal)
   if (result === null || isInDoubt(result)) return resend(refusal)
-  if (!isDoubted) return { kind: 'reply', result }
-  if (!isAnswer(result) || fails(result)) return { kind: 'reply', result: { ...result, unknown: true } }
-  if (!isHeldBack(result)) return { kind: 'reply', result }
-  return endsRun(result)
-    ? { kind: 'unknown', error: new ApiError('outcome_unknown', { reply: result }) }
-    : resend(result)
+  if (!isDoubted) return reply(result)
+  if (!isAnswer(result) || fails(result)) return reply({ ...result, unknown: true })
+  if (!isHeldBack(result)) return reply(result)
+  if (!endsRun(result)) return resend(result)
+  row.reject(new ApiError('outcome_unknown', { reply: result }))
+  return undefined
 }
 
 /** Returns a row that may have been sent: it is no longer fresh, and a priced one is in doubt. */
@@ -305,14 +303,6 @@ const delay = (row: PendingRow, ms: number): PendingRow =>
 function waitMsOf(result: CallResult, now: number): number {
   if (!isAnswer(result)) return 0
   return result.waitMs ?? retryAfterMs(result.headers['retry-after'], now) ?? 1_000
-}
-
-function settleRow({ resolve, reject }: PendingRow, result: Exclude<CallResult, null>): void {
-  try {
-    resolve(toReply(result))
-  } catch (error) {
-    reject(error)
-  }
 }
 
 /** Ends a row that is not sent any more. Its outcome is unknown when it may have been sent before. */
