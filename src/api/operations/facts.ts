@@ -20,25 +20,8 @@ export type Quota = 'profiles' | 'companies'
 /** How much a request must be able to pay before any work: see `docs/rules.md`. */
 export type Needs = 'unit' | 'items' | 'types' | 'contacts' | 'numbers' | 'records'
 
-/** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
-interface SessionNeed {
-  readonly when: 'always' | 'live' | 'source'
-  /** Whether it also needs the premium search tool; `url` when the given URL is one of that tool. */
-  readonly premium?: 'yes' | 'url'
-}
-
 /** What makes two CSV rows the same lookup. */
 export type Identity = 'company' | 'person' | 'contact' | 'email' | 'number'
-
-/** The row of a command that takes several lines of a file at once. */
-interface BulkFacts {
-  readonly flag: string
-  /** The array that takes them, one item each. */
-  readonly into: string
-  /** Fewest items for which a request in bulk is better than single ones, and most items. */
-  readonly least: number
-  readonly most: number
-}
 
 export interface BodyLimits {
   readonly bytes: number
@@ -84,7 +67,12 @@ export interface Facts {
   readonly syncPath?: string
   /** The plan counter shared with other operations; by default its own id. */
   readonly group?: string
-  readonly session?: SessionNeed
+  /** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
+  readonly session?: {
+    readonly when: 'always' | 'live' | 'source'
+    /** Whether it also needs the premium search tool; `url` when the given URL is one of that tool. */
+    readonly premium?: 'yes' | 'url'
+  }
   /** Shape of its own 400, 404, 409 and 422 bodies: `{error}` or `{error: status, message}`. */
   readonly errors: 'text' | 'coded'
   /** Takes an idempotency key. */
@@ -106,8 +94,15 @@ export interface Facts {
     readonly through?: string
     /** The array that takes all lines of the file in one request. */
     readonly into?: string
-    /** How several lines are sent as one request, with later results. */
-    readonly bulkRequests?: BulkFacts
+    /** The row of the command by which several lines are sent as one request, with later results. */
+    readonly bulkRequests?: {
+      readonly flag: string
+      /** The array that takes them, one item each. */
+      readonly into: string
+      /** Fewest items for which a request in bulk is better than single ones, and most items. */
+      readonly least: number
+      readonly most: number
+    }
   }
   /** Limits of the request body, when they are not the usual ones. */
   readonly body?: BodyLimits

@@ -2,21 +2,15 @@ import { type Limit, type Quota, rateOf } from './facts.js'
 import { type Operation, type OperationId, operations } from './table.js'
 
 /** What a plan allows. Requests per minute are from the specification; quotas and grants are settings. */
-export interface Plan {
-  readonly requestsPerMinute: number
-  readonly dailyProfiles: number
-  readonly dailyCompanies: number
-  readonly monthlyCompanies: number
-  readonly monthlyCredits: number
-}
-
 const plan = (
   requestsPerMinute: number,
   dailyProfiles: number,
   dailyCompanies: number,
   monthlyCompanies: number,
   monthlyCredits: number,
-): Plan => ({ requestsPerMinute, dailyProfiles, dailyCompanies, monthlyCompanies, monthlyCredits })
+) => ({ requestsPerMinute, dailyProfiles, dailyCompanies, monthlyCompanies, monthlyCredits })
+
+export type Plan = Readonly<ReturnType<typeof plan>>
 
 const free = plan(1, 50, 50, 200, 50)
 const basic = plan(2, 250, 250, 2_000, 200)

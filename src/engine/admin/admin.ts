@@ -131,11 +131,7 @@ function jobAdmin(ports: AdminPorts) {
     jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
       reading((tx, { id }) => listJobs(tx, id, state ? { state } : {}, { skip: 0, limit })),
     /** Returns the ids of jobs that begin so, the newest first. */
-    jobsStartingWith: (
-      prefix: string,
-      limit: number,
-      filter: Pick<JobFilter, 'kind' | 'isSearch'> = {},
-    ): Promise<readonly string[]> =>
+    jobsStartingWith: (prefix: string, limit: number, filter: JobFilter = {}): Promise<readonly string[]> =>
       reading(async (tx, { id }) => idsOf(await listJobs(tx, id, { ...filter, prefix }, { skip: 0, limit }))),
     /** Returns the ids of all personas, the newest first. */
     personaIds: (): Promise<readonly string[]> =>
@@ -215,18 +211,11 @@ async function retry(
   // The hold of the first time.
   const held = (await readFirstHold(tx, workspace.id, failed.id)) ?? 0
   const job: AsyncJob = { ...failed, ...notBegun, id: ids.uuid(), held, createdAt: now }
-  await holdCredits(
-    tx,
-    { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' },
-    job.id,
-    now,
-  )
-  const enrichments = await listEnrichments(tx, failed.id)
-  await insertJob(
-    tx,
-    job,
-    enrichments.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id })),
-  )
+  const bill = { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' }
+  await holdCredits(tx, bill, job.id, now)
+  const before = await listEnrichments(tx, failed.id)
+  const enrichments = before.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id }))
+  await insertJob(tx, job, enrichments)
   return job
 }
 

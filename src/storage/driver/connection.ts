@@ -110,17 +110,6 @@ export interface Connection {
   readonly known: Map<string, unknown>
 }
 
-/** How a database spells what tables are made of. SQLite's integers, and columns of type BIGINT, have 64 bits in both. */
-interface ColumnTypes {
-  readonly integer: string
-  /** Compared and sorted by bytes. */
-  readonly text: string
-  /** A primary key whose numbers the database assigns and never uses twice. */
-  readonly identity: string
-  /** Follows a table whose rows SQLite stores in the order of the primary key. */
-  readonly clustered: string
-}
-
 /** Returns SQL of both databases with a word of one in place of each `{name}`. */
 export const fillSql = (sql: string, words: Readonly<Record<string, string | number>>): string =>
   Object.entries(words).reduce((text, [name, word]) => text.replaceAll(`{${name}}`, String(word)), sql)
@@ -183,7 +172,16 @@ export async function* readPortions(connection: Connection, rows: Omit<RowsBehin
 /** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
-  readonly types: ColumnTypes
+  /** What tables are made of. SQLite's integers, and columns of type BIGINT, have 64 bits in both. */
+  readonly types: {
+    readonly integer: string
+    /** Compared and sorted by bytes. */
+    readonly text: string
+    /** A primary key whose numbers the database assigns and never uses twice. */
+    readonly identity: string
+    /** Follows a table whose rows SQLite stores in the order of the primary key. */
+    readonly clustered: string
+  }
   /** Follows a SELECT whose rows nothing else may change until the transaction ends. */
   readonly forUpdate: string
   /** The same, but skips rows that another transaction has locked. */
