@@ -7,6 +7,7 @@ import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spender, Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import type { StoredLookups } from '../../runs/stored-lookups.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -20,7 +21,17 @@ import type { OperationRequest } from './build.js'
 /** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(context: Machine, { database: address }: RunsLocation = {}) {
   const { spendingOver } = await import('../../runs/journal/spending.js')
-  return spendingOver(await openStateOf(context, address))
+  return spendingOver(await (address === undefined ? stateOf(context) : openStateOf(context, address)))
+}
+
+const states = new WeakMap<Machine['onClose'], Promise<Driver>>()
+
+/** Opens this machine's state once for all that the calls of a command look for and record. */
+function stateOf({ home, onClose }: Machine): Promise<Driver> {
+  const opening = states.get(onClose) ?? openStateOf({ home, onClose })
+  states.set(onClose, opening)
+  opening.catch(() => states.delete(onClose))
+  return opening
 }
 
 /** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
@@ -196,7 +207,7 @@ export async function sharesLookups(
   if (context.isLocal() && !isThere(context.home.state)) return false
   try {
     const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
-    const store = lookupsOver(await openStateOf(context))
+    const store = lookupsOver(await stateOf(context))
     const target = await targetName(context)
     return !context.isLocal() || (await store.mayBeUnderWay({ operation: operation.id, target }))
   } catch {
@@ -236,7 +247,7 @@ export async function openStoredLookups(
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
       const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
-      const database = await openStateOf(context)
+      const database = await stateOf(context)
       const [store, locks] = [lookupsOver(database), fileLocks(context)]
       // The answers of a run that was killed serve, too.
       await stopKilledRuns({ database, locks }, undefined)
