@@ -97,7 +97,7 @@ export const shapes = field.declare({
       id: value.uuid('Identifier of the import'),
       status: value.processing(),
       total: value.count('Companies that match'),
-      preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
+      preview: value.list(record.accountPreview(), 'The first of them'),
     }),
   }),
   'accounts.search_preview': () => ({
@@ -105,7 +105,7 @@ export const shapes = field.declare({
     checks: [someFilter(), field.inOrder('min_revenue', 'max_revenue')],
     output: () => ({
       total_count: value.count('Companies that match'),
-      preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
+      preview: value.list(record.accountPreview(), 'The first 25 of them'),
     }),
   }),
   'accounts.enrich': () => ({
@@ -178,7 +178,7 @@ export const shapes = field.declare({
     output: () => ({
       total_jobs: value.count('Jobs that match'),
       truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
-      jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
+      jobs: value.list(record.jobRecord(), 'The jobs, newest first'),
     }),
   }),
   'accounts.stack': () => ({

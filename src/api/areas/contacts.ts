@@ -55,7 +55,7 @@ const result = () =>
       status: field.describe(z.enum(['pending', 'finished']), 'Whether all the work is done'),
       total: value.count('Contacts in all'),
       finished: value.count('Contacts that are done'),
-      contacts: field.describe(z.array(record.contactResult()), 'The contacts, in the order given'),
+      contacts: value.list(record.contactResult(), 'The contacts, in the order given'),
     }),
   ])
 

@@ -63,7 +63,7 @@ const started = <S extends z.ZodType>(preview: S) =>
     message: value.string('Status message'),
     id: value.uuid('Identifier of the import'),
     total: value.count('Records that match'),
-    preview: field.describe(z.array(preview), 'The first of them'),
+    preview: value.list(preview, 'The first of them'),
   })
 
 const blurCompany = () =>
@@ -130,7 +130,7 @@ export const shapes = field.declare({
     checks: [someStackFilter()],
     output: () => ({
       total_count: value.count('Companies that match, exactly'),
-      preview: field.describe(z.array(blurCompany()), 'At most 25 of them, blurred'),
+      preview: value.list(blurCompany(), 'At most 25 of them, blurred'),
     }),
   }),
   'intents.growth': () => ({

@@ -158,7 +158,7 @@ export const shapes = field.declare({
     checks: [someFilter(), liveFiltersOnlyLive(), noLeadLists()],
     output: () => ({
       total_count: value.count('People that match, estimated'),
-      preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
+      preview: value.list(record.leadPreview(), 'The first 25 of them'),
       note: value.note(),
     }),
   }),

@@ -52,7 +52,7 @@ export const shapes = field.declare({
     input: field.pages(),
     checks: [field.cursorOrPage()],
     output: () => ({
-      lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
+      lists: value.list(record.listRecord(), 'Lists, newest first'),
       pagination: record.pagination(),
     }),
   }),
@@ -61,7 +61,7 @@ export const shapes = field.declare({
     checks: [field.cursorOrPage()],
     output: () =>
       record.listRecord().extend({
-        companies: field.describe(z.array(listedCompany()), 'Its companies, in the order given'),
+        companies: value.list(listedCompany(), 'Its companies, in the order given'),
         pagination: record.pagination(),
       }),
   }),

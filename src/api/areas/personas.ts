@@ -21,7 +21,7 @@ export const shapes = field.declare({
     input: field.pages(),
     checks: [field.cursorOrPage()],
     output: () => ({
-      personas: field.describe(z.array(persona()), 'Personas, newest first'),
+      personas: value.list(persona(), 'Personas, newest first'),
       pagination: record.pagination(),
     }),
   }),

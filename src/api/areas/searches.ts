@@ -58,14 +58,11 @@ export const shapes = field.declare({
         truncated: value.yesNo('Whether a quota or the credits ended it'),
         error: value.string('Why it failed; absent where it did not').optional(),
       }),
-      leads: field
-        .describe(
-          z.array(record.leadAndCompany()),
-          'Its leads in the order found; absent in a company search',
-        )
+      leads: value
+        .list(record.leadAndCompany(), 'Its leads in the order found; absent in a company search')
         .optional(),
-      accounts: field
-        .describe(z.array(foundCompany()), 'Its companies in the order found; only in a company search')
+      accounts: value
+        .list(foundCompany(), 'Its companies in the order found; only in a company search')
         .optional(),
       pagination: record.pagination(),
     }),

@@ -18,13 +18,15 @@ export const processing = () => describe(z.literal('processing'), 'Always proces
 export const yesNo = (description: string) => describe(z.boolean(), description)
 /** Yes, no or unknown. */
 export const maybeYesNo = (description: string) => yesNo(description).nullable()
-export const strings = (description: string) => describe(z.array(z.string()), description)
+export const list = <S extends z.ZodType>(item: S, description: string) =>
+  describe(z.array(item), description)
+export const strings = (description: string) => list(z.string(), description)
 export const object = <S extends z.ZodRawShape>(description: string, shape: S) =>
   describe(z.object(shape), description)
 /** What to know of a search that was accepted all the same. */
 export const note = () =>
   string('Which of the companies in filters are unknown; absent when all are known').optional()
 export const objects = <S extends z.ZodRawShape>(description: string, shape: S) =>
-  describe(z.array(z.object(shape)), description)
+  list(z.object(shape), description)
 export const echo = () =>
   describe(z.record(z.string(), z.unknown()), 'Your own values, as given with the request').optional()

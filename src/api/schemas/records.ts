@@ -48,8 +48,8 @@ export const accountRecord = record(() => ({
 /** The results of a bulk request, in the order of its items. */
 export const bulkResults = <S extends z.ZodType>(record: S) =>
   z.object({
-    results: describe(
-      z.array(record.nullable()),
+    results: value.list(
+      record.nullable(),
       'One record for each item, in the order given; null where nothing was found',
     ),
     answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),

@@ -87,7 +87,7 @@ const measured = {
 
 /** Additional findings with a company, by the kind of event. */
 const found = {
-  hiring_import: () => ({ jobs: describe(z.array(record.jobRecord()), 'Its job postings that match') }),
+  hiring_import: () => ({ jobs: value.list(record.jobRecord(), 'Its job postings that match') }),
   stack_import: () => ({ technologies_found: record.technologiesFound() }),
   lookalike_import: () => ({ similarity: record.similarity() }),
 } satisfies FieldsByKind
@@ -129,10 +129,10 @@ function recordFields(kind: EventKind): z.ZodRawShape {
 function completedFields(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search') {
     const lead = record.leadAndCompany().extend({ ordinal: ordinal() })
-    return { leads: describe(z.array(lead), 'The leads; empty after streaming') }
+    return { leads: value.list(lead, 'The leads; empty after streaming') }
   }
   const account = accountOf(kind).extend({ ordinal: ordinal(), ...foundWith(kind) })
-  return { accounts: describe(z.array(account), 'The companies; empty after streaming') }
+  return { accounts: value.list(account, 'The companies; empty after streaming') }
 }
 
 const endFields = (): z.ZodRawShape => ({
