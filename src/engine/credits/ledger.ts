@@ -168,16 +168,15 @@ const from = ({ id, workspaceId, memberId, operation }: AsyncJob) => ({
   reference: id,
 })
 
-/** Grants the monthly credits of all renewals that are due. Returns whether there was one. */
-export async function grantDue(store: Driver, workspace: Workspace, now: number): Promise<boolean> {
-  if (now < workspace.nextAllocationAt) return false
-  return await store.transaction(async (tx) => {
+/** Grants the monthly credits of all renewals that are due. */
+export async function grantDue(store: Driver, workspace: Workspace, now: number): Promise<void> {
+  if (now < workspace.nextAllocationAt) return
+  await store.transaction(async (tx) => {
     const current = await findWorkspace(tx, workspace.id)
-    if (!current || now < current.nextAllocationAt) return false
+    if (!current || now < current.nextAllocationAt) return
     let at = current.nextAllocationAt
     for (; at <= now; at = nextRenewal(current.createdAt, at)) await grant(tx, current, at)
     await updateWorkspace(tx, current.id, { nextAllocationAt: at })
-    return true
   }, workspace.id)
 }
 

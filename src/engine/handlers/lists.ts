@@ -16,7 +16,8 @@ export const lists: HandlersOf<'lists'> = {
   /** `POST /lists`: the companies are matched afterwards. */
   'lists.create': ({ input, principal, now, ids }) => {
     const id = ids.uuid()
-    const network_list_id = numberOf(ids.bytes(6))
+    // A positive whole number.
+    const network_list_id = Buffer.from(ids.bytes(6)).readUIntBE(0, 6) + 1
     const { name, companies = [], webhook_url: webhookUrl, custom } = input
     const times = { created_at: now, updated_at: now }
     return {
@@ -90,6 +91,3 @@ const toListedOutput = ({
   country_code: country ?? null,
   account_id,
 })
-
-/** A positive whole number of six random bytes. */
-const numberOf = (bytes: Uint8Array): number => Buffer.from(bytes).readUIntBE(0, 6) + 1

@@ -240,8 +240,13 @@ async function answerOnce(
   const fingerprint =
     checked?.fingerprint ?? fingerprintOf(operation, withoutBlanks(operation.id, shape, input))
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
-  if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
-  return toReplayedReply(claimed.replay, operation)
+  if ('replay' in claimed) return toReplayedReply(claimed.replay, operation)
+  try {
+    return await doWork(ports, request, claimed.claim)
+  } catch (error) {
+    await claimed.claim.drop()
+    throw error
+  }
 }
 
 /** For a row of a run on this machine: returns its stored reply, or does the work under its claim. */
@@ -263,15 +268,6 @@ const toReplayedReply = (
   headers: { 'idempotent-replayed': 'true' },
   credits: 0,
 })
-
-async function underClaim(ports: PipelinePorts, request: AskingRequest, claim: Claim): Promise<Reply> {
-  try {
-    return await doWork(ports, request, claim)
-  } catch (error) {
-    await claim.drop()
-    throw error
-  }
-}
 
 /** Checks what can be paid, does the work, and charges for what it found, in this order. */
 async function doWork(ports: PipelinePorts, request: AskingRequest, claim?: Claim): Promise<Reply> {

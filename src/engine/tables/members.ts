@@ -180,13 +180,12 @@ export const listKeys = (tx: Connection, workspaceId: string) =>
 
 export const insertKey = (tx: Connection, key: Key) => keyTable.insert(tx, key)
 
-/** Returns whether the key was valid until now. */
-export const revokeKey = async (tx: Connection, id: string, at: number): Promise<boolean> =>
-  (await tx.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)) > 0
+export const revokeKey = (tx: Connection, id: string, at: number) =>
+  tx.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)
 
 /** Returns how many valid keys a member had until now. */
-export const revokeKeysOf = async (tx: Connection, memberId: string, at: number): Promise<number> =>
-  await tx.run('UPDATE keys SET revoked_at = ? WHERE member_id = ? AND revoked_at IS NULL', at, memberId)
+export const revokeKeysOf = (tx: Connection, memberId: string, at: number) =>
+  tx.run('UPDATE keys SET revoked_at = ? WHERE member_id = ? AND revoked_at IS NULL', at, memberId)
 
 export const markUsed = (tx: Connection, keyId: string, at: number) =>
   keyTable.update(tx, { usedAt: at }, 'id = ?', keyId)
