@@ -195,13 +195,13 @@ async function grant(tx: Connection, workspace: Workspace, at: number): Promise<
 
 const pageSize = 10_000
 
-/** Recomputes every balance of a workspace after a position, from the first movement by default. Returns what is wrong. */
+/** Recomputes every balance of a workspace. Returns what is wrong. */
 export async function verifyLedger(
   store: Pick<Driver, 'read'>,
   workspaceId: string,
 ): Promise<{ readonly movements: number; readonly problems: readonly string[] }> {
   const problems: string[] = []
-  let position: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
+  let position = start
   for (;;) {
     const page = await store.read((tx) => listMovements(tx, workspaceId, position.seq, pageSize))
     for (const movement of page) {

@@ -10,8 +10,6 @@ import { sqliteDialect } from './dialect.js'
 export interface SqliteOptions {
   /** Each commit survives a power cut (default). Without it the last ones may be lost, never half written. */
   readonly durable?: boolean
-  /** Page cache in KiB (default 8 MiB). */
-  readonly cacheKb?: number
   /** Bytes of a page of a new file (default 4,096). Larger ones are cheaper where much is written at once. */
   readonly pageBytes?: number
 }
@@ -93,7 +91,7 @@ function connect(path: string, options: SqliteOptions): Database.Database {
       PRAGMA synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'};
       PRAGMA foreign_keys = ON;
       PRAGMA wal_autocheckpoint = 4000;
-      PRAGMA cache_size = -${options.cacheKb ?? 8_192};`)
+      PRAGMA cache_size = -8192;`)
     return database
   } catch (error) {
     throw fromSqliteError(error)
