@@ -76,21 +76,6 @@ async function* decodeText(chunks: AsyncIterable<Buffer>, { label, evidence }: E
   yield next(undefined)
 }
 
-const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
-
-/**
- * Returns the encoder for a file like one that was read, with the mark that it had. Encodings that are not Unicode become
- * UTF-8 with a mark, which a reader obeys before anything else: few rows may not show which encoding they have.
- */
-export function encoderFor(label: string, hadMark: boolean) {
-  const utf16 = (text: string) => Buffer.from(text, 'utf16le')
-  if (label === 'utf-16le') return { mark: Buffer.from([0xff, 0xfe]), encode: utf16 }
-  if (label === 'utf-16be')
-    return { mark: Buffer.from([0xfe, 0xff]), encode: (text: string) => utf16(text).swap16() }
-  const mark = label === 'utf-8' && !hadMark ? Buffer.alloc(0) : utf8Mark
-  return { mark, encode: (text: string) => Buffer.from(text) }
-}
-
 const lineFeed = 10
 const carriageReturn = 13
 

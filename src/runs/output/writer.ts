@@ -6,7 +6,6 @@ import { interrupted, Refusal, systemCode, unlessBusy } from '../../api/calls/er
 import { escapeControls, parseExact, toJson } from '../../api/values/json.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/cells.js'
-import { encoderFor } from '../../csv/encoding.js'
 import { rejectColumns } from '../../csv/names.js'
 import type { Table } from '../input/table.js'
 import type { Format, OutputRow } from './columns.js'
@@ -405,3 +404,18 @@ export async function keepPartial(path: string, notify: (text: string) => void):
 }
 
 const findFile = (path: string) => stat(path).catch(() => undefined)
+
+const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
+
+/**
+ * Returns the encoder for a file like one that was read, with the mark that it had. Encodings that are not Unicode become
+ * UTF-8 with a mark, which a reader obeys before anything else: few rows may not show which encoding they have.
+ */
+export function encoderFor(label: string, hadMark: boolean) {
+  const utf16 = (text: string) => Buffer.from(text, 'utf16le')
+  if (label === 'utf-16le') return { mark: Buffer.from([0xff, 0xfe]), encode: utf16 }
+  if (label === 'utf-16be')
+    return { mark: Buffer.from([0xfe, 0xff]), encode: (text: string) => utf16(text).swap16() }
+  const mark = label === 'utf-8' && !hadMark ? Buffer.alloc(0) : utf8Mark
+  return { mark, encode: (text: string) => Buffer.from(text) }
+}
