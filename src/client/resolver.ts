@@ -35,7 +35,8 @@ export function createResolver(given: Partial<ResolverOptions> = {}): Resolve {
   return async (name, { owner = name, signal } = {}) => {
     const known = readHosts(options.hostsFile).get(name.toLowerCase())
     if (known) return known
-    if (isLocalhost(name)) return ['127.0.0.1', '::1']
+    // Every name of this zone is this machine (RFC 6761), and no name server is asked.
+    if (/(?:^|\.)localhost$/.test(name)) return ['127.0.0.1', '::1']
     const limit = limits.get(owner) ?? pLimit(options.atOnce)
     limits.set(owner, limit)
     try {
@@ -45,9 +46,6 @@ export function createResolver(given: Partial<ResolverOptions> = {}): Resolve {
     }
   }
 }
-
-/** Every name of this zone is this machine (RFC 6761), and no name server is asked. */
-const isLocalhost = (name: string): boolean => name === 'localhost' || name.endsWith('.localhost')
 
 /** Returns all addresses of a name, or the code of the failure as `dns.lookup` has it. */
 async function ask(name: string, { servers, lookupMs }: ResolverOptions, signal: AbortSignal | undefined) {

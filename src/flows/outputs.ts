@@ -146,19 +146,19 @@ function pathOf(output: FileOutput): string {
 /** Returns columns by the paths of fields: all of them where none are given. A column of the input has its own name. */
 function plainLayout({ fields }: RowShape, columns: readonly string[] | undefined): Layout<LiveRow> {
   const all = pathsOf(fields)
-  const named = all.filter((path) => !path.startsWith('input.'))
-  const added = all.filter(
-    (path) => path.startsWith('input.') && !named.includes(path.slice('input.'.length)),
-  )
+  const nameOf = (path: string) => path.replace(/^input\./, '')
+  const named = all.filter((path) => nameOf(path) === path)
+  const added = all.filter((path) => nameOf(path) !== path && !named.includes(nameOf(path)))
   const paths = columns?.flatMap((column) => within(all, column)) ?? [...named, ...added]
-  const header = paths.map((path) => (path.startsWith('input.') ? path.slice('input.'.length) : path))
-  const read = fieldReader(paths)
-  return {
-    header,
-    cells: ({ fields: row }) => read(row).map(toCell),
-    record: ({ fields: row }) => Object.fromEntries(read(row).map((value, at) => [header[at] ?? '', value])),
-  }
+  const header = paths.map(nameOf)
+  return layoutOf(header, fieldReader(paths))
 }
+
+const layoutOf = (header: readonly string[], read: (row: Fields) => readonly unknown[]): Layout<LiveRow> => ({
+  header,
+  cells: ({ fields }) => read(fields).map(toCell),
+  record: ({ fields }) => Object.fromEntries(read(fields).map((value, at) => [header[at] ?? '', value])),
+})
 
 /** Returns a field, or those below it. */
 function within(all: readonly string[], column: string): readonly string[] {
@@ -168,9 +168,5 @@ function within(all: readonly string[], column: string): readonly string[] {
 
 function crmLayout(crm: string, about: ListKind): Layout<LiveRow> {
   const { header, cells } = crmColumns(crm, about)
-  return {
-    header,
-    cells: ({ fields }) => cells(fields),
-    record: ({ fields }) => Object.fromEntries(cells(fields).map((cell, at) => [header[at] ?? '', cell])),
-  }
+  return layoutOf(header, cells)
 }

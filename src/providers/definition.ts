@@ -93,15 +93,11 @@ const mappedSchema = z.strictObject({
   else: say(z.any(), 'what any other word becomes').optional(),
 })
 
+const credits = (description: string) => say(z.number().nonnegative(), description).optional()
+
 const costSchema = z.strictObject({
-  found: say(
-    z.number().nonnegative(),
-    'credits of the provider for what is found, where the answer does not say it',
-  ).optional(),
-  not_found: say(
-    z.number().nonnegative(),
-    'credits for what is not found, where the answer does not say it',
-  ).optional(),
+  found: credits('credits of the provider for what is found, where the answer does not say it'),
+  not_found: credits('credits for what is not found, where the answer does not say it'),
   from: path('where the answer says its cost').optional(),
   header: say(z.string(), 'the header that says its cost').optional(),
   most: say(
@@ -186,7 +182,7 @@ export const providerSchema = z.strictObject({
     .optional(),
   timeout: duration('how long an answer may take (default: 30s)').optional(),
   max_age: duration('how old an answer may be that is used again (default: 90d)').optional(),
-  max_cost_per_day: say(z.number().nonnegative(), 'the most of its credits in a day (UTC)').optional(),
+  max_cost_per_day: credits('the most of its credits in a day (UTC)'),
   balance: requestWith({ credits: path('where the answer has what is left') }).optional(),
   test: z
     .strictObject({

@@ -85,16 +85,13 @@ function extendRecord(schema: JsonSchema, named: Readonly<Record<string, JsonSch
 /** Schemas that differ only in their descriptions are the same. */
 const signatureOf = ({ description: _, ...schema }: JsonSchema): string => JSON.stringify(schema)
 
-const lowest = Number.MIN_SAFE_INTEGER
-const highest = Number.MAX_SAFE_INTEGER
-
 /** Removes redundant keywords, and writes `anyOf` with null as a second type, as OpenAPI 3.1 can. */
 function tidy(schema: JsonSchema): JsonSchema {
   const { minimum, maximum, propertyNames: _, additionalProperties, ...rest } = mapSchemas(schema, tidy)
   return mergeNull({
     ...rest,
-    ...(minimum === undefined || minimum === lowest ? {} : { minimum }),
-    ...(maximum === undefined || maximum === highest ? {} : { maximum }),
+    ...(minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? {} : { minimum }),
+    ...(maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? {} : { maximum }),
     ...(additionalProperties === undefined
       ? {}
       : { additionalProperties: isAnything(additionalProperties) || additionalProperties }),

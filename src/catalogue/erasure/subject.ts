@@ -120,13 +120,11 @@ function isNamed(person: NamedPerson, value: Fields, around: Fields): boolean {
   )
 }
 
-const profileKeys = 'network_profile_url premium_profile_url network_url linkedin_url profile_url url'.split(
-  ' ',
-)
+const urlKeys = 'network_profile_url premium_profile_url network_url linkedin_url profile_url url'.split(' ')
 
 /** Returns whether an object has the profile of another person, by slug or by id. */
 function isAnother({ slugs, ids }: NamedPerson, value: Fields): boolean {
-  return profileKeys.some((key) => {
+  return urlKeys.some((key) => {
     const url = value[key]
     const profile = typeof url === 'string' ? parseProfile(url) : undefined
     if (profile?.kind !== 'person') return false

@@ -29,8 +29,8 @@ import { toCompanyDomain } from '../normalize/value-kinds.js'
 import { findHeadcountBefore, type HeadcountEntry, toGrowthPercent } from '../records/headcount.js'
 import type { StoredJob } from '../records/jobs.js'
 import { type CompanyMatch, onlyOne, type StoredAccount, toAccount } from '../records/match-company.js'
-import { type FoundPerson, type StoredPerson, selectPeople } from '../records/person.js'
-import { isGeneratedId } from '../records/write-person.js'
+import { type FoundPerson, selectPeople } from '../records/person.js'
+import { isAtNamedCompany, isGeneratedId } from '../records/write-person.js'
 
 /** Returns a company's newest matching jobs, at most `limit`, and how many match. */
 export async function findJobs(
@@ -276,11 +276,6 @@ async function findByName(connection: Connection, query: PersonQuery): Promise<F
     return await all(atDomain, domain)
   const company = foldName(query.companyName ?? '')
   if (company === '') return []
-  const unplaced = (await all(atNoCompany)).filter((person) => isAtCompany(person, company))
+  const unplaced = (await all(atNoCompany)).filter((person) => isAtNamedCompany(person, company))
   return [...(await all(atCompany, company, domain === undefined ? 0 : 1)), ...unplaced]
-}
-
-function isAtCompany({ record }: FoundPerson, company: string): boolean {
-  const { company_name } = JSON.parse(record) as StoredPerson
-  return company_name !== undefined && foldName(company_name) === company
 }

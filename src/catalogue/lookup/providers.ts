@@ -193,18 +193,10 @@ function formatLocal({ parts, separator }: AddressShape, forms: NameForms): stri
 }
 
 /** A person's name in two parts. */
-interface PersonName {
-  readonly first: string
-  readonly last: string
-}
+type PersonName = Readonly<Record<'first' | 'last', string>>
 
 /** The parts of a name as they occur in addresses, whole and as initials; blank when a part is unknown. */
-interface NameForms {
-  readonly first: string
-  readonly f: string
-  readonly last: string
-  readonly l: string
-}
+type NameForms = Readonly<Record<'first' | 'f' | 'last' | 'l', string>>
 
 /** One part of a name, in lower case and without accents. */
 interface NamePart {

@@ -27,7 +27,7 @@ type FindTaggedPlace = (folded: string) => TaggedPlace | undefined
 /** A name as written, or what remains of it without tags. */
 interface Remainder {
   readonly text: string
-  readonly place?: TaggedPlace
+  readonly place: TaggedPlace | undefined
 }
 
 const maxTags = 5
@@ -181,8 +181,8 @@ const byLength = (one: readonly string[], other: readonly string[]): number => o
 
 /** Returns a text, then what remains each time when a tag is removed from an end of it. */
 function removeTags(text: string, findPlace: FindTaggedPlace): readonly Remainder[] {
-  const remainders: Remainder[] = [{ text }]
-  let rest: Remainder | undefined = { text }
+  let rest: Remainder | undefined = { text, place: undefined }
+  const remainders = [rest]
   while (rest && remainders.length <= maxTags) {
     rest = removeTag(rest, findPlace)
     if (rest) remainders.push(rest)
@@ -203,13 +203,12 @@ const number = /^(?:(?:id|acct|account)\b[.:#\s]*)?#?\s*(?:\d|\d{4,})$/iu
 /** Returns a text without one tag at its beginning or end: whose record it is, a place, or a number. */
 function removeTag({ text, place }: Remainder, findPlace: FindTaggedPlace): Remainder | undefined {
   const bare = text.replace(/^[*\s]+(?=[^*]+$)|^\*+\s+|\s+\*+$/g, '').trim()
-  if (bare !== text && bare !== '') return { text: bare, ...(place && { place }) }
-  const keep = place && { place }
+  if (bare !== text && bare !== '') return { text: bare, place }
   const [, square, round, starred, plain, after] = leadingTag.exec(text) ?? []
   if (after !== undefined && (plain ?? isRecordTag(square ?? round ?? starred ?? '')))
-    return { text: after, ...keep }
+    return { text: after, place }
   const [, numberless] = numbered.exec(text) ?? []
-  if (numberless !== undefined) return { text: trimEnd(numberless), ...keep }
+  if (numberless !== undefined) return { text: trimEnd(numberless), place }
   const [, beforeBracket, inBracket] = bracketed.exec(text) ?? []
   const [, beforeSeparator, comma, behind] = separated.exec(text) ?? []
   const [, beforeSpace, last] = spaced.exec(text) ?? []
@@ -219,8 +218,8 @@ function removeTag({ text, place }: Remainder, findPlace: FindTaggedPlace): Rema
     [beforeSpace, last, true],
   ] as const) {
     if (!before || tag === undefined) continue
-    if (isRecordTag(tag) || (!isComma && number.test(tag.trim())) || isRegion(tag))
-      return { text: trimEnd(before), ...keep }
+    if (isRecordTag(tag) || (!isComma && number.test(tag.trim())) || folded().regions.has(foldText(tag)))
+      return { text: trimEnd(before), place }
     if (before === beforeSpace) continue
     const found = toTaggedPlace(tag.trim(), findPlace)
     if (found) return { text: trimEnd(before), place: found }
@@ -232,8 +231,6 @@ const trimEnd = (text: string): string => text.replace(/[\s,:–—-]+$/u, '')
 
 const isRecordTag = (tag: string): boolean =>
   folded().recordTags.has(foldText(tag)) || folded().headquarters.has(foldText(tag))
-
-const isRegion = (tag: string): boolean => folded().regions.has(foldText(tag))
 
 function toTaggedPlace(tag: string, findPlace: FindTaggedPlace): TaggedPlace | undefined {
   const text = foldText(tag)

@@ -13,9 +13,14 @@ import { toCompanyRow } from './match-company.js'
 import { readUses } from './technologies.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
-export interface HeadcountEntry extends DatedHeadcount {
+export interface HeadcountEntry {
+  /** `YYYY-MM-DD`. */
+  readonly date: string
   readonly department: string
+  readonly headcount: number
 }
+
+type DatedHeadcount = Pick<HeadcountEntry, 'date' | 'headcount'>
 
 function readHeadcountHistory(entries: readonly Fields[]): HeadcountEntry[] {
   return entries.map((entry) => {
@@ -61,12 +66,6 @@ const selectHistories = `SELECT company, department, date, headcount FROM headco
   WHERE company IN (SELECT atom FROM json_each(?)) ORDER BY company, date, department`
 const upsertGrowth = `INSERT INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)
   ON CONFLICT (company, department) DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
-
-/** Headcount on a day, `YYYY-MM-DD`. */
-interface DatedHeadcount {
-  readonly date: string
-  readonly headcount: number
-}
 
 /** Maximum distance between a day and the entry that is used for it, in days. */
 const maxDistanceDays = 31

@@ -13,6 +13,7 @@ import {
   type TaggedPlace,
 } from '../normalize/written-name.js'
 import { findRegion, gazetteer } from '../places/place.js'
+import { fields } from './fields.js'
 
 /** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
 export interface CompanyMatch extends CompanyKeys {
@@ -195,35 +196,15 @@ function findTaggedPlace(folded: string): TaggedPlace | undefined {
 /** A stored company: an account with its id and without absent keys. */
 export type StoredAccount = Partial<Account> & Pick<Account, 'id'>
 
-/** Returns the account in a company's stored JSON, with every key. Copying field by field is fastest. */
-export function toAccount(record: string): Account {
-  const known = JSON.parse(record) as StoredAccount
-  return {
-    id: known.id,
-    name: known.name ?? null,
-    cleaned_name: known.cleaned_name ?? null,
-    domain: known.domain ?? null,
-    website: known.website ?? null,
-    description: known.description ?? null,
-    industry: known.industry ?? null,
-    industry_id: known.industry_id ?? null,
-    company_type: known.company_type ?? null,
-    employee_range: known.employee_range ?? null,
-    headcount: known.headcount ?? null,
-    headquarters: known.headquarters ?? null,
-    location: known.location ?? null,
-    city: known.city ?? null,
-    country: known.country ?? null,
-    founded_year: known.founded_year ?? null,
-    revenue: known.revenue ?? null,
-    revenue_currency: known.revenue_currency ?? null,
-    phone: known.phone ?? null,
-    network_id: known.network_id ?? null,
-    network_url: known.network_url ?? null,
-    company_profile_picture: known.company_profile_picture ?? null,
-    technologies: known.technologies ?? [],
-  }
+const { technology_details: _, headcount_history: __, ...accountFields } = fields.companies
+/** An account of which nothing is known. */
+const unknown = {
+  ...Object.fromEntries(Object.keys(accountFields).map((name) => [name, null])),
+  technologies: [],
 }
+
+/** Returns the account in a company's stored JSON, with every key. */
+export const toAccount = (record: string): Account => ({ ...unknown, ...JSON.parse(record) }) as Account
 
 /** The values that a company is found by, as stored in its columns. */
 export interface CompanyKeys {
@@ -243,14 +224,8 @@ export interface StoredTexts {
   readonly texts: readonly string[]
 }
 
-export const toCompanyRow = (
-  account: StoredAccount,
-  { domain, network_id, slug, name }: CompanyKeys,
-): CompanyRow => ({
-  domain,
-  network_id,
-  slug,
-  name,
+export const toCompanyRow = (account: StoredAccount, keys: CompanyKeys): CompanyRow => ({
+  ...keys,
   ...toCompanyFacts(account),
   record: JSON.stringify(account),
   texts: toCompanyTexts(account),

@@ -163,8 +163,6 @@ function toDayNumber(startedAt: string | undefined): number | null {
 const toMonths = (years: number | undefined, months: number | undefined): number | null =>
   years === undefined && months === undefined ? null : monthsOf(years, months)
 
-type PastPosition = Readonly<Record<string, unknown>>
-
 // The tokenizer treats private-use characters as letters, and they do not occur in texts.
 const boundary = '\u{e000}'
 const joiner = '\u{e001}'
@@ -172,11 +170,11 @@ const namePrefix = '\u{e002}'
 const idPrefix = '\u{e003}'
 
 /** Joins the titles of past positions, so that no phrase matches across two titles. */
-const joinPastTitles = (positions: readonly PastPosition[]): string =>
+const joinPastTitles = (positions: readonly Fields[]): string =>
   positions.flatMap(({ title }) => toTexts(title)).join(` ${boundary} `)
 
 /** Joins the companies of past positions, with one word for each name and each network id. */
-const joinPastEmployers = (positions: readonly PastPosition[]): string =>
+const joinPastEmployers = (positions: readonly Fields[]): string =>
   positions
     .flatMap(({ company_name, company_network_id }) => [
       ...toTexts(company_name).map(toNameWord),
@@ -185,10 +183,7 @@ const joinPastEmployers = (positions: readonly PastPosition[]): string =>
     .join(' ')
 
 /** Returns the words that find a past company by name or id in the text of `joinPastEmployers`. */
-export const toEmployerWords = (nameOrId: string): readonly string[] => [
-  toNameWord(nameOrId),
-  toIdWord(nameOrId),
-]
+export const toEmployerWords = (text: string): readonly string[] => [toNameWord(text), toIdWord(text)]
 
 const toNameWord = (name: string): string => namePrefix + toOneWord(foldName(name))
 const toIdWord = (id: string): string => idPrefix + toOneWord(id)

@@ -107,7 +107,8 @@ const namesakes = `SELECT people.key FROM json_each(?) CROSS JOIN people
 
 /** Finds the stored person who is the same. One found by a weaker identifier is another if a stronger one differs. */
 function findSamePerson(known: Candidates<KnownPerson>, incoming: NewPerson, company: number | undefined) {
-  const { id, slug, name, email, employer } = incoming
+  const { id, slug, name, email } = incoming
+  const { company_name: named } = incoming.employer
   const byProfile = findByProfile(known, incoming)
   if (byProfile) return byProfile
   const mailed = email === undefined ? [] : known.find('email', email)
@@ -117,7 +118,9 @@ function findSamePerson(known: Candidates<KnownPerson>, incoming: NewPerson, com
     .find('name', name)
     .filter((person) => person.company === (company ?? null))
     .filter((person) => !hasOtherProfile(person, incoming) && (email === undefined || person.email === null))
-    .filter((person) => company !== undefined || isAtNamedCompany(person, employer))
+    .filter(
+      (person) => company !== undefined || (named !== undefined && isAtNamedCompany(person, foldName(named))),
+    )
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
     throw invalid('several people of this name are at this company: give a profile url or an email')
   return same.length === 1 ? same[0] : undefined
@@ -129,9 +132,10 @@ function hasOtherProfile(person: KnownPerson, { id, slug }: NewPerson): boolean 
   return person.slug !== null || (id !== undefined && !isGeneratedId(person.network_id))
 }
 
-function isAtNamedCompany({ record }: KnownPerson, { company_name }: Employer): boolean {
-  const { company_name: there } = JSON.parse(record) as StoredPerson
-  return company_name !== undefined && there !== undefined && foldName(there) === foldName(company_name)
+/** Returns whether a person's company, which is not in the catalogue, has a folded name. */
+export function isAtNamedCompany({ record }: Pick<KnownPerson, 'record'>, company: string): boolean {
+  const { company_name } = JSON.parse(record) as StoredPerson
+  return company_name !== undefined && foldName(company_name) === company
 }
 
 function addPerson(key: number, incoming: NewPerson, company: number | null): PersonChange {

@@ -248,7 +248,8 @@ function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<
   const core = `${random.pick(nameBeginnings)} ${random.pick(nameEndings)}`
   const form = random.chance(0.8) ? random.pick(country.forms) : ''
   const name = `${core}${form.startsWith(',') ? '' : ' '}${form}`.trim()
-  const slug = pickFreeSlug(foldText(core).replaceAll(' ', '-'), number, taken)
+  const wanted = foldText(core).replaceAll(' ', '-')
+  const slug = taken.has(`${wanted}.example`) ? `${wanted}-${number}` : wanted
   const { id: industryId, name: industry } = random.pick(industries)
   const { city, region } = random.pick(country.cities)
   const headcount = Math.round(Math.exp(random.faker.number.float({ min: 1, max: 9.6 })))
@@ -279,9 +280,6 @@ function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<
       .map(({ slug }) => slug),
   }
 }
-
-const pickFreeSlug = (slug: string, number: number, taken: ReadonlySet<string>): string =>
-  taken.has(`${slug}.example`) ? `${slug}-${number}` : slug
 
 /** Returns a number from a range that a country reserves for fiction; `undefined` when it has none. */
 function inventPhone(random: SeededRandom, country: SampleCountry): string | undefined {

@@ -44,10 +44,7 @@ export function asRecord({ kind, value }: Suppressible): Fields {
   return { full_name: name, domain }
 }
 
-/**
- * Returns what a row about a person or company suppresses: the person, where it names one, and the company otherwise. A row
- * about a person never suppresses everybody at the company.
- */
+/** Returns what a row about a person or company suppresses: the person alone, where it names one, else the company. */
 export function suppressiblesIn(row: Fields): readonly Suppressible[] {
   const all = Object.values(row).flatMap((cell) =>
     typeof cell === 'string' ? (toSuppressible(cell) ?? []) : [],
