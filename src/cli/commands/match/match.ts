@@ -162,7 +162,9 @@ const withoutSuppressedCells = (
   async *rows() {
     for await (const batch of list.rows()) {
       const suppressed = await areAbout(batch.map(({ fields }) => fields))
-      for (const [at, { line }] of batch.entries()) if (suppressed[at]) found.add(placeOf(list.name, line))
+      // Records of the catalogue have no line that would tell them apart.
+      for (const [at, { line }] of batch.entries())
+        if (suppressed[at] && line !== null) found.add(placeOf(list.name, line))
       yield batch.map((row, at) => (suppressed[at] ? { ...row, cell: () => '' } : row))
     }
   },
