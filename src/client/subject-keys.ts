@@ -31,20 +31,12 @@ export const keysOf = (kind: Kind, subjects: readonly Subject[]): readonly strin
 ]
 
 function keyOf(mark: string): string {
-  const text = mark.slice(2)
-  switch (mark[0]) {
-    case 'd':
-      return `d ${domainOf(text) ?? text.toLowerCase()}`
-    case 'e':
-      return `e ${text.toLowerCase()}`
-    case 'u': {
-      const profile = parseProfile(text)
-      if (!profile) return mark
-      return profile.id === undefined ? `u ${profile.kind} ${profile.slug}` : `i ${profile.id}`
-    }
-    default:
-      return mark
-  }
+  const [letter, text] = [mark[0], mark.slice(2)]
+  if (letter === 'd') return `d ${domainOf(text) ?? text.toLowerCase()}`
+  if (letter === 'e') return `e ${text.toLowerCase()}`
+  const profile = letter === 'u' ? parseProfile(text) : undefined
+  if (!profile) return mark
+  return profile.id === undefined ? `u ${profile.kind} ${profile.slug}` : `i ${profile.id}`
 }
 
 /** Returns the domain that is asked for with an address, also at a provider of free mailboxes. */
@@ -100,7 +92,8 @@ function isSameName(kind: Kind, one: string, other: string): boolean {
 function isWrittenAs(written: string, name: string): boolean {
   const fold = foldName(name)
   if (foldName(written) === fold) return true
-  const { folds, stems, forms } = readWrittenName(written, anyPlace)
+  // Which place a tag names does not matter here.
+  const { folds, stems, forms } = readWrittenName(written, () => ({ countries: [], isBound: false }))
   return (
     folds.has(fold) ||
     [...stems.keys()].some(
@@ -108,9 +101,6 @@ function isWrittenAs(written: string, name: string): boolean {
     )
   )
 }
-
-/** Which place a tag names does not matter here. */
-const anyPlace = () => ({ countries: [], isBound: false })
 
 /** Returns the registered names without their top-level domains. */
 const labelsOf = (subjects: readonly Subject[]): readonly string[] =>

@@ -6,11 +6,7 @@ import type { StepCount } from './chain.js'
 import type { LookupStep, Step } from './read.js'
 
 /** A number that is not certain: the least, the one to expect, and the most. */
-export interface Range {
-  readonly min: number
-  readonly expected: number
-  readonly max: number
-}
+export type Range = Readonly<Record<'min' | 'expected' | 'max', number>>
 
 /** Shares of rows that go on, where no run of the flow says more: the least, the one to expect, and the most. */
 const usualShares = {

@@ -259,12 +259,7 @@ const headerReferences = (...names: string[]): JsonSchema =>
   Object.fromEntries(names.map((name) => [name, referTo('headers', name)]))
 
 /** Names of the headers on every reply that a request limit counts. */
-const rateHeaders = [
-  'RateLimit-Limit',
-  'RateLimit-Remaining',
-  'RateLimit-Reset',
-  'X-RateLimit-Reset-After',
-] as const
+const rateHeaders = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-RateLimit-Reset-After']
 
 /** Every error response: one per status, and one per body shape when there are two. */
 function errorResponses(): Record<string, JsonSchema> {
@@ -320,12 +315,10 @@ function errorsOf(operation: Operation, fields: readonly string[]): Record<strin
   )
 }
 
-const identifiers = 'persona_id company_network_id company_network_url company_network_urls post_url'.split(
-  ' ',
-)
+const identifier = /^(?:persona_id|company_network_(?:id|url|urls)|post_url)$/
 
 /** Returns whether an operation names one thing that may not exist. */
 function looksUp({ path, batch, starts }: Operation, fields: readonly string[]): boolean {
   const single = batch !== undefined && starts === undefined && batch.identity !== 'number'
-  return path.includes('{') || single || identifiers.some((name) => fields.includes(name))
+  return path.includes('{') || single || fields.some((name) => identifier.test(name))
 }

@@ -11,7 +11,7 @@ import type { StoredRecord } from '../kinds/kind.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { toDomain, toPersonIdentity } from '../normalize/value-kinds.js'
-import { type StoredJob, toJobTexts } from '../records/jobs.js'
+import { toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type FoundPerson, type StoredPerson, selectPeople, toFullName } from '../records/person.js'
 import type { StoredPost } from '../records/posts.js'
@@ -40,12 +40,10 @@ export async function eraseFromCatalogue(
 
 /** The tables with personal data. People come last: only their records tell what else is theirs after an interruption. */
 function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: SubjectMatcher): PersonalTable[] {
-  const jobs = redactedTable('jobs', subject, (job: StoredJob) => toJobTexts(job))
-  const companies = redactedTable('companies', subject, (account: StoredAccount) => toCompanyTexts(account))
   return [
-    jobs,
+    redactedTable('jobs', subject, toJobTexts),
     postTable(subject),
-    companies,
+    redactedTable('companies', subject, toCompanyTexts),
     ownTable('engagers', 'engagements', 'profile', 'value', [...slugs, ...ids]),
     ownTable('phones', 'phones', 'person', 'atom', keys),
     {

@@ -33,8 +33,10 @@ const languages = ['en', 'fr', 'de', 'es', 'it', 'nl', 'pt', 'sv', 'da', 'nb', '
 const readNames = once((): ReadonlyMap<string, string> => {
   const read = new Map<string, string>()
   for (const language of languages) {
-    const { countries } = require(`i18n-iso-countries/langs/${language}.json`) as CountryNames
-    for (const [code, spellings] of Object.entries(countries))
+    const list = require(
+      `i18n-iso-countries/langs/${language}.json`,
+    ) as typeof import('i18n-iso-countries/langs/en.json')
+    for (const [code, spellings] of Object.entries(list.countries))
       for (const spelling of [spellings].flat()) {
         const folded = foldText(spelling)
         if (!read.has(folded)) read.set(folded, code)
@@ -42,7 +44,3 @@ const readNames = once((): ReadonlyMap<string, string> => {
   }
   return read
 })
-
-interface CountryNames {
-  readonly countries: Readonly<Record<string, string | readonly string[]>>
-}

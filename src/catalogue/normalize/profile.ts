@@ -14,36 +14,27 @@ export function parseProfile(
   hosts: readonly string[] = networkHosts,
 ): NetworkProfile | undefined {
   const [section, name, third] = parseNetworkUrl(url, hosts)?.path.split('/', 3) ?? []
-  switch (section?.toLowerCase()) {
-    case 'company':
-      return parseCompanyName(name)
-    case 'in':
-      return parsePersonName(name)
-    case 'sales':
-      return parsePremium(name, third)
-    default:
-      return undefined
-  }
+  const of = section?.toLowerCase()
+  if (of === 'company') return toProfile('company', companyId, name)
+  if (of === 'in') return toProfile('person', personId, name)
+  return of === 'sales' ? parsePremium(name, third) : undefined
 }
 
 function parsePremium(section: string | undefined, name: string | undefined): NetworkProfile | undefined {
-  if (section?.toLowerCase() === 'company') return parseCompanyName(name)
+  if (section?.toLowerCase() === 'company') return toProfile('company', companyId, name)
   if (!['lead', 'people'].includes(section?.toLowerCase() ?? '')) return undefined
   const id = decodeName(name)?.split(',', 1)[0]
   return id ? { kind: 'person', id } : undefined
 }
 
-function parseCompanyName(name: string | undefined): NetworkProfile | undefined {
-  const text = decodeName(name)
-  if (!text) return undefined
-  return /^\d+$/.test(text) ? { kind: 'company', id: text } : { kind: 'company', slug: text.toLowerCase() }
-}
+const companyId = /^\d+$/
+const personId = /^AC[a-z]AA/
 
-/** User ids are case-sensitive; vanity names are not. */
-function parsePersonName(name: string | undefined): NetworkProfile | undefined {
+/** Ids of people are case-sensitive; vanity names are not. */
+function toProfile(kind: NetworkProfile['kind'], isId: RegExp, name?: string): NetworkProfile | undefined {
   const text = decodeName(name)
   if (!text) return undefined
-  return /^AC[a-z]AA/.test(text) ? { kind: 'person', id: text } : { kind: 'person', slug: text.toLowerCase() }
+  return isId.test(text) ? { kind, id: text } : { kind, slug: text.toLowerCase() }
 }
 
 function decodeName(name: string | undefined): string | undefined {

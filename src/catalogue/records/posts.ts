@@ -13,11 +13,7 @@ import {
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */
-interface Engager {
-  readonly profile: string
-  readonly engagement: string
-  readonly url: string
-}
+type Engager = ReturnType<typeof readEngager>
 
 /** A stored post: its fields without the engagers. */
 export type StoredPost = Omit<RecordFields<'posts'>, 'engagers'>
@@ -49,7 +45,7 @@ export function toPostIdentity(url: string): string {
   return host.toLowerCase() + bare.slice(host.length)
 }
 
-function readEngager(raw: Fields): Engager {
+function readEngager(raw: Fields) {
   const url = text(raw.network_profile_url)
   if (url === undefined) throw invalid('each needs a network_profile_url')
   return { profile: toProfileName(url), engagement: readEngagement(text(raw.engagement)), url }

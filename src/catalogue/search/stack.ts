@@ -41,24 +41,21 @@ async function conditionsOf(connection: Connection, filters: StackFilters): Prom
   ]
 }
 
-interface Requested {
-  readonly keys: readonly number[]
-  /** Whether others are not known. */
-  readonly unknown: boolean
-}
+type Requested = NonNullable<Awaited<ReturnType<typeof findRequested>>>
 
 /** Returns the technologies of slugs; `undefined` when none is given. */
-async function findRequested(
-  connection: Connection,
-  stacks: readonly string[] | undefined,
-): Promise<Requested | undefined> {
+async function findRequested(connection: Connection, stacks: readonly string[] | undefined) {
   if (!stacks?.length) return undefined
   const slugs = [...new Set(stacks.map(toSlug))]
   const rows = await connection.all<{ key: number }>(
     'SELECT key FROM technologies WHERE slug IN (SELECT value FROM json_each(?))',
     JSON.stringify(slugs),
   )
-  return { keys: rows.map(({ key }) => key), unknown: rows.length < slugs.length }
+  return {
+    keys: rows.map(({ key }) => key),
+    /** Whether others are not known. */
+    unknown: rows.length < slugs.length,
+  }
 }
 
 // The `+` keeps SQLite from a lookup by index for each user with each other value.
@@ -76,14 +73,11 @@ const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.menti
   CROSS JOIN company_technologies AS u ON u.company = c.company
   CROSS JOIN technologies AS t ON t.key = u.technology`
 
-/**
- * Returns the requested technologies that companies use, or all of theirs when none is requested; the most certain
- * first.
- */
+/** Returns which of the requested technologies companies use, or all of theirs where none is; the most certain first. */
 async function readUses(
   connection: Connection,
   companies: readonly number[],
-  technologies: { readonly keys: readonly number[] } | undefined,
+  technologies: Requested | undefined,
 ): Promise<ReadonlyMap<number, TechnologiesFound>> {
   const [only, ...values]: Condition = technologies
     ? ['u.technology IN (SELECT atom FROM json_each(?))', JSON.stringify(technologies.keys)]

@@ -83,11 +83,7 @@ export const keysOfForgotten = (subject: SubjectIdentifiers): readonly string[] 
 ]
 
 /** What is read of a record: keys, and what makes a key only together. */
-interface Found {
-  readonly keys: Set<string>
-  readonly names: Set<string>
-  readonly domains: Set<string>
-}
+type Found = Readonly<Record<'keys' | 'names' | 'domains', Set<string>>>
 
 /** Whether a field holds values of a kind, by its name in requests, replies and deliveries of any server. */
 const holds = {
@@ -102,10 +98,7 @@ const holds = {
 const foreign = /^custom$|status$|^event$|_image|picture$|webhook|^enrichment_id$/i
 
 /** Returns the keys of the person and the company that an object is about, given the domains of what it is in. */
-export function keysOf(
-  record: Fields,
-  around: Iterable<string> = [],
-): { keys: Set<string>; domains: Set<string> } {
+export function keysOf(record: Fields, around: Iterable<string> = []) {
   const found: Found = { keys: new Set(), names: new Set(), domains: new Set() }
   collect(record, found)
   const own = new Set(found.domains)
