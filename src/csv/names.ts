@@ -1,3 +1,4 @@
+import { once } from '../api/values/objects.js'
 import synonyms from './header-synonyms.json' with { type: 'json' }
 
 /** What the columns of a field are commonly called. */
@@ -33,34 +34,20 @@ export const isUnnamed = (column: string): boolean => /^column_\d+$/.test(column
 /** Whether a cell is the name of a column in a file that was written from one without a header. */
 export const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell === 'column_1'
 
-let known: ReadonlySet<string> | undefined
+const namesOf = (fields: readonly (readonly [field: string, known: Synonyms])[]): ReadonlySet<string> =>
+  new Set(fields.flatMap(([field, known]) => [field, ...Object.values(known).flat()]).map(normaliseName))
 
-export function isColumnName(name: string): boolean {
-  known ??= new Set(
-    Object.values(byKind)
-      .flatMap((of) => Object.entries(of))
-      .flatMap(([field, { sure = [], likely = [], lastResort = [] }]) => [
-        field,
-        ...sure,
-        ...likely,
-        ...lastResort,
-      ])
-      .map(normaliseName),
-  )
-  return known.has(normaliseName(name))
-}
+const columnNames = once(() => namesOf(Object.values(byKind).flatMap((of) => Object.entries(of))))
+const namesOfPeople = once(() =>
+  namesOf(
+    ['first_name', 'last_name', 'full_name'].map((field) => [field, synonymsOf('people', field)] as const),
+  ),
+)
 
-let ofPeople: ReadonlySet<string> | undefined
+export const isColumnName = (name: string): boolean => columnNames().has(normaliseName(name))
 
 /** Whether a column of this name may hold names of people. */
-export function isNameOfPeople(name: string): boolean {
-  ofPeople ??= new Set(
-    ['first_name', 'last_name', 'full_name']
-      .flatMap((field) => [field, ...Object.values(synonymsOf('people', field)).flat()])
-      .map(normaliseName),
-  )
-  return ofPeople.has(normaliseName(name))
-}
+export const isNameOfPeople = (name: string): boolean => namesOfPeople().has(normaliseName(name))
 
 /**
  * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so

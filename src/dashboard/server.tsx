@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ApiError, isRefusal, Refusal } from '../api/calls/errors.js'
 import { readBody } from '../http/body.js'
@@ -41,7 +42,7 @@ const unknown = refused(404, 'There is no such page.', 'Choose one above.')
 
 /** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory. */
 export function createDashboard(options: DashboardOptions) {
-  const { ports, isReadOnly, workspace, onLink, explain, report } = options
+  const { ports, isReadOnly, workspace, onLink } = options
   const sessions = createSessions(options.random)
   const live = createLive(options.watch)
   const makeLink = () => `${dashboardPath}#${sessions.makeLink()}`
@@ -110,8 +111,11 @@ export function createDashboard(options: DashboardOptions) {
   }
 
   async function answer(request: Request, path: string): Promise<Response> {
-    const asset = assets[path]
-    if (asset !== undefined) return serveAsset(asset)
+    const type = assets[path]
+    if (type !== undefined) {
+      const headers = { ...securityHeaders, 'content-type': type }
+      return new Response(await readFile(findAsset(basename(path))), { headers })
+    }
     const isPage = isPagePath(path)
     if (isPage && (request.method === 'GET' || request.method === 'HEAD'))
       return htmlOf(<Shell views={views} />, '<!doctype html>')
@@ -127,7 +131,7 @@ export function createDashboard(options: DashboardOptions) {
       const { pathname } = new URL(request.url)
       if (pathname !== dashboardPath && !pathname.startsWith(`${dashboardPath}/`)) return undefined
       return answer(request, pathname.slice(dashboardPath.length)).catch((error: unknown) => {
-        const { status, message, hint } = toRefusal(error, explain, report)
+        const { status, message, hint } = toRefusal(error, options)
         return json({ error: message, hint }, {}, status)
       })
     },
@@ -137,12 +141,9 @@ export function createDashboard(options: DashboardOptions) {
 
 const isPagePath = (path: string): boolean => views.some(({ name }) => path === `/${name}`) || path === ''
 
-function toRefusal(
-  error: unknown,
-  explain: ServerPorts['explain'],
-  report: ServerPorts['report'],
-): { readonly status: number; readonly message: string; readonly hint: string } {
-  if (isRefusal(error, 'dashboard.refused')) return error.details as ReturnType<typeof toRefusal>
+function toRefusal(error: unknown, { explain, report }: Pick<ServerPorts, 'explain' | 'report'>) {
+  if (isRefusal(error, 'dashboard.refused'))
+    return error.details as { readonly status: number; readonly message: string; readonly hint: string }
   const known = explain(error)
   if (known)
     return { status: error instanceof ApiError ? error.status : 422, message: known.error, hint: known.hint }
@@ -183,16 +184,11 @@ const htmlOf = async (html: Html, begin = ''): Promise<Response> =>
     headers: { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' },
   })
 
-const assets: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
-  '/assets/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
-  '/assets/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
-  '/assets/style.css': { file: 'style.css', type: 'text/css; charset=utf-8' },
-}
-
-async function serveAsset({ file, type }: { readonly file: string; readonly type: string }) {
-  return new Response(await readFile(findAsset(file)), {
-    headers: { ...securityHeaders, 'content-type': type },
-  })
+/** By their paths, the types of built files. */
+const assets: Readonly<Record<string, string>> = {
+  '/assets/page.js': 'text/javascript; charset=utf-8',
+  '/assets/icon.svg': 'image/svg+xml',
+  '/assets/style.css': 'text/css; charset=utf-8',
 }
 
 /** Returns the path of a built file: beside the command line, or below the sources. */

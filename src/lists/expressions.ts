@@ -287,7 +287,7 @@ class Rewriter {
   #writeCall(name: string, args: readonly ASTNode[], node: ASTNode, place: Place): PlainNode {
     const [only] = args
     if (name === 'has' && only) return call('fx_ne', this.#write(only, place), { op: 'value', args: null })
-    this.#checkRegular(name, node)
+    if (name === 'matches') this.refuse('pattern', node.start)
     return call(name, ...args.map((child) => this.#write(child, { ...place, isArgument: true })))
   }
 
@@ -298,7 +298,7 @@ class Rewriter {
     node: ASTNode,
     place: Place,
   ): PlainNode {
-    this.#checkRegular(name, node)
+    if (name === 'matches') this.refuse('pattern', node.start)
     const [first, ...bodies] = args
     if (macros.has(name) && first?.op === 'id') {
       if (place.isInMacro) this.refuse('nested', node.start, { name })
@@ -329,10 +329,6 @@ class Rewriter {
         args.map((child) => this.#write(child, { ...place, isArgument: true })),
       ],
     }
-  }
-
-  #checkRegular(name: string, node: ASTNode): void {
-    if (name === 'matches') this.refuse('pattern', node.start)
   }
 }
 
@@ -411,9 +407,8 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
     fx_starts: onText((text, part) => text.startsWith(part)),
     fx_ends: onText((text, part) => text.endsWith(part)),
   }
-  const ofAnything = new Set(['fx_get'])
   for (const [name, work] of Object.entries(functions))
-    env.registerFunction(`${name}(dyn, dyn): ${ofAnything.has(name) ? 'dyn' : 'bool'}`, work)
+    env.registerFunction(`${name}(dyn, dyn): ${name === 'fx_get' ? 'dyn' : 'bool'}`, work)
   env.registerFunction('fx_bool(dyn): bool', (value: unknown) =>
     typeof value === 'boolean' ? value : doubted(),
   )

@@ -13,7 +13,7 @@ import {
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
-import { checkTable, selectRows } from './input/table.js'
+import { checkTable, selectRows, type Table } from './input/table.js'
 import { openNumbers } from './journal/answers.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
@@ -105,8 +105,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
     firstsOf(ports, request),
   )
   if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
-  const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
-  const { table: selected, count } = selectRows(table, request.choices, check.rows)
+  const { check, count, rows } = await readRows(table, lookup, request)
   if (known) await checkRows(request, known, records.runs)
   const samples = await samplesOf(request, identity, records.runs)
   checkSheetRows(request.output, count)
@@ -126,7 +125,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
     samples: samples.size > 0 ? samples : undefined,
     /** The rows that are written; all of them where absent. */
     selection,
-    rows: { table: selected, ...lookup, repeats: check.repeats },
+    rows,
   }
 }
 
@@ -158,6 +157,13 @@ async function openComparison(
     baseline: run?.id ?? null,
     noveltyOf: (row) => baseline.compare(lookup.identity(lookup.input(row.cells)), row),
   }
+}
+
+/** Reads the whole file. Returns its rows that are looked up, and how many these are. */
+async function readRows(table: Table, lookup: Lookup, { choices }: BatchRequest) {
+  const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
+  const { table: selected, count } = selectRows(table, choices, check.rows)
+  return { check, count, rows: { table: selected, ...lookup, repeats: check.repeats } }
 }
 
 /** Returns a request with the input that is the same in every row, on which the columns of the output depend. */
@@ -264,14 +270,9 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   const identity = await identifyRun(request, ports, table, mapping)
   const run = await findRun(request, identity, records.runs)
   if (!run) throw new Error('a run that is known was not found')
-  const { rows, repeats } = await checkTable(
-    table,
-    (cells) => lookup.identity(lookup.input(cells)),
-    lookup.skip,
-  )
+  const { count, rows } = await readRows(table, lookup, request)
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
   const journal = await openFinishedJournal(records, run, missing)
-  const selected = selectRows(table, request.choices, rows)
   const shared = withShared(request, mapping)
   const compared = await openComparison(ports, request, records, identity, run, lookup)
   const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
@@ -285,14 +286,12 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   )
   await addFiles(records, run, files)
   const report = await execute({
-    table: selected.table,
-    ...lookup,
-    repeats,
+    ...rows,
     operation: request.operation.id,
     caller: noCaller,
     journal,
     writer,
-    total: selected.count,
+    total: count,
     signal,
     time: { now: () => ports.clock.now(), sleep: async () => {} },
     explainStop: ports.sentences.explainStop,

@@ -107,15 +107,10 @@ async function gatherRows(
     chooseEncoding(context, refusal),
   )
   const item = itemOf(shape, into)
+  const { header, samples, notes } = table
   const subject = operation.batch?.identity ?? 'company'
-  const columns = {
-    header: table.header,
-    samples: table.samples,
-    notes: table.notes,
-    fields: Object.keys(item.shape),
-    subject,
-    overrides: choices.overrides,
-  }
+  const fields = Object.keys(item.shape)
+  const columns = { header, samples, notes, fields, subject, overrides: choices.overrides }
   const { mapping } = await chooseMapping(context, choices, columns, item)
   const file = fileOf(context.globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)

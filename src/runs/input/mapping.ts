@@ -457,11 +457,7 @@ export function createRowReader(
   constants: Input = {},
   /** Whether constants that the operation does not know are left to the server. */
   passesFields = false,
-): {
-  /** Leaves out cells that are not understood, where the row can be looked up without them. */
-  readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
-  readonly validate: (input: Input) => void
-} {
+) {
   const { fields: mappable } = operation.batch ?? {}
   const read = rowInput(mapping, constants, valueReader(shape.input))
   const subject = operation.batch?.identity ?? 'company'
@@ -490,7 +486,8 @@ export function createRowReader(
   }
 
   return {
-    input: (cells, leaveOut) => {
+    /** Leaves out cells that are not understood, where the row can be looked up without them. */
+    input: (cells: readonly string[], leaveOut?: LeaveOut): Input => {
       let input = read(cells)
       if (name !== undefined && domain !== undefined) {
         const [written, site] = [input[name], input[domain]]
@@ -523,7 +520,7 @@ export function createRowReader(
       const defaults = Object.entries(constants).filter(([field]) => unusable.includes(field))
       return { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) }
     },
-    validate: (input) => {
+    validate: (input: Input): void => {
       const field = fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
       // Its other filters would find people anywhere.

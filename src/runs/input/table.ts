@@ -152,17 +152,13 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
 export const isBlank = (cells: readonly string[]): boolean =>
   cells.length > 1 && cells.every((cell) => cell.trim() === '')
 
-/** The rows of a file that a run looks up: all of them where nothing is given. */
-interface RowSelection {
-  readonly rows?: number | undefined
-  /** This many rows, spread evenly over the file. */
-  readonly sample?: number | undefined
-}
-
-/** Returns the selected rows of a table that has `total` rows, and their number. The same ones every time. */
+/**
+ * Returns the rows of a table that has `total` rows that a run looks up, and their number: the first `rows`, and of all
+ * `sample` rows spread evenly over the file. They are the same ones every time.
+ */
 export function selectRows<T extends Pick<Table, 'rows'>>(
   table: T,
-  { rows, sample }: RowSelection,
+  { rows, sample }: { readonly rows?: number | undefined; readonly sample?: number | undefined },
   total: number,
 ): { readonly table: T; readonly count: number } {
   const spread = Math.min(sample ?? total, total)

@@ -248,7 +248,7 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
         await driver.transaction((c) => c.run(endIndexSql, number), runScope(number))
       }
     },
-    index: (run: Pick<Run, 'number'>) => indexRun(driver, run.number),
+    index: ({ number }: Pick<Run, 'number'>) => indexRun(driver, number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
       (await driver.read((connection) =>
