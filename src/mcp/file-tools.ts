@@ -330,7 +330,6 @@ function batchArgs(
 
 const valuesOf = ({ values }: BatchInput): string => (values === undefined ? '' : JSON.stringify(values))
 
-/** What is started: its arguments, and what it may spend. */
 interface NewRun {
   readonly args: readonly string[]
   readonly stdin?: string
@@ -339,9 +338,7 @@ interface NewRun {
   readonly before?: number
 }
 
-/**
- * Starts a run and returns how it stands, at once or when it has ended. A call that is cancelled while it waits stops the run.
- */
+/** Starts a run and returns how it stands, at once or at its end. A call that is cancelled while it waits stops the run. */
 async function startRun(
   session: Session,
   { args, stdin, held, before }: NewRun,

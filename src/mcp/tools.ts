@@ -6,17 +6,15 @@ import { areaOf, type Operation, type OperationId, operations } from '../api/ope
 import type { WorkStep } from '../api/ports/ports.js'
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { validate } from '../api/validation/validate.js'
-import type { Fields } from '../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, waitFor } from './session.js'
+import { resultOf, type Session, type Started, waitFor } from './session.js'
 
-/** What a tool is called with, besides its arguments. */
 export interface ToolCall {
   readonly signal: AbortSignal
   onStep(step: WorkStep): void
-  /** Tells what a person should know of the result. */
   note(text: string): void
 }
 
@@ -63,10 +61,7 @@ async function toTool(row: Operation, isServer: boolean): Promise<Tool> {
       destructiveHint: row.method === 'DELETE',
       openWorldHint: true,
     },
-    run: (session, input, call) =>
-      row.starts
-        ? callAndWait(session, row, shape, input, call)
-        : callAndRead(session, row, shape, input, call),
+    run: async (session, input, call) => answerOf(session, row, startCall(session, row, shape, input), call),
   }
 }
 
@@ -115,13 +110,14 @@ export const commandWords = ({ command, flag }: Operation): readonly string[] =>
   ...(flag === undefined ? [] : [`--${flag}`]),
 ]
 
-function startCall(session: Session, row: Operation, shape: Shape, given: Fields, more: readonly string[]) {
+function startCall(session: Session, row: Operation, shape: Shape, given: Fields): Started {
   const names = pathParameters(row)
   const inPath = names.map((name) => String(given[name] ?? ''))
   const strange = names.find((_, at) => !/^[^-\s]\S*$/.test(inPath[at] ?? ''))
   if (strange !== undefined) throw new Refusal('tools.no_argument', { name: strange })
   const { input, held } = isPriced(row) ? holdFor(session, row, shape, given) : { input: given, held: 0 }
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)))
+  const more = row.starts ? ['--wait'] : []
   const args = [...commandWords(row), ...inPath, ...more, '--input', '-', '--json']
   return session.startPaid(held, args, JSON.stringify(rest))
 }
@@ -135,20 +131,6 @@ function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) 
   const most = mostCredits(row, input)
   const { credits = most ?? undefined, limit } = affordable(row, most, session.budget) ?? {}
   return { input: limit === undefined ? input : { ...input, limit }, held: session.hold(credits) }
-}
-
-async function callAndRead(
-  session: Session,
-  row: Operation,
-  shape: Shape,
-  input: Fields,
-  { note }: ToolCall,
-): Promise<Fields> {
-  const started = startCall(session, row, shape, input, [])
-  const ended = await started.ended
-  started.notices.forEach(note)
-  const body = resultOf(ended)
-  return Array.isArray(body) ? { items: body } : (body as Fields)
 }
 
 /** Returns the schema of an answer about accepted work. It is loaded with the other schemas. */
@@ -166,28 +148,19 @@ function acceptedShape() {
 }
 
 /**
- * Starts work and waits for its result. After a while it answers with the id; the work goes on, and what it does not spend is
- * returned to the budget when it ends.
+ * Waits for the result of a request. Where it starts work, it answers after a while with the id; the work goes on, and what
+ * it does not spend is returned to the budget when it ends.
  */
-async function callAndWait(
-  session: Session,
-  row: Operation,
-  shape: Shape,
-  input: Fields,
-  { signal, onStep, note }: ToolCall,
-): Promise<Fields> {
-  const started = startCall(session, row, shape, input, ['--wait'])
+async function answerOf(session: Session, row: Operation, started: Started, call: ToolCall): Promise<Fields> {
+  const isEnded = !row.starts || (await waitFor(session, started, waitMs, call.signal, call.onStep))
+  const ended = isEnded ? await started.ended : undefined
+  started.notices.forEach(call.note)
+  const body = ended && resultOf(ended)
+  if (!row.starts) return Array.isArray(body) ? { items: body } : (body as Fields)
   const id = (await started.id) ?? null
-  const isEnded = await waitFor(session, started, waitMs, signal, onStep)
-  started.notices.forEach(note)
-  if (!isEnded) return { status: 'working', id, next: `Call ${readerOf(row)} with this id later.` }
-  const body = resultOf(await started.ended)
-  const records = Array.isArray(body) ? body : [body]
-  return {
-    status: 'finished',
-    id,
-    records: records.slice(0, maxRecords),
-    total: records.length,
-    ...(records.length > maxRecords ? { next: `Call ${readerOf(row)} with this id for the others.` } : {}),
-  }
+  if (!ended) return { status: 'working', id, next: `Call ${readerOf(row)} with this id later.` }
+  const found = [body].flat()
+  const next = found.length > maxRecords ? `Call ${readerOf(row)} with this id for the others.` : undefined
+  const records = found.slice(0, maxRecords)
+  return withoutUndefined({ status: 'finished', id, records, total: found.length, next })
 }

@@ -33,14 +33,17 @@ import {
 import { sendRequest } from './send.js'
 import { recordSpent } from './spending.js'
 
+/** Returns the line of the file that a company of a list came from. */
+type LineOf = (ordinal: number) => number | undefined
+
 /**
  * Sends a request that starts work. On this machine it also does the work; where the result is asked for, it waits and prints
- * it in place of the reply. `lineOf` returns the line of the file that a company of a list came from. Returns the exit code.
+ * it in place of the reply. Returns the exit code.
  */
 export async function runAsync(
   given: Context,
   request: OperationRequest,
-  lineOf?: (ordinal: number) => number | undefined,
+  lineOf?: LineOf,
   known?: KnownRecords,
 ): Promise<number> {
   const { operation, shape, input, invocation } = request
@@ -126,11 +129,7 @@ async function waitFor(
 const stopWorkerMs = 2_000
 
 /** Returns work that this machine's engine accepted. It is done here, unless another process does it. */
-async function engineWork(
-  context: Context,
-  accepted: AcceptedWork,
-  lineOf: ((ordinal: number) => number | undefined) | undefined,
-): Promise<Work> {
+async function engineWork(context: Context, accepted: AcceptedWork, lineOf?: LineOf): Promise<Work> {
   const { id, kind } = accepted
   const [worker, admin] = [await context.worker(), await context.admin()]
   let delivered: Promise<unknown> = Promise.resolve()
@@ -181,11 +180,7 @@ const progressOf = ({ state, error, expected, ...job }: AsyncJob): WorkProgress 
 /** The most companies that are named; the others are counted. */
 const maxNames = 10
 
-async function reportUnresolved(
-  context: Context,
-  job: AsyncJob,
-  lineOf: (ordinal: number) => number | undefined = () => undefined,
-): Promise<void> {
+async function reportUnresolved(context: Context, job: AsyncJob, lineOf?: LineOf): Promise<void> {
   const names: string[] = []
   let count = 0
   const admin = await context.admin()
@@ -193,7 +188,7 @@ async function reportUnresolved(
   for await (const { company, ordinal, account_id } of listed) {
     if (account_id !== null) continue
     count++
-    const line = lineOf(ordinal)
+    const line = lineOf?.(ordinal)
     const name = company.name ?? company.domain ?? company.url ?? `company ${ordinal}`
     if (names.length < maxNames) names.push(line === undefined ? name : `${name} (line ${line})`)
   }

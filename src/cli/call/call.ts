@@ -40,15 +40,13 @@ export async function runSync(context: Context, request: OperationRequest): Prom
 export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation } = request
   const { layout, ids } = extraOf(operation.id)
+  const now = () => targetTime(context)
   return withSink(context, async (sink) => {
     const reply = await sendRequest(context, request)
-    const view = {
-      columns: operation.columns,
-      isOnce: isMetered(operation),
-      now: () => targetTime(context),
-      ...withoutUndefined({ layout, ids: context.isLocal() ? ids : undefined }),
-    }
-    if (isOk(reply)) await printTo(sink, withKnownFields(context, request, reply.body), reply.body, view)
+    const shown = withoutUndefined({ layout, ids: context.isLocal() ? ids : undefined })
+    const view = { ...shown, columns: operation.columns, isOnce: isMetered(operation) }
+    if (isOk(reply))
+      await printTo(sink, withKnownFields(context, request, reply.body), reply.body, { ...view, now })
     else await sink.discard()
     return reply
   })

@@ -299,13 +299,10 @@ async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
   const account = await callOnce(context, 'account.show', {})
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
   const plan = isOk(account) ? stringAt(account.body, 'workspace.plan') : undefined
+  const enrichment = numberAt(credits.body, 'credits.enrichment') ?? null
   return {
     plan: plan ?? null,
-    credits: {
-      enrichment: numberAt(credits.body, 'credits.enrichment') ?? null,
-      held: null,
-      nextAllocation: null,
-    },
+    credits: { enrichment, held: null, nextAllocation: null },
     weekly: null,
     quotas: quotasOf(credits),
     windows: await windowsKnown(context, plan),

@@ -18,7 +18,6 @@ export interface Work {
   readonly accepted: AcceptedWork
   /** Follows it to its end, or until `over`. Calls `onProgress` on the way. */
   follow(over: AbortSignal, onProgress: (progress: WorkProgress) => void): Promise<WorkProgress>
-  /** Yields all records in the order found. */
   records(): AsyncIterable<Row> | Iterable<Row>
   readonly next: NextSteps
   /** Reports what is left to say when the result was printed. */
@@ -168,7 +167,6 @@ function numberFound(kind: EventKind, body: Row): number {
 const contactsIn = (body: Row): readonly Row[] =>
   Array.isArray(body.contacts) ? (body.contacts as readonly Row[]) : [body]
 
-/** Yields all records of a search, page by page. */
 async function* found(context: Machine, ask: ReturnType<typeof asker>, kind: EventKind): AsyncGenerator<Row> {
   const { signal } = new AbortController()
   const same = (reply: Reply) => reply

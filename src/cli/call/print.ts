@@ -61,7 +61,6 @@ export async function reportNothingFound(
 const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
   describeMissing(await context.source())
 
-/** Says on stderr why nothing was found, where that is known. */
 export async function notifyMissing(context: Context): Promise<void> {
   const hint = await explainMissing(context)
   if (hint !== undefined) context.notify(hint)

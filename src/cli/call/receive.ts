@@ -60,7 +60,7 @@ export async function prepareToReceive(context: Context, request: OperationReque
   const events = await openEvents(context)
   const secret = await events.token(newToken(context.ids.bytes(16)))
   const token = newToken(createHmac('sha256', secret).update(key).digest().subarray(0, 16))
-  const webhook_url = webhookUrl({ origin: '' }, token, address)
+  const webhook_url = webhookUrl('', token, address)
   if (dryRun === true && key !== idempotencyKey)
     context.notify('The path of the webhook URL changes each time unless --idempotency-key is given.')
   const asked: OperationRequest = {
@@ -83,12 +83,8 @@ export async function prepareToReceive(context: Context, request: OperationReque
     /** Listens for the deliveries of this command. Each is stored before it is acknowledged. */
     listen: async () => {
       const { listen } = await import('../../http/listen.js')
-      const listening = await listen({
-        handler,
-        host: '127.0.0.1',
-        port,
-        allowHosts: [address.host],
-      }).catch((error: unknown) => {
+      const place = { host: '127.0.0.1', port, allowHosts: [address.host] }
+      const listening = await listen({ handler, ...place }).catch((error: unknown) => {
         if (!(error instanceof Refusal)) throw error
         throw new Refusal(error.code, { ...error.details, receives: true })
       })

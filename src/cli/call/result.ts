@@ -84,13 +84,8 @@ export interface WorkProgress {
   readonly error?: string | undefined
 }
 
-/** What a person can do about work that failed or is still running. */
-export interface NextSteps {
-  /** The command that shows what was found. */
-  readonly see: string
-  readonly afterFailure: string
-  readonly toContinue: string
-}
+/** The command that shows what was found, and what a person can do about work that failed or is still running. */
+export type NextSteps = Readonly<Record<'see' | 'afterFailure' | 'toContinue', string>>
 
 export function resultCommand(kind: EventKind, id: string): string {
   if (kind === 'list_import') return `prospect lists get ${id}`
@@ -138,10 +133,7 @@ const people = ['person', 'people']
 const contacts = ['contact', 'contacts']
 const companies = ['company', 'companies']
 
-/**
- * Returns the context with `--fields` as the result has them. Throws where it would not have them, or could not be written
- * to `-o`.
- */
+/** Returns the context with `--fields` as the result has them. Throws where it would not have them, or not be written to `-o`. */
 export async function checkOutput(context: Context, id: OperationId): Promise<Context> {
   const kind = eventOf(id)
   const resolved = kind ? withFields(context, { output: resultOfKind(kind) }) : context

@@ -90,10 +90,9 @@ async function waitInSight(context: Context, seconds: number): Promise<void> {
   const endsAt = context.clock.now() + seconds * 1_000
   const isDrawn = canDraw(context.streams)
   if (!isDrawn) context.notify(`Rate limited: waiting ${seconds} s.`)
-  const progress = await startProgress(
-    isDrawn ? context : context.withGlobals({ quiet: true }),
-    (_, __, now) => `waiting ${duration((endsAt - now) / 1_000)} for the rate limit`,
-  )
+  const shown = isDrawn ? context : context.withGlobals({ quiet: true })
+  const left = (now: number) => duration((endsAt - now) / 1_000)
+  const progress = await startProgress(shown, (_, __, now) => `waiting ${left(now)} for the rate limit`)
   progress.update({ rows: 0 })
   await context.sleep(seconds * 1_000).finally(() => progress.stop())
 }
@@ -154,11 +153,7 @@ export async function* readPages(ask: (input: Input) => Promise<Reply>, input: I
 }
 
 /** Returns one reply, or that of the page that failed. Throws UsageError where a page is given. */
-export async function everyPage(
-  ask: (input: Input) => Promise<Reply>,
-  input: Input,
-  option: '--all' | '--paginate' = '--all',
-): Promise<Reply> {
+export async function everyPage(ask: (input: Input) => Promise<Reply>, input: Input, option = '--all') {
   if (input.page !== undefined)
     throw new UsageError(`${option} and a page cannot be used together: ${option} has every page.`)
   const pages = await Array.fromAsync(readPages(ask, input))

@@ -61,16 +61,10 @@ export interface GlobalOptions {
   readonly apiKeyStdin?: boolean
 }
 
-/** This machine's folder and files: 0600, in folders of 0700. */
-export interface Home {
-  readonly folder: string
-  readonly config: string
-  readonly credentials: string
-  /** A path or a `postgres://` address. */
-  readonly engine: string
-  readonly catalogue: string
-  readonly state: string
-}
+type Place = 'folder' | 'config' | 'credentials' | 'engine' | 'catalogue' | 'state'
+
+/** This machine's folder and files: 0600, in folders of 0700. The engine may be a `postgres://` address. */
+export type Home = Readonly<Record<Place, string>>
 
 /** A named target and its defaults. What each setting means is in `profileKeys` of `commands/setup/profiles.ts`. */
 export interface Profile {
@@ -135,10 +129,7 @@ export interface Machine extends StreamsContext {
   onClose(work: () => Promise<void> | void): void
 }
 
-/**
- * Everything a command may need. The chosen target and this machine's engine are opened on first use and closed with the
- * command.
- */
+/** Everything a command may need. Target and engine are opened on first use, and closed with the command. */
 export interface Context extends Machine {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
   caller(): Promise<Caller>

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject } from '../../api/values/objects.js'
-import type { GlobalOptions, Home, Streams } from './context.js'
+import type { GlobalOptions, Home, Machine, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
 import { checkSecret, localPrefix, prepareHome, readPrivateJson, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
@@ -25,10 +25,7 @@ export const localOrigin = (workspaceId: string): string => `${localPrefix}${wor
 export const providerKeyName = (workspaceId: string, provider: string): string =>
   `${localOrigin(workspaceId)} provider ${provider}`
 
-export interface KeyOwner {
-  readonly origin: string
-  readonly profile: string
-}
+export type KeyOwner = Readonly<Record<'origin' | 'profile', string>>
 
 /** Returns the name that the key of a profile is stored under. That of `default` serves other profiles without one, too. */
 export const keyNameOf = ({ origin, profile }: KeyOwner): string =>
@@ -55,35 +52,27 @@ export function findStoredKey(home: Home, owner: KeyOwner, key: string | undefin
     .find((stored) => stored?.key === key)
 }
 
-export function storeKey(
-  home: Home,
-  name: string,
-  key: string,
-  now: number,
-  unique: string,
-  member?: string,
-): void {
+export function storeKey({ home, clock, ids }: Machine, name: string, key: string, member?: string): void {
   prepareHome(home)
   const keys = readKeys(home)
   const before = Object.hasOwn(keys, name) ? keys[name] : undefined
   // A new key of the same owner is for the same workspace, whose answers it goes on using.
   const isSame = before?.member !== undefined && before.member === member
   const workspace = isSame ? (before.workspace ?? toWorkspaceName(before.key)) : undefined
-  const entry: StoredKey = { key, stored_at: new Date(now).toISOString(), member, workspace }
-  save(home, { ...keys, [name]: entry }, unique)
+  const entry: StoredKey = { key, stored_at: new Date(clock.now()).toISOString(), member, workspace }
+  save(home, { ...keys, [name]: entry }, ids.uuid())
 }
 
-/** Removes the key with a name; returns whether there was one. */
-export const forgetKey = (home: Home, name: string, unique: string): boolean =>
-  forgetKeys(home, (each) => each === name, unique)
+export const forgetKey = (machine: Machine, name: string): boolean =>
+  forgetKeys(machine, (each) => each === name)
 
-export const forgetKeysOf = (home: Home, profile: string, unique: string): boolean =>
-  forgetKeys(home, (each) => each.endsWith(` ${profile}`), unique)
+export const forgetKeysOf = (machine: Machine, profile: string): boolean =>
+  forgetKeys(machine, (each) => each.endsWith(` ${profile}`))
 
-function forgetKeys(home: Home, isGone: (name: string) => boolean, unique: string): boolean {
+function forgetKeys({ home, ids }: Machine, isGone: (name: string) => boolean): boolean {
   const keys = Object.entries(readKeys(home))
   const left = keys.filter(([name]) => !isGone(name))
-  if (left.length < keys.length) save(home, Object.fromEntries(left), unique)
+  if (left.length < keys.length) save(home, Object.fromEntries(left), ids.uuid())
   return left.length < keys.length
 }
 

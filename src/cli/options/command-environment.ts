@@ -5,6 +5,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { areaOf, operations } from '../../api/operations/table.js'
 import type { CommandLog } from '../../api/ports/ports.js'
 import { nearest } from '../../api/values/nearest.js'
+import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { resolveField } from '../../runs/output/columns.js'
 import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
@@ -30,7 +31,7 @@ import {
 } from './global-options.js'
 import { type OptionRows, type OptionsOf, toOptions } from './values.js'
 
-export interface Invocation<Options = Readonly<Record<string, unknown>>> {
+export interface Invocation<Options = Fields> {
   readonly args: readonly string[]
   readonly options: Options
 }
@@ -84,7 +85,7 @@ const helpTexts: Readonly<Record<string, HelpTexts>> = texts.help
 
 type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
 
-export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extends Command {
+export class ProspectCommand<Options = Fields> extends Command {
   readonly #context: Context
   readonly #topic: HelpTopic
   readonly #onEnd: (exit: number) => void
@@ -287,7 +288,7 @@ async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promis
 }
 
 /** Throws UsageError, before a command does anything, where it would replace a file that must not be. */
-function claimFiles({ claimFile }: Context, options: Readonly<Record<string, unknown>>): void {
+function claimFiles({ claimFile }: Context, options: Fields): void {
   for (const [name, [option, use]] of Object.entries(fileOptions)) {
     const path = options[name]
     if (typeof path === 'string' && path !== '' && path !== '-') claimFile(path, option, use)
@@ -358,12 +359,8 @@ const singular = (word: string): string => word.replace(/s$/, '')
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 
-export interface StoredKind {
-  /** Singular, such as `run`. */
-  readonly noun: string
-  /** The command that lists them, without the leading `prospect`. */
-  readonly list: string
-}
+/** What commands name by an id: a noun such as `run`, and the command that lists them, without the leading `prospect`. */
+export type StoredKind = Readonly<Record<'noun' | 'list', string>>
 
 export interface StoredIds {
   /** Returns the ids that begin so, newest first; a few are enough. */

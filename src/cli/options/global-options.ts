@@ -105,10 +105,8 @@ function globalsOf(command: Command): GlobalOptions {
 export function withGlobalsOf(context: Context, command: Command): Context {
   const given = context.withGlobals(globalsOf(command))
   const { jq } = given.globals
-  return given.withGlobals({
-    ...(context.streams.stdout.isTTY ? { terminalFormat: formatSetting(given) } : {}),
-    ...(jq === undefined ? {} : { json: true }),
-  })
+  const terminalFormat = context.streams.stdout.isTTY ? formatSetting(given) : undefined
+  return given.withGlobals(jq === undefined ? { terminalFormat } : { terminalFormat, json: true })
 }
 
 function lineage(command: Command): Command[] {

@@ -13,6 +13,7 @@ import {
 } from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
+import type { Fields } from '../../api/values/objects.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import { type Node, nodeOf, resolveField } from '../../runs/output/columns.js'
 import { crmKindOfReply } from '../../runs/output/crm-layout.js'
@@ -34,12 +35,8 @@ const turnedOff: Readonly<Record<string, string>> = {
   enriched: 'All searches, not only the enriched ones',
 }
 
-export function fieldsOfSchema(schema: z.ZodObject): Field[] {
-  return Object.entries(schema.shape).map(([name, field]) => ({
-    name,
-    kind: kindOf(field),
-    flag: flagOf(name),
-  }))
+export function fieldsOfSchema({ shape }: z.ZodObject): Field[] {
+  return Object.entries(shape).map(([name, field]) => ({ name, kind: kindOf(field), flag: flagOf(name) }))
 }
 
 /** Returns the fields with their options in other spellings, which help does not show. */
@@ -115,11 +112,7 @@ function describe(kind: FieldKind): string {
 }
 
 /** Reads the fields given as options. Throws UsageError where a value cannot be of the field's kind. */
-export function inputOf(
-  schema: z.ZodObject,
-  fields: readonly Field[],
-  options: Readonly<Record<string, unknown>>,
-): Input {
+export function inputOf(schema: z.ZodObject, fields: readonly Field[], options: Fields): Input {
   const given: Record<string, unknown> = {}
   for (const { name, flag } of fields) {
     const value = options[attribute(flag)]
@@ -249,11 +242,7 @@ export const argumentText = ({ name, kind }: Field): string =>
   kind.type === 'array' ? `[${name}...]` : `[${name}]`
 
 /** Returns the options with the words as the value of one. Throws UsageError where both are given. */
-export function withWords(
-  field: Field | undefined,
-  words: readonly string[],
-  options: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+export function withWords(field: Field | undefined, words: readonly string[], options: Fields): Fields {
   if (!field || words.length === 0) return options
   const name = attribute(field.flag)
   if (options.csv !== undefined) throw new UsageError(`Give <${field.name}> or --csv, not both.`)

@@ -9,7 +9,6 @@ import { parseUrl } from '../../api/values/url.js'
 import { receiverPath } from '../../api/webhooks/events.js'
 import { isSecret } from '../../api/webhooks/signature.js'
 import { isNetwork } from '../../client/ssrf-guard.js'
-import type { Listening } from '../../http/listen.js'
 import type { Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
@@ -89,13 +88,9 @@ export function givenToken(text: string | undefined): string | undefined {
   throw new Refusal('usage.receiver_path')
 }
 
-export function webhookUrl(
-  listening: Pick<Listening, 'origin'>,
-  token: string,
-  known: PublicAddress | undefined,
-): string {
-  return known ? known.origin + known.prefix + receiverPath(token) : listening.origin + receiverPath(token)
-}
+/** Returns where deliveries come: at the public address that is known, else below the origin. */
+export const webhookUrl = (origin: string, token: string, known?: PublicAddress): string =>
+  (known ? known.origin + known.prefix : origin) + receiverPath(token)
 
 export const secretOptions = optionRows({
   secretFile: ['<file>', 'read the signing secret from a file'],

@@ -1,5 +1,6 @@
 import type { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import type { Reading } from '../../csv/detect-encoding.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
@@ -63,11 +64,7 @@ export const askText = (
 ): Promise<string | undefined> =>
   ask(context, ({ input }, streams) =>
     input(
-      {
-        message: oneLine(message),
-        validate: toValidator(check),
-        ...(preset === undefined ? {} : { default: preset }),
-      },
+      withoutUndefined({ message: oneLine(message), validate: toValidator(check), default: preset }),
       streams,
     ),
   )

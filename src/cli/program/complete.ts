@@ -12,10 +12,7 @@ import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
 import { buildProgram } from './program.js'
 
-interface Candidate {
-  readonly name: string
-  readonly summary: string
-}
+type Candidate = Readonly<Record<'name' | 'summary', string>>
 
 const toCandidates = (names: Iterable<string>): readonly Candidate[] =>
   Array.from(names, (name) => ({ name, summary: '' }))

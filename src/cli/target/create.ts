@@ -231,17 +231,9 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   const { streams, clock, ids, sleep, onClose } = ports
   const { createRemote, withSyncServer } = await import('../../client/remote.js')
   const memory = target.direct ? undefined : lazyMemory(ports, target)
-  const options = {
-    clock,
-    ids,
-    sleep,
-    env: streams.env,
-    random: Math.random,
-    names: target.names,
-    idempotency: target.idempotency,
-    version: await version(),
-  }
-  const { baseUrl, syncBaseUrl } = target
+  const { baseUrl, syncBaseUrl, names, idempotency } = target
+  const outside = { clock, ids, sleep, env: streams.env, random: Math.random }
+  const options = { ...outside, names, idempotency, version: await version() }
   const openForProxy = (passOn?: Parameters<OpenedServer['openForProxy']>[0]) => {
     const main = createRemote({ ...options, baseUrl, remembered: memory, passOn })
     const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passOn })
@@ -253,12 +245,9 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   const onPassed = target.passesFields
     ? (text: string) => ports.notify(`${text}. It is sent as it is.`)
     : undefined
-  const check = { names: target.names, onPassed }
-  if (!memory) {
-    const { checkedFields } = await import('../../client/governed.js')
-    return { remote, openForProxy, governed: [checkedFields(check)] }
-  }
-  const { governed } = await import('../../client/governed.js')
+  const check = { names, onPassed }
+  const { checkedFields, governed } = await import('../../client/governed.js')
+  if (!memory) return { remote, openForProxy, governed: [checkedFields(check)] }
   const { origin, plan } = target
   const onAgain = () => ports.notify(sentAgain)
   const layers = { memory, origin, plan, observed: syncBaseUrl !== undefined, ids, clock }

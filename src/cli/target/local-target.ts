@@ -94,7 +94,6 @@ export function createLocal(machine: Machine, options: LocalOptions) {
   }
 }
 
-/** What is said of a call whose outcome an earlier attempt left open. */
 export const sentAgain =
   'An earlier attempt of this call has no known outcome. Sending it again with the same idempotency key, so it is paid once.'
 
@@ -131,7 +130,8 @@ async function openCatalogue({ home, prepareHome, clock, ids, onClose }: Machine
 const withCatalogue = new WeakSet<Home>()
 
 /** Makes a key of this machine for the workspace in use, which the first use creates, and stores it. */
-export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admin): Promise<string> {
+export async function makeKey(machine: Machine, admin: Admin): Promise<string> {
+  const { home, notify } = machine
   const { workspace, member, credits, created, key: fresh } = await admin.init()
   if (created) {
     // With a catalogue there is data, or data is being loaded.
@@ -143,7 +143,7 @@ export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admi
   }
   // Another process may have just created the workspace and be about to store its own key: both keys work.
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
-  storeKey(home, localOrigin(workspace.id), key, clock.now(), ids.uuid())
+  storeKey(machine, localOrigin(workspace.id), key)
   return key
 }
 

@@ -27,25 +27,23 @@ export const apiCommand: CommandFactory = ({ command }) =>
       '--idempotency-key <key>',
       'a repeated request with the same key gets the same answer and costs nothing',
     )
-    .run(callRaw)
-
-async function callRaw(context: Context, invocation: Invocation): Promise<number> {
-  const { options } = invocation
-  const { query, createRequest } = await readRequest(context, invocation)
-  const caller = createSpendingLayer(context)(await context.withGlobals({ passesFields: true }).caller())
-  const app = await createApp(context, caller)
-  const call = (fields: Fields) =>
-    waitForRateLimits(context, async () => toReply(await app(createRequest(fields))))
-  const reply: RawReply =
-    options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
-  const { status, body, text } = reply
-  const isRaw = options.include === true && !choosesFormat(context.globals)
-  if (options.include === true) await writeTo(context.streams.stdout, formatHead(reply))
-  if (isRaw && text !== undefined) await writeTo(context.streams.stdout, `${context.redact(text)}\n`)
-  else if (isOk(reply)) await print(context, body)
-  else if (isJson(context)) await printRefusedBody(context, body)
-  return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body))
-}
+    .run(async (context, invocation) => {
+      const { options } = invocation
+      const { query, createRequest } = await readRequest(context, invocation)
+      const caller = createSpendingLayer(context)(await context.withGlobals({ passesFields: true }).caller())
+      const app = await createApp(context, caller)
+      const call = (fields: Fields) =>
+        waitForRateLimits(context, async () => toReply(await app(createRequest(fields))))
+      const reply: RawReply =
+        options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
+      const { status, body, text } = reply
+      const isRaw = options.include === true && !choosesFormat(context.globals)
+      if (options.include === true) await writeTo(context.streams.stdout, formatHead(reply))
+      if (isRaw && text !== undefined) await writeTo(context.streams.stdout, `${context.redact(text)}\n`)
+      else if (isOk(reply)) await print(context, body)
+      else if (isJson(context)) await printRefusedBody(context, body)
+      return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body))
+    })
 
 /** A reply with its body as it came; several pages have none. */
 type RawReply = Reply & { readonly text?: string }

@@ -14,38 +14,31 @@ const scripts: Readonly<Record<string, readonly string[]>> = texts
 
 const scriptOf = (shell: string): string => (scripts[shell] ?? []).map((line) => `${line}\n`).join('')
 
-interface ScriptLocation {
-  readonly file: string
-  readonly start?: { readonly file: string; readonly lines: string }
-}
-
-function placeOf(shell: string, { env }: Streams): ScriptLocation | undefined {
+/** Returns where a shell looks for the script; `undefined` where that is not known. */
+function placeOf(shell: string, { env }: Streams): string | undefined {
   const home = env.HOME ?? homedir()
-  if (shell === 'bash') {
-    const data = env.XDG_DATA_HOME || join(home, '.local/share')
-    return { file: join(data, 'bash-completion/completions/prospect') }
+  const places: Readonly<Record<string, string>> = {
+    bash: join(env.XDG_DATA_HOME || join(home, '.local/share'), 'bash-completion/completions/prospect'),
+    fish: join(env.XDG_CONFIG_HOME || join(home, '.config'), 'fish/completions/prospect.fish'),
+    zsh: join(env.ZDOTDIR || home, '.zfunc/_prospect'),
   }
-  if (shell === 'fish') {
-    const config = env.XDG_CONFIG_HOME || join(home, '.config')
-    return { file: join(config, 'fish/completions/prospect.fish') }
-  }
-  if (shell !== 'zsh') return undefined
-  const folder = env.ZDOTDIR || home
-  const lines = `\nfpath=('${folder}/.zfunc' $fpath)\nautoload -Uz compinit && compinit\n`
-  return { file: join(folder, '.zfunc/_prospect'), start: { file: join(folder, '.zshrc'), lines } }
+  return places[shell]
 }
 
 async function install(context: Context, shell: string): Promise<void> {
-  const place = placeOf(shell, context.streams)
-  if (!place) throw new Refusal('usage.install_place', { shell })
-  const { file, start } = place
-  const begun = start && existsSync(start.file) ? readFileSync(start.file, 'utf8') : ''
-  const added = start && !begun.includes('/.zfunc') ? start : undefined
-  const more = added ? `, and adds ${added.file} two lines that load it` : ''
+  const file = placeOf(shell, context.streams)
+  if (file === undefined) throw new Refusal('usage.install_place', { shell })
+  const folder = dirname(file)
+  // What zsh reads at its start has to name the folder.
+  const start = join(dirname(folder), '.zshrc')
+  const isLoaded = existsSync(start) && readFileSync(start, 'utf8').includes('/.zfunc')
+  const lines = `\nfpath=('${folder}' $fpath)\nautoload -Uz compinit && compinit\n`
+  const added = shell === 'zsh' && !isLoaded ? lines : undefined
+  const more = added ? `, and adds ${start} two lines that load it` : ''
   await confirmLoss(context, `This writes ${file}${more}.`)
-  mkdirSync(dirname(file), { recursive: true })
+  mkdirSync(folder, { recursive: true })
   writeFileSync(file, scriptOf(shell))
-  if (added) appendFileSync(added.file, added.lines)
+  if (added) appendFileSync(start, added)
   context.notify(`Completion is in ${file}. Open a new ${shell} to use it.`)
 }
 

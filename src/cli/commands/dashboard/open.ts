@@ -30,7 +30,7 @@ import { targetUrl } from '../../options/webhooks.js'
 import { notifyBug, renderRecords } from '../../output/print.js'
 import { makeKey } from '../../target/local-target.js'
 import { forgetDeadKey } from '../engine/members.js'
-import { checkSent, readNumbers, type SendRequest, type SentEvent, sendEvents } from '../events/events.js'
+import { checkSent, readNumbers, type SendRequest, sendEvents } from '../events/events.js'
 import { stepsOf } from '../flow/show.js'
 import { invalidRowsOf, toRunView } from '../runs/runs.js'
 
@@ -124,8 +124,7 @@ async function openInboxPort(context: Context): Promise<InboxPort> {
   context.onClose(() => ending.abort())
   const send = async (url: string, numbers: SendRequest['numbers']) => {
     const target = targetUrl(url, 'The field')
-    const sent: SentEvent[] = []
-    await sendEvents(context, { events, target, numbers }, sent, ending.signal)
+    const sent = await sendEvents(context, { events, target, numbers }, ending.signal)
     checkSent(sent, target)
     return sent
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import type { ErasedRecords, Subject } from '../../../catalogue/erasure/tables.js'
+import type { RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { foldText } from '../../../catalogue/normalize/name.js'
 import type { ErasedWork } from '../../../engine/admin/erasure.js'
@@ -22,7 +23,7 @@ import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { countOf, formatNumber, listCounts } from '../../output/text.js'
-import { importCommand, kindArgument, parseKind, sampleCommand } from './import.js'
+import { importCommand, kindArgument, sampleCommand } from './import.js'
 import {
   type ExistingDatabases,
   exportPerson,
@@ -64,7 +65,7 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
           return print(context, held, { layout: () => formatPerson(held) })
         }
         if (args[0] === undefined) throw new Refusal('usage.no_kind')
-        const kind = parseKind(args[0])
+        const kind = args[0] as RecordKind
         const catalogue = await context.catalogue()
         const suppressor = await suppressorFor(await openWorkspaceOwner(context))
         const records = async function* () {
@@ -78,7 +79,18 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
     command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
       .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
       .withOptions(catalogueOption)
-      .run(copy),
+      .run(async (outer, { args: [to], options }) => {
+        const context = withCatalogueOption(outer, options)
+        const { machine, server } = await openBoth(context, to === 'server')
+        const { copyCatalogue } = await import('../../../catalogue/export/export.js')
+        const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows`)
+        const onRows = (rows: number) => progress.update({ rows })
+        const [from, into] = to === 'server' ? [machine, server] : [server, machine]
+        const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
+        if (copied === 'not empty') throw new Refusal('usage.copy_into_full', { to })
+        if (typeof copied === 'string') throw new Refusal('usage.copy_differs')
+        await print(context, { to, rows: copied.rows })
+      }),
     command('forget', 'Delete everything that is stored about a person')
       .argument('[person]', 'an email address, professional or personal, or the url of a profile')
       .withOptions(forgetOptions)
@@ -86,7 +98,23 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
     command('purge', 'Delete old finished jobs, runs and received events')
       .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
       .withOptions(catalogueOption)
-      .run(purge),
+      .run(async (outer, { options }) => {
+        const context = withCatalogueOption(outer, options)
+        const { olderThan } = options as { olderThan: number }
+        if (canAsk(context))
+          await confirmLoss(context, 'This permanently deletes old jobs, runs and received events.')
+        const databases = await openExisting(context)
+        const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
+        const { remaining } = await rewriteFiles(context)
+        const counts = listCounts(purged)
+        await print(context, purged, {
+          layout: () => (counts === '' ? 'Nothing is that old.\n' : `Deleted ${counts}.\n`),
+        })
+        if (remaining.length > 0)
+          context.notify(
+            `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
+          )
+      }),
   ])
 
 const nothing: Stats = { companies: 0, people: 0, jobs: 0, technologies: 0, posts: 0 }
@@ -106,19 +134,6 @@ const exportOptions = optionRows({
   ...catalogueOption,
 })
 
-async function copy(outer: Context, { args: [to], options }: Invocation): Promise<void> {
-  const context = withCatalogueOption(outer, options)
-  const { machine, server } = await openBoth(context, to === 'server')
-  const { copyCatalogue } = await import('../../../catalogue/export/export.js')
-  const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows`)
-  const onRows = (rows: number) => progress.update({ rows })
-  const [from, into] = to === 'server' ? [machine, server] : [server, machine]
-  const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
-  if (copied === 'not empty') throw new Refusal('usage.copy_into_full', { to })
-  if (typeof copied === 'string') throw new Refusal('usage.copy_differs')
-  await print(context, { to, rows: copied.rows })
-}
-
 /** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
 async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, needsMachine: boolean) {
   const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
@@ -133,24 +148,6 @@ async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, nee
     return driver
   }
   return { machine: await open(''), server: await open(home.engine) }
-}
-
-async function purge(outer: Context, { options }: Invocation): Promise<void> {
-  const context = withCatalogueOption(outer, options)
-  const { olderThan } = options as { olderThan: number }
-  if (canAsk(context))
-    await confirmLoss(context, 'This permanently deletes old jobs, runs and received events.')
-  const databases = await openExisting(context)
-  const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
-  const { remaining } = await rewriteFiles(context)
-  const counts = listCounts(purged)
-  await print(context, purged, {
-    layout: () => (counts === '' ? 'Nothing is that old.\n' : `Deleted ${counts}.\n`),
-  })
-  if (remaining.length > 0)
-    context.notify(
-      `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
-    )
 }
 
 async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {

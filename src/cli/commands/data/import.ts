@@ -120,7 +120,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
     const bytes = untilSignal(signal, open(signal), isDryRun)
     const work = { ...settings, keepsRows: sink !== undefined, onRejected: collector.add }
     try {
-      const report = await takeFile(context, parseKind(kind), bytes, work, isDryRun)
+      const report = await takeFile(context, kind as RecordKind, bytes, work, isDryRun)
       await collector.rejects?.finish()
       return { report, reasons: collector.reasons.counts, rejects: collector.rejects?.file ?? undefined }
     } catch (error) {
@@ -148,8 +148,6 @@ async function warnOfNewLookups(context: Context): Promise<void> {
 }
 
 export const kindArgument = (name = '<kind>'): Argument => new Argument(name, 'kind of record').choices(kinds)
-
-export const parseKind = (text: string | undefined): RecordKind => text as RecordKind
 
 async function takeFile(
   context: Context,

@@ -116,7 +116,6 @@ function partsAbout(subject: SubjectMatcher, value: unknown): readonly unknown[]
   return isTheirs || parts.length === 0 ? [value] : parts
 }
 
-/** Returns where a row was sent, and the run that it is of. */
 async function readSent(driver: Driver, table: string, row: StoredRow) {
   const all = (sql: string, ...values: (string | number)[]) =>
     driver.read((connection) => connection.all<StoredRow>(sql, ...values))
@@ -159,7 +158,6 @@ export function formatPerson({ person, stored, ...found }: Awaited<ReturnType<ty
   return `${[...rows, named].filter(Boolean).join('\n\n')}\n`
 }
 
-/** Returns lines with the files that have a person, then those that may. */
 export function formatFiles({ files, found_in }: FoundFiles): string[] {
   const others = files.filter((file) => !found_in.includes(file))
   const list = (head: string, some: readonly string[]) =>

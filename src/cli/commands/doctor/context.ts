@@ -65,7 +65,6 @@ export function problemOf(error: unknown): Verdict {
   return problem(report.error.replace(/\.?$/, '.'), report.hint || null)
 }
 
-/** Returns what commands refuse, as they say it. */
 export function refusedBy(check: () => unknown): Verdict | undefined {
   try {
     check()
@@ -90,7 +89,6 @@ type Database =
 
 export type Usable = Extract<Database, { readonly is: 'usable' }>
 
-/** Creates the databases of a home, each opened read-only on first use. */
 function databasesOf(home: Home) {
   const opened = new Map<Name, Promise<Database>>()
   const find = (name: Name): Promise<Database> => {

@@ -8,7 +8,7 @@ import { deliveriesPort } from '../../call/receive.js'
 import type { Context } from '../../context/context.js'
 import { reportOfReply, withoutStop } from '../../context/errors.js'
 import { checkFile, checkFolder, foldersOf, profileOf, statsOf } from '../../context/home.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber, type Look, oneLine, widthOf } from '../../output/text.js'
@@ -37,15 +37,13 @@ import * as engine from './engine.js'
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
     .option('--thorough', 'check databases of more than 1 GiB in full, too')
-    .run(examine)
-
-async function examine(context: Context, { options }: Invocation): Promise<void> {
-  const examination = await runChecks(checks, context, createDoctor(context, options.thorough === true))
-  await print(context, examination, { layout: doctorView, columns: ['name', 'status', 'text', 'hint'] })
-  if (examination.ok) return
-  const problems = examination.checks.filter(({ status }) => status === 'problem')
-  throw new Refusal('doctor.problems', { names: [...new Set(problems.map(({ name }) => name))] })
-}
+    .run(async (context, { options }) => {
+      const examination = await runChecks(checks, context, createDoctor(context, options.thorough === true))
+      await print(context, examination, { layout: doctorView, columns: ['name', 'status', 'text', 'hint'] })
+      if (examination.ok) return
+      const problems = examination.checks.filter(({ status }) => status === 'problem')
+      throw new Refusal('doctor.problems', { names: [...new Set(problems.map(({ name }) => name))] })
+    })
 
 export const checks: readonly Check[] = [
   // The program does not start on a Node that is too old.

@@ -205,7 +205,6 @@ export const sessions = ofEngine(async (_, { workspace: { networkSession, premiu
   return orElse(troubles, 'The sessions on the network and on its premium tool are valid.')
 })
 
-/** Returns the consequences of sessions that are not valid. */
 export const sessionTroubles = (network: boolean, premium: boolean, hint: (name: string) => string) => [
   !network && warning('The network session is not valid: live calls are refused.', hint('network')),
   !premium && warning('The premium session is not valid: its searches are refused.', hint('premium')),

@@ -127,6 +127,6 @@ export async function forgetDeadKey(context: Context, admin: Admin): Promise<voi
   if (used === undefined || own === undefined) return
   const hash = hashKey(own)
   if ((await admin.keys()).some((key) => key.hash === hash && key.revokedAt === null)) return
-  forgetKey(context.home, localOrigin(used.id), context.ids.uuid())
+  forgetKey(context, localOrigin(used.id))
   context.notify('The key of this machine is no longer valid. The next command creates a new one.')
 }

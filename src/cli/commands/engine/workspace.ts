@@ -20,7 +20,6 @@ import {
   isoTime,
   listOf,
   momentMs,
-  type OptionsOf,
   optionRows,
   rangeOptions,
   readTimes,
@@ -259,7 +258,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
           await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`)
         const ids = existsSync(file) ? await readWorkspaceIds(file) : []
         const deleted = whileUnused(file, () => removeDatabase(file))
-        for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
+        for (const id of ids) forgetKey(context, localOrigin(id))
         if (deleted.length === 0) context.notify('There was no engine to delete.')
         return { deleted }
       },
@@ -271,7 +270,23 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .command('ledger', 'Ledger entries, oldest first; with --by, the credits consumed')
     .withOptions(options)
     .reads('engine')
-    .run(showLedger)
+    .run(async (context, { options: given }) => {
+      const { by } = given
+      const admin = await openAdmin(context)
+      const { since: from, until: to } = readTimes(given, (await admin.clock()).now)
+      const member = given.member === undefined ? undefined : await memberNamed(admin, given.member)
+      const range = withoutUndefined({ from, to, member })
+      if (by) {
+        const sums = await admin.consumption(range, by)
+        const sumOf = (name: 'credits' | 'movements') => sums.reduce((sum, one) => sum + one[name], 0)
+        const total = { credits: sumOf('credits'), movements: sumOf('movements') }
+        return print(context, sums, { columns: [...by, 'credits', 'movements'], total })
+      }
+      await printRecords(context, () => admin.ledger(range), {
+        columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
+        now: async () => (await admin.clock()).now,
+      })
+    })
     .addCommand(verifyLedger(environment))
 
 const options = optionRows({
@@ -283,24 +298,6 @@ const options = optionRows({
   ...rangeOptions,
   member: ['<member>', 'only what this member did: an email address, or an id of members list'],
 })
-
-async function showLedger(context: Context, { options: given }: Invocation<OptionsOf<typeof options>>) {
-  const { by } = given
-  const admin = await openAdmin(context)
-  const { since: from, until: to } = readTimes(given, (await admin.clock()).now)
-  const member = given.member === undefined ? undefined : await memberNamed(admin, given.member)
-  const range = withoutUndefined({ from, to, member })
-  if (by) {
-    const sums = await admin.consumption(range, by)
-    const sumOf = (name: 'credits' | 'movements') => sums.reduce((sum, one) => sum + one[name], 0)
-    const total = { credits: sumOf('credits'), movements: sumOf('movements') }
-    return print(context, sums, { columns: [...by, 'credits', 'movements'], total })
-  }
-  await printRecords(context, () => admin.ledger(range), {
-    columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
-    now: async () => (await admin.clock()).now,
-  })
-}
 
 const verifyLedger: CommandFactory = ({ command }) =>
   command('verify', 'Recompute every balance; exit 13 when one differs, naming it')

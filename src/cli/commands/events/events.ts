@@ -126,7 +126,7 @@ const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent)
 async function listeningUrl(context: Context): Promise<string> {
   const { newToken } = await import('../../../http/receiver.js')
   const token = await (await openEvents(context)).token(newToken(context.ids.bytes(16)))
-  return webhookUrl({ origin: `http://127.0.0.1:${deliveriesPort}` }, token, undefined)
+  return webhookUrl(`http://127.0.0.1:${deliveriesPort}`, token)
 }
 
 /** Returns the numbers of selected events, the oldest first; without unusable replies unless these are asked for. */
@@ -194,34 +194,30 @@ export interface SendRequest {
 
 /** A refused event does not stop the others; an address that does not answer does. Returns the exit code. */
 async function sendAll(context: Context, sending: SendRequest): Promise<number> {
-  const sent: SentEvent[] = []
-  const exit = await interruptible(context.streams, async (signal) => {
-    await sendEvents(context, sending, sent, signal)
-    return exitOfSignal(signal)
-  })
+  const { sent, exit } = await interruptible(context.streams, async (signal) => ({
+    sent: await sendEvents(context, sending, signal),
+    exit: exitOfSignal(signal),
+  }))
   await print(context, sent, sentView)
   if (exit !== undefined) return exit
   checkSent(sent, sending.target)
   return exitCodes.ok
 }
 
-/** Sends events to an address in sequence, and adds the result of each to `sent`. */
-export async function sendEvents(
-  { clock }: Machine,
-  sending: SendRequest,
-  sent: SentEvent[],
-  signal: AbortSignal,
-): Promise<void> {
+/** Sends events to an address in sequence, until one shows that it is unavailable, or the signal. */
+export async function sendEvents({ clock }: Machine, sending: SendRequest, signal: AbortSignal) {
   const { events, target, numbers } = sending
+  const sent: SentEvent[] = []
   for await (const seq of numbers) {
     const event = await events.at(seq)
     if (!event) continue
     const passed = await passOn(target, event, signal)
-    if (signal.aborted && !passed.ok) return
+    if (signal.aborted && !passed.ok) break
     await events.noteForward(event, target, passed, clock.now())
     sent.push({ id: event.id, event: event.event, delivered: passed.ok, answer: passed.answer })
-    if (signal.aborted || isSilent(passed)) return
+    if (signal.aborted || isSilent(passed)) break
   }
+  return sent
 }
 
 /** Returns whether an address is unavailable, so that further events would fail, too. */

@@ -3,7 +3,6 @@ import { withOwnWebhook } from '../../../api/validation/own-webhook.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { Poster } from '../../../client/exchange.js'
 import { commandCaller } from '../../../flows/command.js'
-import type { FlowRow } from '../../../flows/fields.js'
 import { type HttpPorts, httpCaller } from '../../../flows/http.js'
 import { tableRows } from '../../../flows/inputs.js'
 import type { Flow, LookupStep } from '../../../flows/read.js'
@@ -62,10 +61,7 @@ export async function importInput(
 }
 
 /** Yields the rows of a flow's input; for the result of a search, the row that stands for it. */
-export async function* rowsOf(
-  { table, source }: Flow,
-  listed: readonly Fields[],
-): AsyncGenerator<readonly FlowRow[]> {
+export async function* rowsOf({ table, source }: Flow, listed: readonly Fields[]) {
   if (table) yield* tableRows(table)
   else if (source) yield [{ line: 1, fields: {} }]
   else yield listed.map((fields, at) => ({ line: at + 1, fields }))

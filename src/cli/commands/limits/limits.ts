@@ -3,8 +3,7 @@ import { isListedPlan, planOf, type QuotaName, quotaLabel } from '../../../api/o
 import { operation } from '../../../api/operations/table.js'
 import { isRefused, type Limits, limitsOf } from '../../call/confirm.js'
 import { reportRefusal } from '../../call/print.js'
-import type { Context } from '../../context/context.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { type Row, toPrinted, valueAt } from '../../output/records.js'
@@ -19,17 +18,19 @@ export const limitsCommand: CommandFactory = ({ command }) =>
   command('limits', 'Credits, quotas and rate limits: what is left, and when they reset')
     .option('--all', 'show the rate limits that are not in use, too')
     .reads('engine')
-    .run(showLimits)
-
-async function showLimits(context: Context, { options }: Invocation): Promise<number> {
-  const found = await limitsOf(context)
-  if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
-  if (!context.isLocal()) context.notify(describeUnknown(found))
-  const source = (await context.source()) ?? null
-  const layout = (_: unknown, look: Look) => formatLimits(found, source, look, options.all === true)
-  await print(context, toPrinted({ ...found, source }), { layout, columns, now: () => targetTime(context) })
-  return exitCodes.ok
-}
+    .run(async (context, { options }) => {
+      const found = await limitsOf(context)
+      if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
+      if (!context.isLocal()) context.notify(describeUnknown(found))
+      const source = (await context.source()) ?? null
+      const layout = (_: unknown, look: Look) => formatLimits(found, source, look, options.all === true)
+      await print(context, toPrinted({ ...found, source }), {
+        layout,
+        columns,
+        now: () => targetTime(context),
+      })
+      return exitCodes.ok
+    })
 
 const describeUnknown = ({ windows }: Limits): string =>
   windows.length === 0

@@ -104,7 +104,7 @@ async function serve(
   const setup = { handler, allowHosts, defaultPort: deliveriesPort }
   const listening = await startListening(context, place, setup)
   try {
-    const url = webhookUrl(listening, token, known)
+    const url = webhookUrl(listening.origin, token, known)
     const { secret, from: secret_from } = trust
     const verifying = trust.secrets.length > 0
     await lines.open({ listening: listening.origin, url, verifying, secret, secret_from })

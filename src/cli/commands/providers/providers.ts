@@ -14,6 +14,7 @@ import { checkSecret } from '../../context/home.js'
 import { readStdin, readText } from '../../context/io.js'
 import { openAdmin, openEngineStore } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import { attribute } from '../../options/schema-options.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { redactBody } from '../../output/print.js'
@@ -61,7 +62,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         const key = await readKey(context, source, options)
         const added = await registry.add(file, allowTarget)
         const keyName = providerKeyName(added.workspaceId, added.name)
-        storeKey(context.home, keyName, key, context.clock.now(), context.ids.uuid())
+        storeKey(context, keyName, key)
         return { added: added.name, kinds: kindsOf(added) }
       }),
     command('remove', 'Remove a provider, and forget its key')
@@ -69,7 +70,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .printResult(async (context, { args: [name = ''] }) => {
         const registry = await openRegistry(context)
         await registry.remove(name)
-        forgetKey(context.home, providerKeyName(await registry.workspaceId(), name), context.ids.uuid())
+        forgetKey(context, providerKeyName(await registry.workspaceId(), name))
         return { removed: name }
       }),
     toggle('enable', 'Ask a provider again, also after a pause', true),
@@ -216,18 +217,15 @@ const testCommand: CommandFactory = ({ command }) =>
     .withOptions({
       kind: ['<kind>', 'what to ask for (default: the first in its file)'],
       ...Object.fromEntries(
-        subjectFields.map((field) => [toCamelCase(field), ['<text>', 'whom to ask about']] as const),
+        subjectFields.map((field) => [optionName(field), ['<text>', 'whom to ask about']] as const),
       ),
     })
     .printResult(async (context, { args: [name = ''], options }) => {
       const { compiled, key, http, target } = await openProvider(context, name)
       const { file } = compiled
       const given = options as Readonly<Record<string, string | undefined>>
-      const typed = Object.fromEntries(
-        subjectFields.flatMap((field) =>
-          given[toCamelCase(field)] ? [[field, given[toCamelCase(field)]]] : [],
-        ),
-      )
+      const named = subjectFields.map((field) => [field, given[optionName(field)]] as const)
+      const typed = Object.fromEntries(named.filter(([, text]) => text))
       const subject: Subject = Object.keys(typed).length > 0 ? typed : (file.test?.row ?? {})
       const word = given.kind ?? Object.keys(file.kinds)[0] ?? ''
       const kind = compiled.kinds[word as keyof typeof compiled.kinds]
@@ -284,8 +282,7 @@ const testCommand: CommandFactory = ({ command }) =>
       }
     })
 
-const toCamelCase = (name: string): string =>
-  name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+const optionName = (field: string): string => attribute(field.replaceAll('_', '-'))
 
 const countColumns = ['provider', 'kind', 'asked', 'found']
 

@@ -95,7 +95,6 @@ async function discardLocalReplies(context: Context, { id, target }: Run): Promi
   }
 }
 
-/** Runs, as their commands name them. */
 export const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
 export async function toRunView(context: Context, run: Run, { locks }: RunRecords) {

@@ -226,7 +226,6 @@ async function openEngineWork({ worker: openWorker }: Context): Work {
   }
 }
 
-/** Opens what calls a server for distributed runs only. */
 async function openServerWork(outer: Context, upstream: string, calls: number | undefined): Work {
   const baseUrl = baseUrlOf(upstream, '--upstream', outer.globals.insecureHttp === true).href
   const { openRowWorker } = await import('../../target/local-target.js')

@@ -15,8 +15,8 @@ import {
 } from '../../context/credentials.js'
 import { reportOfReply, Stop, withoutStop } from '../../context/errors.js'
 import { profileInUse } from '../../context/home.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { type OptionsOf, optionRows } from '../../options/values.js'
+import type { CommandFactory } from '../../options/command-environment.js'
+import { optionRows } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { agrees, askChoice, askSecret, askText, canAsk } from '../../output/prompt.js'
 import { numberAt, stringAt } from '../../output/records.js'
@@ -35,7 +35,7 @@ export const loginCommand: CommandFactory = ({ command }) =>
       const { credits, member } = options.sync
         ? { credits: undefined, member: undefined }
         : await tryKey(context, key)
-      storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid(), member)
+      storeKey(context, keyNameOf(owner), key, member)
       await print(context, { origin, stored: true, credits: credits ?? null })
       await offerServer(context)
     })
@@ -78,8 +78,7 @@ export const logoutCommand: CommandFactory = ({ command }) =>
     .run(async (context, { options }) => {
       const owner = ownerOf(requireServer(context), options)
       const { origin } = owner
-      const forget = (name: string) => forgetKey(context.home, name, context.ids.uuid())
-      const removed = forget(keyNameOf(owner)) || forget(origin)
+      const removed = forgetKey(context, keyNameOf(owner)) || forgetKey(context, origin)
       if (!removed) context.notify(`There was no key stored for ${origin}.`)
       else if (storedKeyOf(context.home, owner) !== undefined)
         context.notify(`The key that is stored for ${origin} without a profile is used now.`)
@@ -133,7 +132,27 @@ async function tryKey(context: Context, apiKey: string) {
 export const initCommand: CommandFactory = ({ command }) =>
   command('init', 'Choose where lookups go: this machine, or a server you have a key for')
     .withOptions(initOptions)
-    .run(init)
+    .run(async (context, { options }) => {
+      const { local, baseUrl } = context.globals
+      const { workspace: name, email, sample } = options
+      // Where a workspace exists, too, to connect a server later.
+      const isGiven = [local, baseUrl, name, email, sample, context.globals.yes].some(
+        (one) => one !== undefined,
+      )
+      const asked = isGiven ? undefined : await askForPlace(context)
+      const place = local ? undefined : (baseUrl ?? asked)
+      if (place !== undefined && place !== 'local') return initRemote(context, place)
+      if (place === 'local') await leaveServer(context)
+      const admin = await context.admin({ create: false })
+      const made = await admin.init(withoutUndefined({ workspace: name, email }))
+      const { workspace, member, key, credits, created } = made
+      if (key !== undefined) storeKey(context, localOrigin(workspace.id), key)
+      if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
+      if (sample) await addSample(context, {})
+      const { name: profile } = currentProfile(context)
+      const { name: workspaceName, plan } = workspace
+      await print(context, { workspace: workspaceName, member: member.email, plan, credits, profile })
+    })
 
 function parseWorkspaceName(text: string): string {
   if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
@@ -151,29 +170,6 @@ const initOptions = optionRows({
   email: ['<address>', 'email address of its first member (default: me@localhost)', parseEmail],
   sample: ['', 'load sample companies and people too'],
 })
-
-type InitChoices = OptionsOf<typeof initOptions>
-
-async function init(context: Context, { options }: Invocation<InitChoices>): Promise<void> {
-  const { local, baseUrl } = context.globals
-  const { workspace: name, email, sample } = options
-  // Where a workspace exists, too, to connect a server later.
-  const isGiven = [local, baseUrl, name, email, sample, context.globals.yes].some((one) => one !== undefined)
-  const asked = isGiven ? undefined : await askForPlace(context)
-  const place = local ? undefined : (baseUrl ?? asked)
-  if (place !== undefined && place !== 'local') return initRemote(context, place)
-  if (place === 'local') await leaveServer(context)
-  const admin = await context.admin({ create: false })
-  const made = await admin.init(withoutUndefined({ workspace: name, email }))
-  const { workspace, member, key, credits, created } = made
-  if (key !== undefined)
-    storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
-  if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
-  if (sample) await addSample(context, {})
-  const { name: profile } = currentProfile(context)
-  const { name: workspaceName, plan } = workspace
-  await print(context, { workspace: workspaceName, member: member.email, plan, credits, profile })
-}
 
 async function leaveServer(context: Context): Promise<void> {
   const { name, profile } = currentProfile(context)
@@ -202,7 +198,7 @@ async function initRemote(given: Context, baseUrl: string): Promise<void> {
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
   const key = await readNewKey(context, target)
   const { credits, member } = await tryKey(context, key)
-  storeKey(context.home, keyNameOf(target), key, context.clock.now(), context.ids.uuid(), member)
+  storeKey(context, keyNameOf(target), key, member)
   const profile = currentProfile(context).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
   await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null })

@@ -97,64 +97,52 @@ function parsePercent(text: string): string | undefined {
 
 const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
 
-const parseMatching = (pattern: RegExp) => (text: string) =>
-  pattern.test(text.trim()) ? text.trim() : undefined
+const matching = (pattern: RegExp) => (text: string) => (pattern.test(text.trim()) ? text.trim() : undefined)
 
 /** What each setting takes. For another value, `parse` returns `undefined` or throws as the reader of an option does. */
 const profileKeys = {
-  timeout: { description: 'seconds until a request times out', parse: positive },
-  max_wait: { description: 'seconds to wait for a rate limit', parse: notNegative },
-  base_url: {
-    description: 'the address of a server, which ends in /api/v2',
+  timeout: ['seconds until a request times out', positive],
+  max_wait: ['seconds to wait for a rate limit', notNegative],
+  base_url: [
+    'the address of a server, which ends in /api/v2',
     // Permission for an http address is given with each command.
-    parse: (text) => baseUrlOf(text, 'base_url', true).href,
-  },
-  sync_base_url: {
-    description: 'the address of its synchronous waterfall, where it has one; ends in /v2',
-    parse: (text) => syncBaseUrlOf(text, true).href,
-  },
-  target: { description: 'local or remote', parse: parseMatching(/^(?:local|remote)$/) },
-  plan: {
-    description: "the plan of the server's workspace, such as growth",
-    parse: parseMatching(/^[\w -]{1,64}$/),
-  },
-  idempotency: {
-    description: 'the header of idempotency keys that the server supports, or none',
-    parse: parseMatching(/^[A-Za-z0-9-]{1,64}$/),
-  },
-  network_name: { description: "the server's word for network in fields", parse: parseMatching(fieldWord) },
-  premium_name: { description: "the server's word for premium in fields", parse: parseMatching(fieldWord) },
-  public_url: {
-    description: 'where the server reaches this machine, in place of --public-url',
-    parse: (text) => publicAddress(text) && text,
-  },
-  max_age: {
-    description:
-      'how old a stored answer may be that is used again, such as 90d; 0 for none (default: 30d in a batch)',
-    parse: (text) => (Number.isFinite(durationMs(text)) ? text : undefined),
-  },
-  max_credits: { description: 'the most credits that a command may spend', parse: whole },
-  max_credits_per_day: {
-    description: 'the most credits that the commands of this profile may spend in a day (UTC)',
-    parse: whole,
-  },
-  format: {
-    description: `the format on a terminal: ${formats.join(', ')}`,
-    parse: (text) => formats.find((each) => each === text),
-  },
-  concurrency: { description: 'rows of a batch that are looked up at the same time', parse: positiveWhole },
-  pager: {
-    description: 'the command that shows long text, such as less -R',
-    parse: parseMatching(/^.{1,200}$/),
-  },
-  confirm_above: {
-    description:
-      'the percentage of the balance above which a question is answered no by default, such as 10%',
-    parse: parsePercent,
-  },
+    (text) => baseUrlOf(text, 'base_url', true).href,
+  ],
+  sync_base_url: [
+    'the address of its synchronous waterfall, where it has one; ends in /v2',
+    (text) => syncBaseUrlOf(text, true).href,
+  ],
+  target: ['local or remote', matching(/^(?:local|remote)$/)],
+  plan: ["the plan of the server's workspace, such as growth", matching(/^[\w -]{1,64}$/)],
+  idempotency: [
+    'the header of idempotency keys that the server supports, or none',
+    matching(/^[A-Za-z0-9-]{1,64}$/),
+  ],
+  network_name: ["the server's word for network in fields", matching(fieldWord)],
+  premium_name: ["the server's word for premium in fields", matching(fieldWord)],
+  public_url: [
+    'where the server reaches this machine, in place of --public-url',
+    (text) => publicAddress(text) && text,
+  ],
+  max_age: [
+    'how old a stored answer may be that is used again, such as 90d; 0 for none (default: 30d in a batch)',
+    (text) => (Number.isFinite(durationMs(text)) ? text : undefined),
+  ],
+  max_credits: ['the most credits that a command may spend', whole],
+  max_credits_per_day: ['the most credits that the commands of this profile may spend in a day (UTC)', whole],
+  format: [
+    `the format on a terminal: ${formats.join(', ')}`,
+    (text) => formats.find((each) => each === text),
+  ],
+  concurrency: ['rows of a batch that are looked up at the same time', positiveWhole],
+  pager: ['the command that shows long text, such as less -R', matching(/^.{1,200}$/)],
+  confirm_above: [
+    'the percentage of the balance above which a question is answered no by default, such as 10%',
+    parsePercent,
+  ],
 } as const satisfies Partial<Record<keyof Profile, Setting>>
 
-type Setting = Readonly<{ description: string; parse(text: string): number | string | undefined }>
+type Setting = readonly [description: string, parse: (text: string) => number | string | undefined]
 
 type ProfileKey = keyof typeof profileKeys
 
@@ -169,7 +157,7 @@ function parseKeyName(name: string): ProfileKey {
 
 /** Returns a setting as it is stored. Throws a `UsageError` for an unknown name, or a value that it does not take. */
 export function readSetting(name: string, value: string, typed = name): number | string {
-  const { description, parse }: Setting = profileKeys[parseKeyName(name)]
+  const [description, parse]: Setting = profileKeys[parseKeyName(name)]
   try {
     const parsed = parse(value)
     if (parsed !== undefined) return parsed
@@ -212,7 +200,7 @@ async function removeProfile(context: Machine, name: string): Promise<boolean> {
   const { [name]: _, ...rest } = store.get('profiles') ?? {}
   store.set('profiles', rest)
   // A later profile of that name must not have its keys.
-  forgetKeysOf(context.home, name, context.ids.uuid())
+  forgetKeysOf(context, name)
   const wasUsed = store.get('profile') === name
   if (wasUsed) store.delete('profile')
   return wasUsed
@@ -259,7 +247,7 @@ export const configCommand: CommandFactory = ({ command, group }) =>
   ])
 
 const keysHelp = `Settings:\n${Object.entries(profileKeys)
-  .map(([name, { description }]) => `  ${name.padEnd(20)} ${description}`)
+  .map(([name, [description]]) => `  ${name.padEnd(20)} ${description}`)
   .join('\n')}\n  ${'profile'.padEnd(20)} the profile in use`
 
 /** Returns where each value comes from: the option, the environment, the profile or the default. */
