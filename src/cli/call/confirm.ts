@@ -43,7 +43,8 @@ export async function confirmCall(context: Context, { operation, shape, input }:
     return confirmImport(context, operation, input)
   const most = maxCreditsOf(operation, shape, input)
   if (most === 0) return
-  const balance = await readBalance(context)
+  const reply = await callOnce(context, 'credits.show', {})
+  const balance = (isOk(reply) ? numberAt(reply.body, 'credits.enrichment') : undefined) ?? null
   if (!isLargePrice(context, most, balance)) return
   const price =
     most === null ? 'What this costs depends on what is found' : `This costs up to ${formatCredits(most)}`
@@ -51,12 +52,6 @@ export async function confirmCall(context: Context, { operation, shape, input }:
     balance === null ? 'the target does not say your balance' : `your balance is ${formatCredits(balance)}`
   await context.notifySource()
   await confirm(context, `${price}, and ${left}. Continue?`, 'no')
-}
-
-/** Returns the balance; null where the target does not say it. */
-async function readBalance(context: Context): Promise<number | null> {
-  const reply = await callOnce(context, 'credits.show', {})
-  return (isOk(reply) ? numberAt(reply.body, 'credits.enrichment') : undefined) ?? null
 }
 
 async function confirmImport(context: Context, operation: Operation, input: Input): Promise<void> {

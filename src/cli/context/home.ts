@@ -1,10 +1,7 @@
 import {
   chmodSync,
-  closeSync,
-  fsyncSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -13,7 +10,7 @@ import {
   rmSync,
   type Stats,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, join, resolve, sep } from 'node:path'
@@ -131,7 +128,12 @@ function create(folder: string): void {
 
 /** Throws Stop for a file with a secret that others can read. A pipe is fine. */
 export function checkSecret(file: string): void {
-  const stats = followed(file)
+  let stats: Stats | undefined
+  try {
+    stats = statSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    throw new UsageError(`${shortenPath(file)} cannot be read: ${systemReason(error)}.`)
+  }
   if (stats?.isFile()) checkPrivate(file, stats)
 }
 
@@ -149,14 +151,6 @@ function checkPrivate(file: string, stats: Stats): void {
   checkOwner(file, stats)
   if (isWide(stats))
     refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoteForShell(file)}`)
-}
-
-function followed(file: string): Stats | undefined {
-  try {
-    return statSync(file, { throwIfNoEntry: false })
-  } catch (error) {
-    throw new UsageError(`${shortenPath(file)} cannot be read: ${systemReason(error)}.`)
-  }
 }
 
 function checkOwner(path: string, stats: Stats): void {
@@ -207,11 +201,8 @@ export function readPrivateJson(file: string): unknown {
 export function writePrivate(file: string, text: string, unique: string): void {
   checkFile(file)
   const partial = `${file}.${unique}.partial`
-  const descriptor = openSync(partial, 'wx', 0o600)
   try {
-    writeSync(descriptor, text)
-    fsyncSync(descriptor)
-    closeSync(descriptor)
+    writeFileSync(partial, text, { flag: 'wx', mode: 0o600, flush: true })
     renameSync(partial, file)
   } catch (error) {
     rmSync(partial, { force: true })

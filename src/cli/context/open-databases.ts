@@ -111,10 +111,7 @@ export async function openEngineStore(context: Machine) {
  * Throws UsageError where a command has nothing to read: its target is this machine's engine, which has no workspace yet.
  * Creates nothing. What a machine recorded (`records`) may also be of other targets.
  */
-export async function requireWorkspace(
-  context: Pick<Context, 'home' | 'isLocal' | 'admin'>,
-  reads: 'engine' | 'records',
-): Promise<void> {
+export async function requireWorkspace(context: Context, reads: 'engine' | 'records'): Promise<void> {
   const { engine, state } = context.home
   if (!context.isLocal() || (reads === 'records' && existsSync(state))) return
   if (isThere(engine)) {

@@ -205,7 +205,8 @@ export class ProspectCommand<Options = Fields> extends Command {
       await checkFormats(globals)
       claimFiles(context, { ...invocation.options, ...globals })
       checkLayoutFormat(globals)
-      context.log?.write('start', { command: pathOf(this), options: this.#typedOptions() })
+      const typed = Object.keys(this.opts()).filter((name) => this.getOptionValueSource(name) !== 'default')
+      context.log?.write('start', { command: pathOf(this), options: typed })
       const { csv, dryRun, database, shared } = invocation.options
       // A batch holds the lock that is recorded with its run.
       if (globals.lock !== undefined && dryRun !== true && csv === undefined && this.name() !== 'resume')
@@ -215,11 +216,6 @@ export class ProspectCommand<Options = Fields> extends Command {
         await requireWorkspace(context, this.#reads)
       this.#onEnd((await work(context, invocation)) ?? 0)
     })
-  }
-
-  /** Returns the names of the options that are not there by default. */
-  #typedOptions(): string[] {
-    return Object.keys(this.opts()).filter((name) => this.getOptionValueSource(name) !== 'default')
   }
 
   printAdmin(

@@ -14,10 +14,8 @@ export function canAsk({ globals, streams }: Pick<Context, 'globals' | 'streams'
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
 
-export function showAbove(
-  { globals, streams: { stderr, env } }: StreamsContext,
-  draw: (look: Look) => string,
-): void {
+export function showAbove({ globals, streams }: StreamsContext, draw: (look: Look) => string): void {
+  const { stderr, env } = streams
   styledStream(stderr).write(draw(lookOf(stderr, env, globals.color !== false)))
 }
 

@@ -195,15 +195,9 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
 /** Returns a time span in its largest useful unit, such as `6 days`. */
 function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
-  const [unit, name] =
-    seconds < 90
-      ? [1, 's']
-      : seconds < 5_400
-        ? [60, 'min']
-        : seconds < 172_800
-          ? [3_600, 'h']
-          : [86_400, 'days']
-  return `${Math.round(seconds / unit)} ${name}`
+  if (seconds < 90) return `${seconds} s`
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`
 }
 
 /** Returns how many answers are reused and how old the oldest is, as a part of a line; empty without any. */

@@ -24,6 +24,7 @@ import {
   among,
   type CommandEnvironment,
   expandId,
+  type Invocation,
   maxCandidates,
   resolveIds,
   type StoredIds,
@@ -72,7 +73,11 @@ export async function operationCommand(
         .flatMap(optionsOf)
         .map((option) => option.hideHelp()),
     )
-    .addOptions(flagOptions(operation, siblings))
+    .addOptions(
+      [operation, ...siblings]
+        .filter(({ flag }) => flag !== undefined)
+        .map(({ flag, summary }) => new Option(`--${flag}`, summary).helpGroup(groups.request)),
+    )
     .addOptions(requestOptions(operation))
     .addOptions(extraOf(operation.id).options?.() ?? [])
   if (hasPages(shape))
@@ -114,12 +119,6 @@ const ownedWebhook = (field: Field): Field => ({
     description: `${field.kind.description}; without it, this command waits for the result itself`,
   },
 })
-
-function flagOptions(operation: Operation, siblings: readonly Operation[]): Option[] {
-  return [operation, ...siblings].flatMap((row) =>
-    row.flag === undefined ? [] : [new Option(`--${row.flag}`, row.summary).helpGroup(groups.request)],
-  )
-}
 
 function requestOptions(operation: Operation): Option[] {
   const quote = operation.batch ? ', with --csv the quote' : ''
@@ -221,11 +220,7 @@ const kindOf = (row: Operation): LocalKind | undefined =>
   pathParameters(row).length > 0 ? kinds[areaOf(row.id)] : undefined
 
 /** Ids of a server are passed as they are. Throws UsageError for none, an ambiguous one, and `--last` with a server. */
-async function resolveLocalId(
-  context: Context,
-  operation: Operation,
-  { args, options }: OperationRequest['invocation'],
-): Promise<readonly string[]> {
+async function resolveLocalId(context: Context, operation: Operation, { args, options }: Invocation) {
   const kind = kindOf(operation)
   const [id] = args
   const isWhole = options.last !== true && id !== undefined && /^[\da-f-]{36}$/i.test(id)

@@ -5,10 +5,7 @@ import { providerKeyName, storedKey } from '../context/credentials.js'
 import type { openEngineStore } from '../context/open-databases.js'
 
 /** Returns a sender that is loaded on first use. It is registered first, so that it closes after what uses it. */
-export function lazySender(
-  { clock, onClose }: Machine,
-  { names, deliveryShape }: Pick<TargetOptions, 'names' | 'deliveryShape'>,
-): Sender {
+export function lazySender({ clock, onClose }: Machine, { names, deliveryShape }: TargetOptions): Sender {
   let made: Sender | undefined
   onClose(() => made?.close())
   const sender = once(async () => {
@@ -24,10 +21,7 @@ export function lazySender(
 }
 
 /** Returns what asks data vendors, loaded when a workspace has any. */
-export function lazyVendors(
-  machine: Machine,
-  shared: () => Promise<Awaited<ReturnType<typeof openEngineStore>>>,
-): Vendors {
+export function lazyVendors(machine: Machine, shared: () => ReturnType<typeof openEngineStore>): Vendors {
   const desk = once(async () => {
     const { openVendors } = await import('../../providers/vendors.js')
     // A home that cannot be used is refused where it is used.

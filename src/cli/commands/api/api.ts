@@ -62,7 +62,9 @@ async function readRequest(
   context: Context,
   { args: [methodText = '', pathText = ''], options }: Invocation,
 ) {
-  const method = parseMethod(methodText)
+  const method = methodText.toUpperCase()
+  if (!/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method))
+    throw new UsageError(`"${methodText}" is not a method.`, 'Use GET, POST, PUT or DELETE, then the path.')
   const fields = parseFields((options.field as string[] | undefined) ?? [])
   const input = typeof options.input === 'string' ? options.input : undefined
   if (method === 'GET' && input !== undefined)
@@ -77,17 +79,11 @@ async function readRequest(
   const body = isSent ? await readBody(context, input, fields) : undefined
   const headers = withoutUndefined({
     'x-api-key': await context.apiKey(),
-    'content-type': body && 'application/json',
+    'content-type': body === undefined ? undefined : 'application/json',
     'idempotency-key': options.idempotencyKey as string | undefined,
   })
   const init = withoutUndefined({ method, headers, body })
   return { query, createRequest: (given: Fields) => new Request(toUrl(path, isSent ? {} : given), init) }
-}
-
-function parseMethod(text: string): string {
-  const method = text.toUpperCase()
-  if (/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method)) return method
-  throw new UsageError(`"${text}" is not a method.`, 'Use GET, POST, PUT or DELETE, then the path.')
 }
 
 /** JSON numbers, true, false, null, lists and objects are read as such; a repeated key, or `key[]`, becomes a list. */

@@ -11,14 +11,8 @@ import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import {
-  catalogueOption,
-  durationMs,
-  type OptionsOf,
-  optionRows,
-  withCatalogueOption,
-} from '../../options/values.js'
+import type { CommandFactory } from '../../options/command-environment.js'
+import { catalogueOption, durationMs, optionRows, withCatalogueOption } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
@@ -94,7 +88,23 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
     command('forget', 'Delete everything that is stored about a person')
       .argument('[person]', 'an email address, professional or personal, or the url of a profile')
       .withOptions(forgetOptions)
-      .run(forget),
+      .run(async (outer, { args, options }) => {
+        const context = withCatalogueOption(outer, options)
+        const { profileUrl, dryRun = false, suppress = false } = options
+        const subject = await readSubject(args[0], profileUrl)
+        const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
+        const { files: runFiles, otherFiles, ...state } = erased.state
+        const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
+        const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
+        const report = { dry_run: dryRun, ...erased, state, ...written, ...files }
+        const counts = formatCounts(erased)
+        const text = [`${dryRun ? 'Would delete' : 'Deleted'} ${counts}.`, ...formatFiles(files)].join('\n')
+        await print(context, report, { layout: () => `${text}\n` })
+        if (!context.streams.stdout.isTTY && counts === nothingStored)
+          context.notify('Nothing is stored about this person: check the spelling.')
+        const { remaining } = written
+        if (remaining.length > 0) throw new Refusal('usage.bytes_left', { files: remaining.join(' and ') })
+      }),
     command('purge', 'Delete old finished jobs, runs and received events')
       .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
       .withOptions(catalogueOption)
@@ -170,24 +180,6 @@ const forgetOptions = optionRows({
   suppress: ['', 'also never look the person up again, or let an import bring them back; keeps hashes only'],
   ...catalogueOption,
 })
-
-async function forget(outer: Context, { args, options }: Invocation<OptionsOf<typeof forgetOptions>>) {
-  const context = withCatalogueOption(outer, options)
-  const { profileUrl, dryRun = false, suppress = false } = options
-  const subject = await readSubject(args[0], profileUrl)
-  const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
-  const { files: runFiles, otherFiles, ...state } = erased.state
-  const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
-  const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
-  const report = { dry_run: dryRun, ...erased, state, ...written, ...files }
-  const counts = formatCounts(erased)
-  const text = [`${dryRun ? 'Would delete' : 'Deleted'} ${counts}.`, ...formatFiles(files)].join('\n')
-  await print(context, report, { layout: () => `${text}\n` })
-  if (!context.streams.stdout.isTTY && counts === nothingStored)
-    context.notify('Nothing is stored about this person: check the spelling.')
-  const { remaining } = written
-  if (remaining.length > 0) throw new Refusal('usage.bytes_left', { files: remaining.join(' and ') })
-}
 
 /** Erases a person from all databases, after a confirmation. With `dryRun` it only counts. */
 async function confirmAndErase(context: Context, subject: Subject, dryRun: boolean, suppress: boolean) {

@@ -63,18 +63,15 @@ export const importCommand: CommandFactory = ({ command }) =>
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
     .withOptions(importOptions)
-    .run(importOrAsk)
-
-/** Imports a file; asks for its encoding, where two are equally likely, and begins again. */
-async function importOrAsk(context: Context, invocation: ImportInvocation): Promise<number> {
-  try {
-    return await runImport(context, invocation)
-  } catch (error) {
-    if (!isRefusal(error, 'csv.encoding_uncertain') || invocation.args[1] === '-') throw error
-    const encoding = await chooseEncoding(context, error)
-    return runImport(context, { ...invocation, options: { ...invocation.options, encoding } })
-  }
-}
+    .run(async (context, invocation) => {
+      try {
+        return await runImport(context, invocation)
+      } catch (error) {
+        if (!isRefusal(error, 'csv.encoding_uncertain') || invocation.args[1] === '-') throw error
+        const encoding = await chooseEncoding(context, error)
+        return runImport(context, { ...invocation, options: { ...invocation.options, encoding } })
+      }
+    })
 
 const importOptions = optionRows({
   map: ['<field=column>', 'read this column as this field (repeatable)', repeated],

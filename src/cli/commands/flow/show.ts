@@ -46,20 +46,8 @@ async function toView(context: Context, flow: Run, records: RunRecords) {
   const { id, file, output, target, status, done, started_at, finished_at } = run
   const steps = await stepsOf(flow, records)
   const credits = steps.reduce((sum, step) => sum + step.credits, 0)
-  return {
-    id,
-    flow: name,
-    file,
-    output,
-    target,
-    status,
-    written: done,
-    credits,
-    started_at,
-    finished_at,
-    stopped,
-    steps,
-  }
+  const paid = { written: done, credits, started_at, finished_at }
+  return { id, flow: name, file, output, target, status, ...paid, stopped, steps }
 }
 
 export const listCommand: CommandFactory = ({ command }) =>

@@ -8,7 +8,7 @@ import { openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { reportOfReply, Stop } from '../../context/errors.js'
 import { openWorkspaceOwner } from '../../context/open-databases.js'
-import { among, type CommandFactory, type Invocation, resolveIds } from '../../options/command-environment.js'
+import { among, type CommandFactory, resolveIds } from '../../options/command-environment.js'
 import {
   contextOfRuns,
   listOf,
@@ -42,39 +42,37 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .command('ledger', 'What the commands of this machine spent, on any target')
     .withOptions(ledgerOptions)
     .reads('records')
-    .run(showLedger)
+    .run(async (context, { options }) => {
+      const { by, member, run, provider } = options
+      const spending = await openSpending(context, runPlaceOf(context, options))
+      const days = readDays(context, options)
+      const own = await spending.list({ ...days, profile: context.globals.profile })
+      const ofProviders = provider !== undefined || by?.includes('provider') === true
+      const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, own))] : own
+      const runs = among([...new Set(all.flatMap((one) => one.run ?? []))])
+      const [id] = run === undefined ? [] : await resolveIds({ args: [run], options: {} }, stored, runs)
+      const spent = all.filter(
+        (one) =>
+          (id === undefined || one.run === id) &&
+          (provider === undefined || one.provider === provider) &&
+          (member === undefined || one.member?.toLowerCase() === member.toLowerCase()),
+      )
+      const usual = ['day', 'profile', 'target', 'operation', 'run']
+      const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
+      const total = totalSpent(spent)
+      const ofCosts = ofProviders ? ['cost'] : []
+      const columns = [...names, 'calls', 'credits', ...ofCosts, 'doubted', ...(by ? [] : ['member'])]
+      const sums: readonly Fields[] = by ? sumSpent(spent, by) : spent
+      const rows = sums.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])))
+      const isShort = total.doubted === 0 && formatOf(context) === 'table'
+      await print(context, rows, {
+        columns: isShort ? columns.filter((name) => name !== 'doubted') : columns,
+        optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
+        ids: ['run'],
+        total,
+      })
+    })
     .addCommand(checkCommand(environment))
-
-async function showLedger(context: Context, { options }: Invocation<OptionsOf<typeof ledgerOptions>>) {
-  const { by, member, run, provider } = options
-  const spending = await openSpending(context, runPlaceOf(context, options))
-  const days = readDays(context, options)
-  const own = await spending.list({ ...days, profile: context.globals.profile })
-  const ofProviders = provider !== undefined || by?.includes('provider') === true
-  const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, own))] : own
-  const runs = among([...new Set(all.flatMap((one) => one.run ?? []))])
-  const [id] = run === undefined ? [] : await resolveIds({ args: [run], options: {} }, stored, runs)
-  const spent = all.filter(
-    (one) =>
-      (id === undefined || one.run === id) &&
-      (provider === undefined || one.provider === provider) &&
-      (member === undefined || one.member?.toLowerCase() === member.toLowerCase()),
-  )
-  const usual = ['day', 'profile', 'target', 'operation', 'run']
-  const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
-  const total = totalSpent(spent)
-  const ofCosts = ofProviders ? ['cost'] : []
-  const columns = [...names, 'calls', 'credits', ...ofCosts, 'doubted', ...(by ? [] : ['member'])]
-  const sums: readonly Fields[] = by ? sumSpent(spent, by) : spent
-  const rows = sums.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])))
-  const isShort = total.doubted === 0 && formatOf(context) === 'table'
-  await print(context, rows, {
-    columns: isShort ? columns.filter((name) => name !== 'doubted') : columns,
-    optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
-    ids: ['run'],
-    total,
-  })
-}
 
 /** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
 async function spentAtProviders(context: Context, days: Days, own: readonly Spent[]) {

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { Readable, Writable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../api/calls/errors.js'
 import { areaOf, operations } from '../../../api/operations/table.js'
@@ -162,13 +163,8 @@ function createPort(
       throw new Refusal('usage.mcp_outside', { name, path, root })
     },
     run: async (args, { stdin, signals, log }) => {
-      const chunks: Buffer[] = []
-      const stdout = new Writable({
-        write: (chunk: Buffer, _, done) => {
-          chunks.push(chunk)
-          done()
-        },
-      })
+      const stdout = new PassThrough()
+      const printed = text(stdout)
       const own: Streams = {
         stdin: Readable.from([Buffer.from(stdin)]),
         stdout,
@@ -183,7 +179,8 @@ function createPort(
           log.write(event, JSON.parse(redact(JSON.stringify(facts))) as object),
       })
       const exit = await start([...args, ...targetArgs], own, { log: redacted, root, vendors })
-      return { exit, stdout: Buffer.concat(chunks).toString() }
+      stdout.end()
+      return { exit, stdout: await printed }
     },
   }
 }

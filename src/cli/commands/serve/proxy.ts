@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { compose, type Layer } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
-import type { Sender, Targets } from '../../../api/ports/ports.js'
+import type { Targets } from '../../../api/ports/ports.js'
 import { lazily, once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { keptFrom } from '../../../catalogue/suppression/rewrite.js'
@@ -176,7 +176,9 @@ async function openRetargeting(context: Context, options: DeliveryRetargeting) {
     const id = headers['webhook-id'] ?? `msg_${createHash('sha256').update(body).digest('hex').slice(0, 32)}`
     const secrets = [await admin.webhookSecret(false)]
     const attempt = { ...(await targets()), url, id, timestamp: clock.now(), body, secrets }
-    return toPassed(await sender.send(attempt))
+    const { status, error } = await sender.send(attempt)
+    const answer = status === null ? (error ?? 'not sent') : String(status)
+    return { ok: error === null, answer, ...(status === 410 ? { isFinal: true } : {}) }
   }
   const forwarding = createForwarding(context, events, send)
   const deliveries = retargetDeliveries({
@@ -200,12 +202,6 @@ async function openRetargeting(context: Context, options: DeliveryRetargeting) {
   }
   return { home, deliveries, forwarding }
 }
-
-const toPassed = ({ status, error }: Awaited<ReturnType<Sender['send']>>): Passed => ({
-  ok: error === null,
-  answer: status === null ? (error ?? 'not sent') : String(status),
-  ...(status === 410 ? { isFinal: true } : {}),
-})
 
 /** Before the addresses of what waits here, because the forwarders of `listen` do not sign. */
 const mark = 'signed '

@@ -38,7 +38,39 @@ export const serveCommand: CommandFactory = ({ command }) =>
   command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
     .withOptions(serveOptions)
     .addOption(refusedSecret())
-    .run(serve)
+    .run(async (context, { options: choices }) => {
+      const { streams, notify } = context
+      const { allowHost = [], ...address } = choices
+      let listening: Listening | undefined
+      const isReadOnly = choices.dashboard ? readExposure(choices) : true
+      const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
+      if (!backend) return
+      const urls = { origin: () => listening?.origin ?? '', apiUrl: () => listening?.baseUrl ?? '' }
+      const dashboard = choices.dashboard
+        ? await openDashboardOf(backend, { ...urls, isReadOnly })
+        : undefined
+      const plain = dashboard
+        ? async (request: Request) => dashboard.handle(request) ?? backend.handler(request)
+        : backend.handler
+      const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
+      await interruptible(streams, async (signal) => {
+        const hosts = [...allowHost, ...backend.hosts]
+        const setup = { handler: answer, allowHosts: hosts, defaultPort }
+        const pages = dashboard && { isPage: dashboard.isPage }
+        listening = await startListening(context, address, { ...setup, ...pages })
+        backend.start()
+        try {
+          const link = dashboard && listening.origin + dashboard.makeLink()
+          await writeTo(streams.stdout, `${firstLines(listening.baseUrl, link, context.globals)}\n`)
+          notify(backend.text)
+          await aborted(signal)
+        } finally {
+          dashboard?.close()
+          await listening.close()
+          await backend.stop()
+        }
+      })
+    })
 
 const serveOptions = optionRows({
   ...listenOptions(defaultPort),
@@ -63,38 +95,6 @@ const serveOptions = optionRows({
 })
 
 type ServeOptions = OptionsOf<typeof serveOptions>
-
-async function serve(context: Context, { options: choices }: Invocation<ServeOptions>): Promise<void> {
-  const { streams, notify } = context
-  const { allowHost = [], ...address } = choices
-  let listening: Listening | undefined
-  const isReadOnly = choices.dashboard ? readExposure(choices) : true
-  const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
-  if (!backend) return
-  const urls = { origin: () => listening?.origin ?? '', apiUrl: () => listening?.baseUrl ?? '' }
-  const dashboard = choices.dashboard ? await openDashboardOf(backend, { ...urls, isReadOnly }) : undefined
-  const plain = dashboard
-    ? async (request: Request) => dashboard.handle(request) ?? backend.handler(request)
-    : backend.handler
-  const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
-  await interruptible(streams, async (signal) => {
-    const hosts = [...allowHost, ...backend.hosts]
-    const setup = { handler: answer, allowHosts: hosts, defaultPort }
-    const pages = dashboard && { isPage: dashboard.isPage }
-    listening = await startListening(context, address, { ...setup, ...pages })
-    backend.start()
-    try {
-      const link = dashboard && listening.origin + dashboard.makeLink()
-      await writeTo(streams.stdout, `${firstLines(listening.baseUrl, link, context.globals)}\n`)
-      notify(backend.text)
-      await aborted(signal)
-    } finally {
-      dashboard?.close()
-      await listening.close()
-      await backend.stop()
-    }
-  })
-}
 
 function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'source'>) {
   if (own) return openDashboard(own.context, own.caller, { ...choices, source: own.source })
@@ -240,7 +240,40 @@ const dashboardPort = 4011
 export const dashboardCommand: CommandFactory = ({ command }) =>
   command('dashboard', 'See credits, runs, jobs, deliveries and events in the browser')
     .withOptions(dashboardOptions)
-    .run(serveDashboard)
+    .run(async (outer, { options }) => {
+      const { allowHost = [], database = outer.home.engine, open, ...choices } = options
+      const isReadOnly = readExposure(choices)
+      const context = outer.withDatabase(database)
+      let listening: Listening | undefined
+      const local = context.withGlobals({ local: true })
+      const caller = await local.caller()
+      const setup = {
+        isReadOnly,
+        origin: () => listening?.origin ?? '',
+        // Where prospect serve listens unless told otherwise.
+        apiUrl: () => `http://127.0.0.1:${defaultPort}/api/v2`,
+        source: () => local.source(),
+      }
+      const dashboard = await openDashboard(context, caller, setup)
+      const answer = async (request: Request) =>
+        dashboard.handle(request) ?? refuse(new ApiError('not_found'))
+      await interruptible(context.streams, async (signal) => {
+        const { isPage } = dashboard
+        const setup = { handler: answer, allowHosts: allowHost, isPage, defaultPort: dashboardPort }
+        listening = await startListening(context, choices, setup)
+        try {
+          const url = listening.origin + dashboard.makeLink()
+          const line = printsJson(outer.globals) ? JSON.stringify({ url, pid: process.pid }) : url
+          await writeTo(context.streams.stdout, `${line}\n`)
+          context.notify('Serving the dashboard. Ctrl-C ends it.')
+          if (open && context.streams.stdout.isTTY) await openBrowser(context, url)
+          await aborted(signal)
+        } finally {
+          dashboard.close()
+          await listening.close()
+        }
+      })
+    })
 
 const dashboardOptions = optionRows({
   ...listenOptions(dashboardPort),
@@ -249,40 +282,6 @@ const dashboardOptions = optionRows({
   ...exposureOptions,
   noOpen: ['', 'print the link only, and open no browser'],
 })
-
-async function serveDashboard(outer: Context, { options }: Invocation<OptionsOf<typeof dashboardOptions>>) {
-  const { allowHost = [], database = outer.home.engine, open, ...choices } = options
-  const isReadOnly = readExposure(choices)
-  const context = outer.withDatabase(database)
-  let listening: Listening | undefined
-  const local = context.withGlobals({ local: true })
-  const caller = await local.caller()
-  const setup = {
-    isReadOnly,
-    origin: () => listening?.origin ?? '',
-    // Where prospect serve listens unless told otherwise.
-    apiUrl: () => `http://127.0.0.1:${defaultPort}/api/v2`,
-    source: () => local.source(),
-  }
-  const dashboard = await openDashboard(context, caller, setup)
-  const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))
-  await interruptible(context.streams, async (signal) => {
-    const { isPage } = dashboard
-    const setup = { handler: answer, allowHosts: allowHost, isPage, defaultPort: dashboardPort }
-    listening = await startListening(context, choices, setup)
-    try {
-      const url = listening.origin + dashboard.makeLink()
-      const line = printsJson(outer.globals) ? JSON.stringify({ url, pid: process.pid }) : url
-      await writeTo(context.streams.stdout, `${line}\n`)
-      context.notify('Serving the dashboard. Ctrl-C ends it.')
-      if (open && context.streams.stdout.isTTY) await openBrowser(context, url)
-      await aborted(signal)
-    } finally {
-      dashboard.close()
-      await listening.close()
-    }
-  })
-}
 
 /** Others can read the arguments of the browser's process, so that these name a private file which leads to the link. */
 async function openBrowser(context: Context, url: string): Promise<void> {

@@ -40,7 +40,9 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         const count = await entries.add(added, reasonOf(options), context.clock.now())
         warnOfMailboxes(context, new Set(mailboxProvidersIn(added)))
         const shown = added.map(({ kind, value }) => ({ kind, value }))
-        const text = describeAdded(count, added.length, place)
+        const known = added.length - count
+        const rest = known === 0 ? '' : ` ${countOf(known, 'was', 'were')} there already.`
+        const text = `${countOf(count, 'new entry', 'new entries')} ${place}.${rest}`
         await print(context, { added: count, entries: shown }, { layout: () => `${text}\n` })
       }),
     command('import', 'Suppress the people and companies of a file')
@@ -145,12 +147,6 @@ function warnOfMailboxes(context: Context, domains: ReadonlySet<string>): void {
     context.notify(
       `${domain} is a mailbox provider: everybody with an address there is suppressed. To undo: prospect suppress remove ${domain}`,
     )
-}
-
-function describeAdded(count: number, given: number, place: string): string {
-  const known = given - count
-  const rest = known === 0 ? '' : ` ${countOf(known, 'was', 'were')} there already.`
-  return `${countOf(count, 'new entry', 'new entries')} ${place}.${rest}`
 }
 
 /** Opens whom the target of a command suppresses, also where nobody is yet; `place` says where that is kept. */
