@@ -33,8 +33,15 @@ interface ResolvedBatch {
 
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
 
-/** Returns the answer of rows that must not be sent and have none; `undefined` where all may be sent. */
-const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
+/** Returns what the journal of a run takes of its earlier parts, and of other runs. */
+const resumeOptions = ({ request, known, samples, notBefore }: ResolvedBatch) => ({
+  retryUnknown: request.choices.retryUnknown,
+  // The answer of rows that must not be sent and have none.
+  others: known?.onlyUnknown ? goneAnswer : undefined,
+  sentMaxAgeMs: sentMaxAgeOf(known),
+  samples,
+  notBefore,
+})
 
 /** Records a new run, or resumes one. A finished one is only read. */
 export async function openJournal(
@@ -52,7 +59,7 @@ export async function openJournal(
     return { run, journal, target }
   }
   const target = await targetOf(ports, batch, run)
-  const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = request.choices
+  const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
   const store = maxAgeMs === undefined ? undefined : { maxAgeMs }
   if (store) await records.runs.indexOthers(run)
   const turns = store && {
@@ -61,18 +68,15 @@ export async function openJournal(
     takesKeys: !request.choices.distribute,
   }
   const mayRepeat = await isRepeatable(request, target.caller)
+  const quota = await readQuotaBudget(batch, run)
   const options = {
+    ...resumeOptions(batch),
     budget: { perRun, perDay, sharedBudget: batch.sharedBudget },
     member: await ports.target.memberEmail(),
     mayRepeat,
-    retryUnknown,
     store,
     turns,
-    samples: batch.samples,
-    notBefore: batch.notBefore,
-    sentMaxAgeMs: sentMaxAgeOf(batch.known),
-    others: missingAnswerOf(batch.known),
-    quota: await openQuotaBudget(batch, run),
+    quota: quota && new QuotaBudget(quota.most, quota.used, countResults(request.operation)),
   }
   return { run, journal: await openOver(records, run, options), target }
 }
@@ -127,12 +131,6 @@ const countResults =
     const records = isObject(body) ? body[batch?.found ?? ''] : undefined
     return Array.isArray(records) ? records.length : 0
   }
-
-async function openQuotaBudget(batch: ResolvedBatch, run: Run): Promise<QuotaBudget | undefined> {
-  const budget = await readQuotaBudget(batch, run)
-  if (!budget) return undefined
-  return new QuotaBudget(budget.most, budget.used, countResults(batch.request.operation))
-}
 
 /** Opens the journal of a run whose rows are not sent; rows without an answer get `missing`. */
 export const openFinishedJournal = (
@@ -275,26 +273,16 @@ const suggestedAgeMs = 90 * 86_400_000
 /** Opens what a quote reads of a run's journal. It records nothing. */
 export async function openQuoteJournal(
   { target }: RunPorts,
-  { request, records, identity, known, samples, notBefore }: ResolvedBatch,
+  batch: ResolvedBatch,
 ): Promise<Pick<Journal, 'resume' | 'recall'>> {
+  const { request, records, identity, known } = batch
   if (known?.status === 'finished')
     return openFinishedJournal(records, known, { status: 'failed', error: null })
   const run = known ?? { ...identity, ...notBegun, profile: target.profile }
-  const { maxAgeMs = suggestedAgeMs, retryUnknown } = request.choices
+  const store = { maxAgeMs: request.choices.maxAgeMs ?? suggestedAgeMs }
   await records.runs.indexOthers(run)
-  const store = { maxAgeMs }
   const mayRepeat = run.sentTo > run.sentFrom ? await isRepeatable(request, await target.caller()) : true
-  const others = missingAnswerOf(known)
-  return openOver(records, run, {
-    budget: {},
-    mayRepeat,
-    retryUnknown,
-    store,
-    samples,
-    others,
-    notBefore,
-    sentMaxAgeMs: sentMaxAgeOf(known),
-  })
+  return openOver(records, run, { ...resumeOptions(batch), budget: {}, mayRepeat, store })
 }
 
 /** Returns the credits that the budgets leave for the run; `undefined` without a budget. */

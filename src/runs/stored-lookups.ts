@@ -47,18 +47,11 @@ interface StoredLookupPorts {
 
 export type StoredLookups = ReturnType<typeof createStoredLookups>
 
-/** A reply from the store. It costs nothing. */
-export interface StoredReply {
-  readonly reply: Reply
-  /** Real time. */
-  readonly answeredAt: number
-}
-
 /** Creates what lets equal lookups be paid for once. Calls with an idempotency key of their own are always sent. */
 export function createStoredLookups(ports: StoredLookupPorts) {
   const { clock, ids, since, names, onFault, onStored } = ports
   const turns = new Map<string, HeldTurn>()
-  const findFor = async (lookup: Lookup | undefined): Promise<StoredReply | undefined> => {
+  const findFor = async (lookup: Lookup | undefined) => {
     if (!lookup || !since) return undefined
     const { store, notBefore } = await ports.open()
     const stored = await store.find(lookup, Math.max(notBefore, since()))
@@ -66,7 +59,8 @@ export function createStoredLookups(ports: StoredLookupPorts) {
     const { answer, answeredAt } = stored
     const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
     const headers = { age: String(age), 'cache-status': 'prospect; hit' }
-    return { reply: { status: 200, body: answer.body, headers, credits: 0 }, answeredAt }
+    const reply: Reply = { status: 200, body: answer.body, headers, credits: 0 }
+    return { reply, answeredAt }
   }
   const recallReply = async (lookup: Lookup): Promise<Reply | undefined> => {
     const stored = await findFor(lookup)

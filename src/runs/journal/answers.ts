@@ -437,13 +437,10 @@ interface TakenTurns {
 }
 
 /** The run, or the single lookup, that takes turns. */
-interface TurnTaker {
+interface TurnTaker extends Pick<Lookup, 'operation' | 'target' | 'workspace'> {
   readonly id: string
   /** The name of its lock: as long as it is held, its rows are under way. */
   readonly identityKey: string
-  readonly operation: string
-  readonly target: string
-  readonly workspace: string
 }
 
 export interface TurnOptions {

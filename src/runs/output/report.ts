@@ -17,11 +17,6 @@ export interface RunStop {
   readonly rows_left: number | null
 }
 
-export interface ReasonCount {
-  readonly reason: string
-  readonly rows: number
-}
-
 /** Reasons counted apart; a reason can quote a cell, and memory has to stay constant. */
 const maxReasons = 50
 
@@ -34,35 +29,28 @@ export class ReasonCounter {
   }
 
   /** Returns the counts, the most frequent reason first. */
-  get counts(): ReasonCount[] {
+  get counts() {
     return [...this.#rows].map(([reason, rows]) => ({ reason, rows })).sort((a, b) => b.rows - a.rows)
   }
 }
+
+export type ReasonCount = Readonly<ReasonCounter['counts'][number]>
 
 /** A data vendor that could not be asked about a number of rows, and why. */
 export interface SkippedRows extends SkippedVendor {
   readonly rows: number
 }
 
-/** When the answer of a row was doubted: before it was taken, so that its outcome is unknown, or after that. */
-type DoubtedWhen = 'discarded' | 'passed_on'
-
-/** Answers of a server that are, or may be, those to other requests. */
-interface DoubtedCount {
-  readonly answers: number
-  /** Their rows, at most 50, counted from 1 after the header. */
-  readonly rows: readonly number[]
-}
+/** Answers of a server that are, or may be, those to other requests; their rows are counted from 1 after the header. */
+const noAnswers = () => ({ answers: 0, rows: [] as number[] })
 
 const maxNamed = 50
 
 export class DoubtedRows {
-  readonly #counts = { discarded: { answers: 0, rows: [] }, passed_on: { answers: 0, rows: [] } } as Record<
-    DoubtedWhen,
-    { answers: number; readonly rows: number[] }
-  >
+  /** Doubted before they were taken, so that the outcome of their rows is unknown, or after that. */
+  readonly #counts = { discarded: noAnswers(), passed_on: noAnswers() }
 
-  add(ordinals: readonly number[], when: DoubtedWhen): void {
+  add(ordinals: readonly number[], when: 'discarded' | 'passed_on'): void {
     const count = this.#counts[when]
     count.answers += ordinals.length
     for (const ordinal of ordinals) if (count.rows.length < maxNamed) count.rows.push(ordinal + 1)
@@ -74,7 +62,7 @@ export class DoubtedRows {
   }
 
   /** Returns the counts; `undefined` where no answer was doubted. */
-  get counts(): Readonly<Record<DoubtedWhen, DoubtedCount>> | undefined {
+  get counts() {
     const { discarded, passed_on } = this.#counts
     return discarded.answers + passed_on.answers === 0 ? undefined : this.#counts
   }
@@ -115,7 +103,7 @@ export interface RunReport extends Counts {
   /** Data vendors that could not be asked about rows of this part of the run. */
   readonly not_asked: readonly SkippedRows[]
   /** Absent where the server's answers all belonged to their requests. */
-  readonly doubted?: Readonly<Record<DoubtedWhen, DoubtedCount>>
+  readonly doubted?: NonNullable<DoubtedRows['counts']>
   /** Values that valid rows were looked up without. */
   readonly not_understood: readonly LeftOutValues[]
   readonly stopped?: RunStop
