@@ -27,11 +27,8 @@ const single = new Set([
  * and headers that are repeated although their meaning would be ambiguous (400). A link anywhere may lead to what `isPage`
  * says is a page.
  */
-export function guard(
-  served: ReadonlySet<string>,
-  isPage = (_: string) => false,
-): (request: Raw) => ApiError | undefined {
-  return (request) => {
+export function guard(served: ReadonlySet<string>, isPage = (_: string) => false) {
+  return (request: Raw) => {
     const found = singleHeaders(request.rawHeaders)
     if (typeof found === 'string') return bad(`The header ${found} must be given once`)
     return (

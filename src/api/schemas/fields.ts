@@ -148,11 +148,7 @@ export const wrongSearchUrl = (of: SearchPage['of']): string =>
   `must be a valid ${of === 'companies' ? 'company' : 'people'} search URL`
 
 /** The URL of a search result page on the network; anything else is a bad request. */
-export const searchUrl = (
-  of: SearchPage['of'],
-  description: string,
-  { premium = false } = {},
-): z.ZodString => {
+export const searchUrl = (of: SearchPage['of'], description: string, { premium = false } = {}) => {
   const isPage = (url: string): boolean => {
     const page = isWebAddress(url) ? searchPageOf(url) : undefined
     return page?.of === of && (page.premium || !premium)
@@ -314,9 +310,7 @@ export function rule(object: (fields: Fields) => Objection | undefined, { always
 export const badRequest = (reason: string): Objection => ({ error: 'bad_request', reason })
 export const invalid = (reason: string): Objection => ({ error: 'invalid', reason })
 /** Returns the sentence on a person who is identified by the profile, or by name and company. */
-export const identified = (
-  ...[first, last, company, other]: readonly [string, string, string, string]
-): string =>
+export const identified = (...[first, last, company, other]: readonly [string, string, string, string]) =>
   `Provide ${markField('network_url')}, or ${markField(first)} and ${markField(last)} with ${markField(company)} or ${markField(other)}`
 
 /** Fields that the given ones require: 400. */
@@ -374,11 +368,7 @@ export const cursorOrPage = () =>
   )
 
 /** Several items, in the order given. */
-export const of = <S extends z.ZodType>(
-  item: S,
-  description: string,
-  max: number = bounds.items,
-): z.ZodArray<S> =>
+export const of = <S extends z.ZodType>(item: S, description: string, max: number = bounds.items) =>
   describe(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
 
 /** At least so many items, and at most a hundred. */
@@ -387,11 +377,7 @@ export const bulk = <S extends z.ZodType>(item: S, description: string, min = 2)
   return describe(z.array(item).check(z.minLength(min, error), z.maxLength(100, error)), description)
 }
 
-export const some = <S extends z.ZodType>(
-  item: S,
-  description: string,
-  max: number = bounds.items,
-): z.ZodArray<S> =>
+export const some = <S extends z.ZodType>(item: S, description: string, max: number = bounds.items) =>
   describe(
     z
       .array(item)

@@ -23,17 +23,8 @@ export const networkHosts: readonly string[] = ['linkedin.com', 'network.example
 /** The origin of network URLs that we write. A setting. */
 export const networkOrigin = 'https://www.network.example'
 
-/** A URL on the network: its path without the first slash, and its query without the question mark, both as written. */
-interface NetworkUrl {
-  readonly path: string
-  readonly query: string
-}
-
-/** Parses a URL on the network, with or without its scheme; `undefined` for any other text. */
-export function parseNetworkUrl(
-  url: string,
-  hosts: readonly string[] = networkHosts,
-): NetworkUrl | undefined {
+/** Returns the path (without its first slash) and query of a URL on the network; `undefined` for any other text. */
+export function parseNetworkUrl(url: string, hosts: readonly string[] = networkHosts) {
   const text = url.toLowerCase()
   if (!hosts.some((host) => text.includes(host))) return undefined
   const [, host = '', path = '', search = '', fragment = ''] = parts.exec(url) ?? []

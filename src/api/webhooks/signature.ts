@@ -32,12 +32,7 @@ export function newSecret(random: Uint8Array): string {
 export const isSecret = (text: string): boolean => keyOf(text) !== undefined
 
 /** Signs a body, with one signature per secret. Every secret must pass `isSecret`; `timestampMs` is real time. */
-export function sign(
-  id: string,
-  timestampMs: number,
-  body: string | Uint8Array,
-  secrets: readonly string[],
-): SignatureHeaders {
+export function sign(id: string, timestampMs: number, body: string | Uint8Array, secrets: readonly string[]) {
   const timestamp = String(Math.floor(timestampMs / 1_000))
   return {
     'webhook-id': id,

@@ -196,13 +196,7 @@ async function readJob(tx: Connection, workspaceId: string, id: string): Promise
   return job
 }
 
-async function retry(
-  { ids }: AdminPorts,
-  tx: Connection,
-  workspace: Workspace,
-  id: string,
-  now: number,
-): Promise<AsyncJob> {
+async function retry({ ids }: AdminPorts, tx: Connection, workspace: Workspace, id: string, now: number) {
   const failed = await readJob(tx, workspace.id, id)
   if (failed.state !== 'failed') throw new Refusal('engine.job_not_failed', { id, state: failed.state })
   if (failed.plan.does === 'list') throw new Refusal('engine.list_retry')

@@ -31,11 +31,7 @@ export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
 export type ErasedWork = Readonly<typeof noWorkErased>
 
 /** Erases a person from accepted work and stored replies; with `dryRun` it only counts. Numbers and costs stay as they were. */
-export async function eraseFromEngine(
-  driver: Driver,
-  subject: SubjectMatcher,
-  dryRun: DryRun,
-): Promise<ErasedWork> {
+export async function eraseFromEngine(driver: Driver, subject: SubjectMatcher, dryRun: DryRun) {
   // Workers that run jobs now must not keep what they found before.
   if (!dryRun) await driver.transaction(releaseJobs)
   return { ...noWorkErased, ...(await eraseFromTables(driver, engineTables, subject, dryRun)) }
@@ -101,11 +97,7 @@ const engineTables: readonly PersonalTable[] = [
   },
 ]
 
-async function eraseJob(
-  row: StoredRow,
-  subject: SubjectMatcher,
-  connection: Connection,
-): Promise<RowErasure | undefined> {
+async function eraseJob(row: StoredRow, subject: SubjectMatcher, connection: Connection) {
   const job = jobTable.toRecord(row)
   const contacts = await contactsOf(connection, subject, job)
   const own = contacts.filter(({ isOwn }) => isOwn)
@@ -120,7 +112,7 @@ async function eraseJob(
       jobs: texts ? 1 : 0,
     },
     found: own.map(({ id, ordinal, asked, result }) => ({ enrichment_id: id, ordinal, asked, result })),
-    also: async (to) => {
+    also: async (to: Connection) => {
       for (const contact of contacts) await eraseContact(to, subject, contact)
     },
   }

@@ -28,10 +28,7 @@ interface NewMovement
   readonly at: number
 }
 
-function applyMovement(
-  position: Balances,
-  movement: Pick<NewMovement, 'debit' | 'credit' | 'amount'>,
-): Balances {
+function applyMovement(position: Balances, movement: Pick<NewMovement, 'debit' | 'credit' | 'amount'>) {
   const change = (account: LedgerAccount) =>
     (movement.credit === account ? movement.amount : 0) - (movement.debit === account ? movement.amount : 0)
   return {
@@ -196,10 +193,7 @@ async function grant(tx: Connection, workspace: Workspace, at: number): Promise<
 const pageSize = 10_000
 
 /** Recomputes every balance of a workspace. Returns what is wrong. */
-export async function verifyLedger(
-  store: Pick<Driver, 'read'>,
-  workspaceId: string,
-): Promise<{ readonly movements: number; readonly problems: readonly string[] }> {
+export async function verifyLedger(store: Pick<Driver, 'read'>, workspaceId: string) {
   const problems: string[] = []
   let position = start
   for (;;) {

@@ -1,6 +1,6 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { PeopleFilters, Person, PersonQuery } from '../../api/ports/ports.js'
+import type { Person, PersonQuery } from '../../api/ports/ports.js'
 import { tenureAt } from '../../api/values/dates.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {
@@ -125,11 +125,7 @@ async function readAdvancedSearch({ input, principal, store }: HandlerContext<Ad
 }
 
 /** Returns the filters of a request. A persona adds its titles, and functions and levels where there are none. */
-async function readPersonFilters({
-  input,
-  principal,
-  store,
-}: HandlerContext<'leads.search'>): Promise<PeopleFilters> {
+async function readPersonFilters({ input, principal, store }: HandlerContext<'leads.search'>) {
   const { persona_id, company_network_id, company_network_url, company_domain, ...given } = filtersOf(input)
   if (persona_id === undefined) return given
   const persona = await store.read((tx) => findPersona(tx, principal.workspace.id, persona_id))

@@ -97,10 +97,7 @@ export const buildBody = async (tx: Connection, delivery: Delivery): Promise<str
 const readAtOnce = 1_000_000
 
 /** Returns the bodies of the first deliveries of a job, at least one. */
-export async function buildBodies(
-  tx: Connection,
-  deliveries: readonly [Delivery, ...Delivery[]],
-): Promise<[string, ...string[]]> {
+export async function buildBodies(tx: Connection, deliveries: readonly [Delivery, ...Delivery[]]) {
   const [first, ...others] = deliveries
   const job = await readJob(tx, first)
   const bodies: [string, ...string[]] = [await buildJobBody(tx, job, first)]

@@ -150,10 +150,7 @@ const frameBytes = 500
 const aroundBytes = 16
 
 /** Assigns records to the parts of the completed body. */
-function countParts(
-  { parts: before, partBytes: bytes, custom }: AsyncJob,
-  records: readonly JobRecord[],
-): Pick<AsyncJob, 'parts' | 'partBytes'> {
+function countParts({ parts: before, partBytes: bytes, custom }: AsyncJob, records: readonly JobRecord[]) {
   const empty = frameBytes + Buffer.byteLength(toJson(custom))
   const parts = [...before]
   let partBytes = bytes

@@ -28,14 +28,11 @@ const lateMs = 1_000
 const rememberedKeys = 1_000
 
 /** Returns a function that authenticates a key. Missing, malformed, unknown, revoked and expired keys are all 401. */
-export function createAccess(
-  store: Driver,
-  waiting: WaitPorts,
-): (apiKey: string | undefined) => Promise<Principal> {
+export function createAccess(store: Driver, waiting: WaitPorts) {
   const refuse = createRefusal(waiting)
   const hashes = new Map<string, string>()
   const recordUse = createUseRecorder(store, waiting.clock)
-  return async (apiKey) => {
+  return async (apiKey: string | undefined): Promise<Principal> => {
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
     const principal = hash && (await findPrincipal(store, hash))

@@ -4,7 +4,7 @@ import { readEngineTime } from '../clock.js'
 import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../jobs/payloads.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import { type Delivery, releaseNextDelivery, updateDelivery } from '../tables/deliveries.js'
-import { countFaults, type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
+import { countFaults, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
 import { findJob } from '../tables/jobs.js'
 import { listMembers, openSuppressor } from '../tables/members.js'
 
@@ -64,10 +64,7 @@ export async function attemptDeliveries(
 }
 
 /** Yields the bodies of some deliveries in order, and reads several at once. */
-async function* readBodies(
-  { store }: WorkerPorts,
-  claimed: readonly [Delivery, ...Delivery[]],
-): AsyncGenerator<string, undefined> {
+async function* readBodies({ store }: WorkerPorts, claimed: readonly [Delivery, ...Delivery[]]) {
   let left: readonly Delivery[] = claimed
   for (let [first, ...others] = left; first; [first, ...others] = left) {
     const next = [first, ...others] as const
@@ -110,11 +107,7 @@ async function attemptUnderFaults(
 const foreignSecret = `whsec_${Buffer.alloc(24).toString('base64')}`
 
 /** Counts the first attempt of a delivery for the faults of its workspace, and returns the one that changes it. */
-const takeFault = (
-  { store, clock }: WorkerPorts,
-  { workspaceId, jobId }: Delivery,
-  isFollowed: boolean,
-): Promise<Fault | undefined> =>
+const takeFault = ({ store, clock }: WorkerPorts, { workspaceId, jobId }: Delivery, isFollowed: boolean) =>
   store.transaction(async (tx) => {
     const memberId = (await findJob(tx, workspaceId, jobId))?.memberId ?? ''
     const permits = ({ reorder }: FaultRules) => !reorder || isFollowed
@@ -123,10 +116,7 @@ const takeFault = (
   }, workspaceId)
 
 /** Returns a function that posts deliveries of a workspace, and how many faults that has. */
-async function createPoster(
-  { store, sender, clock, ids, targets }: WorkerPorts,
-  workspaceId: string,
-): Promise<{ readonly post: Post; readonly faults: number }> {
+async function createPoster({ store, sender, clock, ids, targets }: WorkerPorts, workspaceId: string) {
   const [members, known, faults] = await store.read(async (tx) => [
     await listMembers(tx, workspaceId),
     await readValidSecrets(tx, workspaceId, await readEngineTime(tx, clock)),

@@ -169,12 +169,7 @@ export class CommitQueue {
   }
 
   /** Runs a failed group again, runs its tasks separately, or rejects them. */
-  async #handleFailure(
-    tasks: readonly QueuedTask[],
-    error: unknown,
-    failures: number,
-    hasBegun = false,
-  ): Promise<Failure | undefined> {
+  async #handleFailure(tasks: readonly QueuedTask[], error: unknown, failures: number, hasBegun = false) {
     if (hasBegun) await this.#rollback()
     const cause = this.session.cause?.(error) ?? error
     const retry = this.session.retry?.(cause, failures)

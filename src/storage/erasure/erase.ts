@@ -7,7 +7,6 @@ import {
   eraseFromTables,
   eraseJson,
   type PersonalTable,
-  type RowErasure,
   type SubjectMatcher,
 } from './traversal.js'
 
@@ -72,12 +71,7 @@ interface ErasedState {
  * Erases a person from received events and from the answers of runs; with `dryRun` it only counts. A row keeps what it cost
  * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.
  */
-export async function eraseFromState(
-  driver: Driver,
-  subject: SubjectMatcher,
-  now: number,
-  dryRun: DryRun,
-): Promise<ErasedState> {
+export async function eraseFromState(driver: Driver, subject: SubjectMatcher, now: number, dryRun: DryRun) {
   const erased = new Set<number>()
   const counted = [personalEvents(now), ...personalAnswers(erased)]
   // What is not counted is no reason to say that something is stored.
@@ -127,10 +121,7 @@ function personalAnswers(erased: Set<number>): PersonalTable[] {
   ]
 }
 
-function eraseAnswer(
-  subject: SubjectMatcher,
-  { identity, error, body }: PersonalAnswer,
-): RowErasure | undefined {
+function eraseAnswer(subject: SubjectMatcher, { identity, error, body }: PersonalAnswer) {
   if (subject.mentions(identity) || subject.mentions(error)) return { change: emptyAnswer }
   return body === null ? undefined : eraseJson(subject, 'body', body, emptyAnswer)
 }

@@ -195,11 +195,7 @@ interface KeptRow extends Omit<ReceivedDelivery, 'verified' | 'headers'> {
 
 const headersIn = ({ headers }: Pick<KeptRow, 'headers'>) => JSON.parse(headers) as Record<string, string>
 
-async function findEvent(
-  connection: Connection,
-  condition: string,
-  value: Value,
-): Promise<KeptEvent | undefined> {
+async function findEvent(connection: Connection, condition: string, value: Value) {
   const row = await connection.get<KeptRow>(
     `SELECT seq, path, id, received_at AS receivedAt, event, search, verified, headers, body
      FROM events WHERE ${condition}`,

@@ -176,10 +176,7 @@ export function translate(sql: string, asArrays = false): Pick<Prepared, 'text' 
  * written out, and would be refused. What is asked for may have U+0000, which no text there has: a sign that none has
  * either stands for it, so that nothing is found.
  */
-export function bindValues<V>(
-  values: readonly V[],
-  { lists, writes }: Pick<Prepared, 'lists' | 'writes'>,
-): readonly V[] {
+export function bindValues<V>(values: readonly V[], { lists, writes }: Pick<Prepared, 'lists' | 'writes'>) {
   const held = !writes && values.some(hasNul) ? values.map(withoutNul) : values
   if (lists.length === 0) return held
   return held.map((value, place) =>
