@@ -67,10 +67,10 @@ export async function notifyMissing(context: Context): Promise<void> {
 }
 
 /** Throws a Refusal for a field that no result has, and for a `--layout` of records that it does not have. */
-export function withFields(context: Context, { output }: Pick<Shape, 'output'>): Context {
-  if (context.globals.layout !== undefined) requireCrmKind(output)
+export function withFields(context: Context, shape: Pick<Shape, 'output'>): Context {
+  if (context.globals.layout !== undefined) requireCrmKind(shape.output)
   const fields = fieldsOf(context.globals)
-  return fields ? context.withGlobals({ fields: resolveFields(output, fields).join(',') }) : context
+  return fields ? context.withGlobals({ fields: resolveFields(shape.output, fields).join(',') }) : context
 }
 
 /** Returns the context without `--fields`, after a warning, where the body has none of a field that only it could know. */

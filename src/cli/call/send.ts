@@ -136,8 +136,7 @@ export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number):
 /** The most rows that a page can have, so that there are few requests. */
 const rowsPerPage = 500
 
-export const hasPages = ({ output }: Shape): boolean =>
-  'shape' in output && Object.hasOwn(output.shape as object, 'pagination')
+export const hasPages = ({ input }: Shape): boolean => Object.hasOwn(input.shape, 'cursor')
 
 /** Ends with the last page, one that fails, or a cursor that was used before. */
 export async function* readPages(ask: (input: Input) => Promise<Reply>, input: Input): AsyncGenerator<Reply> {

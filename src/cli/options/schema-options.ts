@@ -254,7 +254,8 @@ export function withWords(field: Field | undefined, words: readonly string[], op
 }
 
 /** Whether a command can print companies or people, now or when its work is done. */
-export function hasRecords({ id }: Operation, { output }: Shape): boolean {
+export function hasRecords({ id, batch }: Operation, shape: Shape): boolean {
   const event = eventOf(id)
-  return event === undefined ? crmKindOfReply(output) !== undefined : event !== 'list_import'
+  if (event !== undefined) return event !== 'list_import'
+  return batch?.record === true || crmKindOfReply(shape.output) !== undefined
 }

@@ -162,9 +162,10 @@ export interface ResultRequest {
 }
 
 /** Returns how a reply holds several results; `undefined` where it has one. */
-export function manyOf({ batch, starts }: Operation, { output }: Shape): Many | undefined {
+export function manyOf({ batch, starts }: Operation, shape: Shape): Many | undefined {
   if (batch?.found !== undefined) return { field: batch.found, keyedBy: '', hasLine: starts !== undefined }
-  return nodeOf(output).def.type === 'record' ? { field: undefined, keyedBy: 'department' } : undefined
+  if (batch?.record) return undefined
+  return nodeOf(shape.output).def.type === 'record' ? { field: undefined, keyedBy: 'department' } : undefined
 }
 
 /** Returns every column that a row can have, those first that it has unless `--fields` says otherwise. */
