@@ -393,7 +393,7 @@ function runFlow(
 ): Promise<Fields> {
   const args = ['flow', 'run', session.port.fileIn('file', file, 'read'), ...options({ fresh })]
   if (!allowsCommands) args.push('--no-outward')
-  const held = session.hold(max_credits ?? Math.max(0, session.budget))
+  const held = session.hold(max_credits ?? Math.max(0, session.left))
   return startRun(session, { args, held, before }, seconds, call)
 }
 

@@ -72,7 +72,8 @@ export class Session {
 
   constructor(
     readonly port: CommandPort,
-    private left: number,
+    /** Credits that may still be spent. */
+    public left: number,
   ) {}
 
   /**
@@ -85,10 +86,6 @@ export class Session {
       throw new Refusal('tools.no_budget', { wanted, left: Math.max(0, this.left) })
     this.left -= credits
     return credits
-  }
-
-  get budget(): number {
-    return this.left
   }
 
   start(args: readonly string[], stdin = ''): Started {

@@ -129,7 +129,7 @@ function startCall(session: Session, row: Operation, shape: Shape, given: Fields
 function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) {
   const input: Fields = validate(row.id, shape, withOwnWebhook(row.id, shape, given))
   const most = mostCredits(row, input)
-  const { credits = most ?? undefined, limit } = affordable(row, most, session.budget) ?? {}
+  const { credits = most ?? undefined, limit } = affordable(row, most, session.left) ?? {}
   return { input: limit === undefined ? input : { ...input, limit }, held: session.hold(credits) }
 }
 

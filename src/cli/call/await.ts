@@ -68,9 +68,7 @@ export async function runAsync(
     context.log?.write('begun', { id: accepted.id })
     if (!wait.printsResult) await reportSuccess(context, request, reply)
     if (!wait.doesWork) {
-      context.notify(
-        'The job is queued. Run it with prospect serve, prospect worker or prospect engine jobs run.',
-      )
+      context.notify(`The job is queued. Run it with ${serversText}`)
       return exitCodes.ok
     }
     const polled = isLocal ? undefined : polledWork(context, accepted)

@@ -58,7 +58,10 @@ async function confirmImport(context: Context, operation: Operation, input: Inpu
   const left = await readRemaining(context, operation, input)
   // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return
-  const matches = await matchesOf(context, operation, input)
+  // Counting is free for these, and not in the same rate window as the import.
+  const canCount = operation.id === 'intents.stack'
+  const preview = canCount ? await callOnce(context, 'intents.stack_preview', input) : undefined
+  const matches = preview && isOk(preview) ? numberAt(preview.body, 'total_count') : undefined
   const source = await context.source()
   const lines = { 'Answers from': source?.text ?? '', ...importQuote(operation, left.spendable, matches) }
   showAbove(context, (look) => record(lines, look))
@@ -87,13 +90,6 @@ function importQuote(
     'Quotas left': paid ? '' : quotasText(quotas),
     'At most': quotaLeft == null ? '' : `${formatNumber(quotaLeft)} records, then the quota is used up`,
   }
-}
-
-/** Returns how many companies match, where counting is free and not in the same rate window as the import. */
-async function matchesOf(context: Context, operation: Operation, input: Input): Promise<number | undefined> {
-  if (operation.id !== 'intents.stack') return undefined
-  const reply = await callOnce(context, 'intents.stack_preview', input)
-  return isOk(reply) ? numberAt(reply.body, 'total_count') : undefined
 }
 
 type Asked = Pick<OperationRequest, 'operation'> & { readonly constants: Input }

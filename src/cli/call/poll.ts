@@ -77,7 +77,9 @@ export function polledWork(
     const progress = progressIn(accepted, body)
     return progress.state === 'going' ? undefined : progress
   }
-  const see = resultCommand(accepted.kind, accepted.id) + targetOptions(context)
+  const { baseUrl, profile } = context.globals
+  const target = baseUrl === undefined ? profile && ` --profile ${profile}` : ` --base-url ${baseUrl}`
+  const see = resultCommand(accepted.kind, accepted.id) + (target ?? '')
   return {
     accepted,
     ask,
@@ -105,11 +107,6 @@ export function polledWork(
       toContinue: `The server continues the job. Get its results with: ${see}`,
     },
   }
-}
-
-function targetOptions({ globals: { baseUrl, profile } }: Context): string {
-  if (baseUrl !== undefined) return ` --base-url ${baseUrl}`
-  return profile === undefined ? '' : ` --profile ${profile}`
 }
 
 /** Ends a command that cannot read the work: a reply that makes no sense will not make any later. */

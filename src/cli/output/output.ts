@@ -77,9 +77,8 @@ async function openSink(context: StreamsContext): Promise<Sink> {
 }
 
 /**
- * Opens a file that an option names for writing. Every such file is opened here. Throws UsageError where it must not be
- * replaced. Waiting for the reader of a pipe ends with a signal of the system, also
- * with one that came before.
+ * Opens a file that an option names for writing, as all of them are. Throws UsageError where it must not be replaced. Waiting
+ * for the reader of a pipe ends with a signal of the system, also with one that came before.
  */
 export async function openFile(context: StreamsContext, path: string, option: string, signal?: AbortSignal) {
   context.claimFile(path, option)

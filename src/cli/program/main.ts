@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { writeTo } from '../../runs/output/writer.js'
 import { type Context, type Streams, version } from '../context/context.js'
-import { watchStreams } from '../context/io.js'
+import { openLog, watchStreams } from '../context/io.js'
 import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals, readHelp } from '../options/global-options.js'
 import { outcomeOf } from '../output/print.js'
@@ -21,7 +21,7 @@ export async function main(
   const peeked = context.withGlobals(peekGlobals(argv))
   try {
     const start: StartCommand = (words, own, given) => main(words, own, { ...overrides, ...given })
-    const code = await runLogged(context, argv, start, peeked.globals.log).catch((error) =>
+    const code = await runCommand(context, argv, start, peeked.globals.log).catch((error) =>
       outcomeOf(error, peeked),
     )
     const failure = code === 0 ? await outputFailure() : undefined
@@ -34,17 +34,12 @@ export async function main(
 }
 
 /** Runs a command, with the log of `--log`. Returns its exit code. */
-async function runLogged(context: Context, argv: readonly string[], start: StartCommand, log?: string) {
+async function runCommand(context: Context, argv: readonly string[], start: StartCommand, log?: string) {
   if (log) {
-    const { openLog } = await import('../context/io.js')
     context.claimFile(log, '--log')
     const path = resolve(context.streams.cwd, log)
     context.log = openLog(path, () => context.clock.now(), context.redact)
   }
-  return runCommand(context, argv, start)
-}
-
-async function runCommand(context: Context, argv: readonly string[], start: StartCommand): Promise<number> {
   if (['--version', '-V', 'version'].includes(argv[0] ?? '')) {
     await writeTo(context.streams.stdout, `${await version()}\n`)
     return 0

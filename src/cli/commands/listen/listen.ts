@@ -10,7 +10,7 @@ import { deliveriesPort } from '../../call/receive.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import {
   givenSecrets,
@@ -31,7 +31,24 @@ export const listenCommand: CommandFactory = ({ command }) =>
   command('listen', 'Receive webhook deliveries on this machine, store them and print them')
     .withOptions(ownOptions)
     .addOption(refusedSecret())
-    .run(listen)
+    .run(async (context, { options }) => {
+      await interruptible(context.streams, async (signal) => {
+        const over = new AbortController()
+        const end = () => over.abort()
+        signal.addEventListener('abort', end)
+        const lines = openLines(context, end)
+        const setup = await prepare(context, options)
+        const { events, forwardTo } = setup
+        const sending = forwardTo ? startForwarding(context, events, forwardTo, over.signal) : undefined
+        try {
+          if (!signal.aborted) await serve(context, setup, lines, sending, over.signal)
+        } finally {
+          end()
+          await sending?.ended
+        }
+        await lines.written()
+      })
+    })
 
 const ownOptions = optionRows({
   ...listenOptions(deliveriesPort),
@@ -42,27 +59,6 @@ const ownOptions = optionRows({
 })
 
 type ListenChoices = OptionsOf<typeof ownOptions>
-
-async function listen(context: Context, { options }: Invocation<ListenChoices>): Promise<void> {
-  await interruptible(context.streams, async (signal) => {
-    const over = new AbortController()
-    const end = () => over.abort()
-    signal.addEventListener('abort', end)
-    const lines = openLines(context, end)
-    const setup = await prepare(context, options)
-    const sending =
-      setup.forwardTo === undefined
-        ? undefined
-        : startForwarding(context, setup.events, setup.forwardTo, over.signal)
-    try {
-      if (!signal.aborted) await serve(context, setup, lines, sending, over.signal)
-    } finally {
-      end()
-      await sending?.ended
-    }
-    await lines.written()
-  })
-}
 
 async function prepare(context: Context, choices: ListenChoices) {
   const known = publicAddress(choices.publicUrl)
