@@ -5,8 +5,7 @@ import { type Counter, hasCounterAfter, restartCounters } from './tables/counter
 import { readClock, type StoredClock } from './tables/members.js'
 import type { Lease } from './tables/record-table.js'
 
-export const engineTime = (clock: StoredClock, realNow: number): number =>
-  clock.frozenAt ?? realNow + clock.offsetMs
+export const engineTime = (clock: StoredClock, realNow: number) => clock.frozenAt ?? realNow + clock.offsetMs
 
 export const readEngineTime = async (tx: Connection, clock: Clock) =>
   engineTime(await readClock(tx), clock.now())
@@ -24,8 +23,7 @@ export function periodStart(period: Period, at: number): number {
 }
 
 /** Returns the start of the next period. */
-export const periodEnd = (period: Period, at: number): number =>
-  onePeriodAfter(period, periodStart(period, at))
+export const periodEnd = (period: Period, at: number) => onePeriodAfter(period, periodStart(period, at))
 
 function onePeriodAfter(period: Period, start: number): number {
   if (period === 'day') return start + dayMs

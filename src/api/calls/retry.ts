@@ -12,8 +12,7 @@ export const isLimited = ({ status }: Pick<Reply, 'status'>): boolean => status 
 export const fails = ({ status }: Pick<Reply, 'status'>): boolean => status >= 500
 
 /** Whether the work may have been done all the same. A 501 says that it was not. */
-export const isOutcomeUnknown = (answer: Pick<Reply, 'status'>): boolean =>
-  fails(answer) && answer.status !== 501
+export const isOutcomeUnknown = (answer: Pick<Reply, 'status'>) => fails(answer) && answer.status !== 501
 
 /** Whether the same request can be answered later. */
 export const passes = (answer: Pick<Reply, 'status'>): boolean => isLimited(answer) || fails(answer)

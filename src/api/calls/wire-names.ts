@@ -44,8 +44,7 @@ const invert = (pairs: Pairs): Pairs => new Map([...pairs].map(([inside, wire]) 
 export const renameOut = (body: unknown, names: WireNames): unknown => renameBody(body, createPairs(names))
 
 /** Renames the fields of a body or query from the wire to internal names. */
-export const renameIn = (body: unknown, names: WireNames): unknown =>
-  renameBody(body, invert(createPairs(names)))
+export const renameIn = (body: unknown, names: WireNames) => renameBody(body, invert(createPairs(names)))
 
 /** Renames the fields of a request to internal names. Throws 422 for a field under both; an empty one does not count. */
 export function renameRequest(request: unknown, names: WireNames): unknown {

@@ -163,5 +163,4 @@ export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).leng
 export const engineFilters = ['max_per_company'] as const
 
 /** Returns the first such filter that an input has. */
-export const engineFilterIn = (input: Fields): string | undefined =>
-  engineFilters.find((name) => !isBlank(input[name] ?? null))
+export const engineFilterIn = (input: Fields) => engineFilters.find((name) => !isBlank(input[name] ?? null))

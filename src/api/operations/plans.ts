@@ -39,8 +39,7 @@ export const plans: Readonly<Record<string, Plan>> = {
 export const isListedPlan = (name: string): boolean => Object.hasOwn(plans, name.toLowerCase())
 
 /** Returns the plan of a name; an unlisted one has the limits of Free. */
-export const planOf = (name: string): Plan =>
-  isListedPlan(name) ? (plans[name.toLowerCase()] ?? free) : free
+export const planOf = (name: string) => (isListedPlan(name) ? (plans[name.toLowerCase()] ?? free) : free)
 
 export const newWorkspace = { plan: 'growth', credits: 1_000 } as const
 

@@ -89,12 +89,10 @@ const cleanText = (max: number, ...checks: z.core.$ZodCheck<string>[]) =>
 const uriFormat = { format: 'uri' }
 
 /** Text in any language, trimmed. */
-export const text = (description: string, max: number = bounds.text): z.ZodString =>
-  describe(cleanText(max), description)
+export const text = (description: string, max: number = bounds.text) => describe(cleanText(max), description)
 
 /** Words, "phrases", AND, OR, NOT and parentheses. */
-export const keyword = (): z.ZodString =>
-  text('Words, "phrases", AND, OR, NOT and parentheses', bounds.keyword)
+export const keyword = () => text('Words, "phrases", AND, OR, NOT and parentheses', bounds.keyword)
 
 const isIdLike = (id: string): boolean => /\S/.test(id) && id.length <= 200 && !unclean.test(id)
 const notFound = { error: 'Not found', params: { error: 'not_found' } satisfies FieldRefusal }
@@ -112,8 +110,7 @@ const idPattern = z.regex(/^[^\s,]+$/, 'must be an id, without spaces or commas'
 const orNumber: z.GlobalMeta = { type: ['string', 'integer'] }
 
 /** Returns whether a schema is that of an item for which whole numbers stand for their digits. */
-export const takesNumbers = (schema: z.core.$ZodType): boolean =>
-  z.globalRegistry.get(schema)?.type === orNumber.type
+export const takesNumbers = (schema: z.core.$ZodType) => z.globalRegistry.get(schema)?.type === orNumber.type
 
 /** An industry in a list: its id, or its name. */
 export const industry = (description: string): z.ZodString =>
@@ -121,8 +118,7 @@ export const industry = (description: string): z.ZodString =>
 // A letter is spelled as what is none: many tools read patterns without the flag that \p{L} needs.
 const idOrName = z.regex(/^\d+$|[^\s!-@[-`{-¿]/, 'must be the id or the name of an industry')
 
-const webAddress = (url: string): URL | undefined =>
-  /^https?:\/\/[^\s/?#]/i.test(url) ? parseUrl(url) : undefined
+const webAddress = (url: string) => (/^https?:\/\/[^\s/?#]/i.test(url) ? parseUrl(url) : undefined)
 const isWebAddress = (url: string): boolean => webAddress(url) !== undefined
 const isProfileUrl = (url: string): boolean =>
   /^(https?:\/\/)?[^\s/?#@:]+\.[^\s/?#@:]+(:\d+)?\/\S/i.test(url) &&
@@ -174,8 +170,7 @@ export const webhookUrl = (description = 'Address that receives the results'): z
 const wrongWebhook = 'must be an http or https address without user information and fragment'
 
 /** A website domain; a URL or an email address of that domain is accepted too. */
-export const domain = (description = 'Website domain, such as example.com'): z.ZodString =>
-  text(description, bounds.url)
+export const domain = (description = 'Website domain, such as example.com') => text(description, bounds.url)
 
 const codePattern = z.regex(/^[A-Za-z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
 const knownCode = z.refine<string>(isCountry, 'must be an ISO 3166-1 alpha-2 code')

@@ -60,8 +60,7 @@ function settledBy({ id, starts }: Operation): readonly string[] {
   return states[id] ?? []
 }
 
-const isSettled = (value: unknown): boolean =>
-  typeof value === 'number' || (typeof value === 'string' && value !== '')
+const isSettled = (value: unknown) => typeof value === 'number' || (typeof value === 'string' && value !== '')
 
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'

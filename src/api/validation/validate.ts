@@ -64,8 +64,7 @@ const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
     .map(([name]) => name)
 
 /** Returns whether a rule says that fields are missing; its message names them. */
-const isMissing = (issue: z.core.$ZodIssue): boolean =>
-  issue.path.length === 0 && rowOf(issue) === 'missing_keys'
+const isMissing = (issue: z.core.$ZodIssue) => issue.path.length === 0 && rowOf(issue) === 'missing_keys'
 
 /** Missing fields are reported before malformed ones, 400 before 422, and both before 404. */
 const findSeverest = (rows: readonly ErrorName[]): ErrorName =>

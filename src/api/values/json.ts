@@ -90,8 +90,7 @@ export function toJson(value: unknown, indent?: number): string {
 }
 
 /** Writes JSON that people may see: terminals obey more control characters than `JSON.stringify` escapes. */
-export const toPrintableJson = (value: unknown, indent?: number): string =>
-  escapeControls(toJson(value, indent))
+export const toPrintableJson = (value: unknown, indent?: number) => escapeControls(toJson(value, indent))
 
 const writeExact = (_: string, value: unknown) => (typeof value === 'bigint' ? rawJson(String(value)) : value)
 

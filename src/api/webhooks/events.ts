@@ -40,8 +40,7 @@ export const eventNames = (): EventName[] =>
   rows().flatMap(([kind, { phases }]) => phases.map((phase) => `${kind}.${phase}` as EventName))
 
 /** Returns the kind of event of an operation's work; `undefined` when the work is done at once. */
-export const eventOf = (id: OperationId): EventKind | undefined =>
-  rows().find(([, { from }]) => from.includes(id))?.[0]
+export const eventOf = (id: OperationId) => rows().find(([, { from }]) => from.includes(id))?.[0]
 
 export const isCompanyImport = (kind: EventKind): boolean =>
   kind !== 'lead_search' && kind !== 'list_import' && kind !== 'contact_enrichment'

@@ -103,8 +103,7 @@ function anyEqual(given: readonly string[], expected: readonly string[]): boolea
   return equal
 }
 
-const isSameText = (one: Buffer, other: Buffer): boolean =>
-  one.length === other.length && timingSafeEqual(one, other)
+const isSameText = (one: Buffer, other: Buffer) => one.length === other.length && timingSafeEqual(one, other)
 
 /** Returns a header that was sent once; a repeated one cannot be trusted. */
 function headerOf(headers: ReceivedHeaders, name: string): string | undefined {

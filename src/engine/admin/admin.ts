@@ -161,8 +161,7 @@ function jobAdmin(ports: AdminPorts) {
         return listCompanies(tx, id, after, limit)
       }),
     /** Queues the work of a failed job again. Returns the new job. */
-    retryJob: (id: string): Promise<AsyncJob> =>
-      writing((tx, workspace, now) => retry(ports, tx, workspace, id, now)),
+    retryJob: (id: string) => writing((tx, workspace, now) => retry(ports, tx, workspace, id, now)),
     /** Deliveries of the workspace in use, newest first. */
     deliveries: (filter: DeliveryFilter, limit: number): Promise<readonly Delivery[]> =>
       reading((tx, { id }) => listDeliveries(tx, id, filter, limit)),

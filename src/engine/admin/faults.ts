@@ -48,10 +48,8 @@ export function faultAdmin(ports: AdminPorts) {
         const emails = await emailsOf(tx, workspace)
         return (await listFaults(tx, workspace.id)).map((fault) => toListed(fault, emails))
       }),
-    addFault: (fault: WantedFault): Promise<ListedFault> =>
-      writing((tx, workspace, now) => add(tx, workspace, now, fault)),
-    removeFault: (number: number): Promise<boolean> =>
-      writing(async (tx, { id }) => (await deleteFaults(tx, id, number)) > 0),
+    addFault: (fault: WantedFault) => writing((tx, workspace, now) => add(tx, workspace, now, fault)),
+    removeFault: (number: number) => writing(async (tx, { id }) => (await deleteFaults(tx, id, number)) > 0),
     /** Returns how many faults there were. */
     clearFaults: (): Promise<number> => writing((tx, { id }) => deleteFaults(tx, id)),
     /** Puts faults in place of those that there are. */

@@ -1,5 +1,5 @@
 import { isListedPlan, type QuotaName } from '../../api/operations/plans.js'
-import type { DecodedSearch, Search } from '../../api/ports/ports.js'
+import type { DecodedSearch } from '../../api/ports/ports.js'
 import { readVersion } from '../../storage/database/migrate.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { settleCounters } from '../clock.js'
@@ -106,8 +106,7 @@ export function reportAdmin(ports: AdminPorts) {
         return readConsumption(tx, id, { ...range, member }, by)
       }),
     /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
-    resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>
-      reading((tx, { id }) => searchOf(tx, id, search)),
+    resolveSearch: (search: DecodedSearch) => reading((tx, { id }) => searchOf(tx, id, search)),
     /** Recomputes the ledger of every workspace. */
     verify: async () => {
       const problems: string[] = []

@@ -211,7 +211,6 @@ export function webhookSecretAdmin(ports: AdminPorts) {
         return secret
       }),
     /** Returns all secrets that sign now, newest first; none before the first use. */
-    webhookSecrets: (): Promise<readonly string[]> =>
-      reading((tx, workspace, now) => readValidSecrets(tx, workspace.id, now)),
+    webhookSecrets: () => reading((tx, workspace, now) => readValidSecrets(tx, workspace.id, now)),
   }
 }

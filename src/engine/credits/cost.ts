@@ -62,8 +62,7 @@ export function unitPrice({ price }: Operation): number {
 }
 
 /** Returns how many units the credits could pay for, at the highest unit price. Only for operations with a price. */
-export const unitsFor = (operation: Operation, credits: number): number =>
-  Math.floor(credits / unitPrice(operation))
+export const unitsFor = (operation: Operation, credits: number) => Math.floor(credits / unitPrice(operation))
 
 const size = (value: unknown): number => (Array.isArray(value) ? value.length : 1)
 

@@ -296,8 +296,7 @@ const toMaybeSent = (row: PendingRow, isPriced: boolean): PendingRow => ({
   call: { ...row.call, fresh: false, ...(isPriced ? { doubted: true } : {}) },
 })
 
-const delay = (row: PendingRow, ms: number): PendingRow =>
-  ms > 0 ? { ...row, notBefore: performance.now() + ms } : row
+const delay = (row: PendingRow, ms: number) => (ms > 0 ? { ...row, notBefore: performance.now() + ms } : row)
 
 /** Returns how long a refusal asks to wait, in milliseconds. */
 function waitMsOf(result: CallResult, now: number): number {

@@ -170,8 +170,7 @@ async function* askVendors<T>({ outside, contact, lost, skipped }: Tour, { kind,
   }
 }
 
-const isAcceptable = (found: FoundEmail | undefined): boolean =>
-  found !== undefined && found.status !== 'invalid'
+const isAcceptable = (found: FoundEmail | undefined) => found !== undefined && found.status !== 'invalid'
 
 /** Returns the first address that can be written to, otherwise one that is known to be wrong. */
 async function firstEmail(

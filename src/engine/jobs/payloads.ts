@@ -90,8 +90,7 @@ export async function createDeliveries(
 }
 
 /** Returns the body of a delivery, built from what its job stored. It is the same every time. */
-export const buildBody = async (tx: Connection, delivery: Delivery): Promise<string> =>
-  (await buildBodies(tx, [delivery]))[0]
+export const buildBody = async (tx: Connection, delivery: Delivery) => (await buildBodies(tx, [delivery]))[0]
 
 /** Reading ahead stops after the body that exceeds this number of characters. */
 const readAtOnce = 1_000_000

@@ -11,8 +11,7 @@ const engineTables: ExportedTables = {
 }
 
 /** Writes a snapshot of an engine's state to a file, which any database takes. Returns the number of rows. */
-export const exportEngine = (driver: Driver, file: string): Promise<number> =>
-  exportTables(driver, file, engineTables)
+export const exportEngine = (driver: Driver, file: string) => exportTables(driver, file, engineTables)
 
 /** Imports an exported state into a database that has no workspace yet. Returns the number of rows. */
 export const importEngine = (driver: Driver, file: string): Promise<number> =>

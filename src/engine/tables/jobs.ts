@@ -215,8 +215,7 @@ export const readFirstHold = async (tx: Connection, workspaceId: string, jobId: 
   (await tx.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount
 
 /** Returns the credits that a member's jobs hold. */
-export const readHeldBy = (tx: Connection, memberId: string): Promise<number> =>
-  readNumber(tx, heldSql, memberId)
+export const readHeldBy = (tx: Connection, memberId: string) => readNumber(tx, heldSql, memberId)
 
 export async function insertJob(tx: Connection, job: AsyncJob, enrichments: readonly Enrichment[] = []) {
   await jobTable.insert(tx, job)

@@ -309,7 +309,6 @@ function addRow(connection: Connection, { table, row }: TableRow, file: string, 
   return adding
 }
 
-const isValue = (value: unknown): boolean =>
-  value === null || typeof value === 'string' || typeof value === 'number'
+const isValue = (value: unknown) => value === null || typeof value === 'string' || typeof value === 'number'
 
 const notAnExport = (file: string): Refusal => new Refusal('database.not_export', { file })

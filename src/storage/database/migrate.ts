@@ -117,9 +117,7 @@ export function requireUsable(state: SchemaState): SchemaState {
 }
 
 /** Returns the number that a database stores; 0 for an empty one. */
-export const readStoredNumber = (connection: Connection): Promise<number> =>
-  connection.dialect.readSchemaNumber(connection)
+export const readStoredNumber = (connection: Connection) => connection.dialect.readSchemaNumber(connection)
 
 /** Returns the version of a database that was migrated. */
-export const readVersion = async (connection: Connection): Promise<number> =>
-  (await readStoredNumber(connection)) - released
+export const readVersion = async (connection: Connection) => (await readStoredNumber(connection)) - released
