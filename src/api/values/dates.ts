@@ -8,12 +8,7 @@ export function dayOf(text: string): number | undefined {
 }
 
 /** How long a person has been in a position and in a company: full years, and the months beyond them. */
-export interface Tenure {
-  readonly years_in_position: number | null
-  readonly months_in_position: number | null
-  readonly years_in_company: number | null
-  readonly months_in_company: number | null
-}
+export type Tenure = Readonly<Record<`${'years' | 'months'}_in_${'position' | 'company'}`, number | null>>
 
 /** Returns the tenure at a moment, from the day (or ISO 8601 moment) the position began; without one, as given. */
 export function tenureAt(startedAt: string | null | undefined, given: Tenure, now: number): Tenure {

@@ -248,10 +248,7 @@ function memberAdmin(ports: AdminPorts) {
         return member
       }),
     /** `weeklyLimit: null` removes the limit. */
-    changeMember: (
-      email: string,
-      change: { weeklyLimit?: number | null; consentPersonalEmail?: boolean },
-    ): Promise<Member> =>
+    changeMember: (email: string, change: { weeklyLimit?: number | null; consentPersonalEmail?: boolean }) =>
       writing(async (tx, workspace) => {
         const member = await memberOf(tx, workspace, email)
         if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'weekly_limit')

@@ -365,12 +365,6 @@ export const readSpentThisWeek = async (
   now: number,
 ): Promise<number> => (await readWeek(tx, member, now)).count
 
-/** What a member with a weekly limit has spent at a server this week, through a governed proxy. */
-export interface ServerSpending {
-  readonly server: string
-  readonly spent: number
-}
-
 /** Returns what a member has spent this week at each server; `now` is real time. */
 export async function readSpentAtServers(tx: Connection, { id }: Pick<Member, 'id'>, now: number) {
   const counters = await countersNamed(tx, serverCounter(id))

@@ -38,11 +38,7 @@ export const findReply = (tx: Connection, workspaceId: string, key: string) =>
   tx.get<StoredReply>(replySql, workspaceId, key)
 
 /** The claim of a token on an idempotency key of a workspace. */
-interface ClaimedKey {
-  readonly workspaceId: string
-  readonly key: string
-  readonly token: string
-}
+type ClaimedKey = Readonly<Record<'workspaceId' | 'key' | 'token', string>>
 
 /** A claim as it is stored, before its reply. */
 type NewClaim = Pick<StoredReply, 'fingerprint' | 'token' | 'lease_until' | 'created_at'>

@@ -1,7 +1,7 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import type { ServerSpending } from '../../../engine/credits/ledger.js'
+import type { readSpentAtServers } from '../../../engine/credits/ledger.js'
 import { hashKey } from '../../../engine/request/access.js'
 import type { Key, Member } from '../../../engine/tables/members.js'
 import type { Context } from '../../context/context.js'
@@ -72,7 +72,7 @@ export async function memberNamed(admin: Admin, given: string): Promise<string> 
 }
 
 /** The credits that governed proxies have spent for a member, in all and at each server; nothing where there are none. */
-const toServerView = (servers: readonly ServerSpending[]) =>
+const toServerView = (servers: Awaited<ReturnType<typeof readSpentAtServers>>) =>
   servers.length > 0 && { spent_at_servers: servers.reduce((sum, { spent }) => sum + spent, 0), servers }
 
 const toMemberView = (member: Member) =>

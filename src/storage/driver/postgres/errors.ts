@@ -2,11 +2,7 @@ import { ApiError } from '../../../api/calls/errors.js'
 import { isStorageFault, StorageFault } from '../connection.js'
 import reasons from './reasons.json' with { type: 'json' }
 
-interface Coded {
-  readonly code?: unknown
-  readonly message?: unknown
-  readonly severity?: unknown
-  readonly syscall?: unknown
+interface Coded extends Readonly<Partial<Record<'code' | 'message' | 'severity' | 'syscall', unknown>>> {
   readonly errors?: readonly unknown[]
 }
 
