@@ -180,7 +180,7 @@ export async function openMatcher(
     for await (const batch of rows()) {
       for (const { line, fields, cell } of batch) {
         const sets = toKeys(fields)
-        if (sets.flat().some((key) => key !== null))
+        if (sets.some((keys) => keys.some((key) => key !== null)))
           index.add(line, sets, take.length > 0 ? take.map(cell) : undefined)
       }
       count.rows += batch.length

@@ -259,13 +259,15 @@ function refuseOnly(name: string): never {
 export const knownLists = (
   { skipKnown }: { readonly skipKnown?: unknown },
   streams: Pick<Streams, 'cwd'>,
-): readonly string[] | undefined =>
-  Array.isArray(skipKnown) ? skipKnown.map((source) => toKnownList(String(source), streams)) : undefined
-
-function toKnownList(source: string, { cwd }: Pick<Streams, 'cwd'>): string {
-  if (source === '-' || source === '')
-    throw new UsageError('--skip-known needs the name of a file: the rows of a run are read more than once.')
-  return source === 'catalogue' || source.startsWith('list:') ? source : resolve(cwd, source)
+): readonly string[] | undefined => {
+  if (!Array.isArray(skipKnown)) return undefined
+  return skipKnown.map(String).map((source) => {
+    if (source === '-' || source === '')
+      throw new UsageError(
+        '--skip-known needs the name of a file: the rows of a run are read more than once.',
+      )
+    return source === 'catalogue' || source.startsWith('list:') ? source : resolve(streams.cwd, source)
+  })
 }
 
 /** Throws UsageError for `--jq` with a command that writes rows of a run. */

@@ -104,7 +104,6 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   refuseFlow(run)
   const request = parseExact(run.request) as RecordedRequest
   const row = operation(run.operation as OperationId)
-  const given = Object.entries(runChoicesOf(options, streams)).filter(([, value]) => value !== undefined)
   const output = globals.output ?? run.output
   const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
   const shaped = {
@@ -119,7 +118,7 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
     constants: request.constants,
     choices: {
       ...request.choices,
-      ...Object.fromEntries(given),
+      ...withoutUndefined(runChoicesOf(options, streams)),
       ...shaped,
       // The file may be elsewhere on this machine.
       ...(typeof options.csv === 'string' ? { file: options.csv } : {}),

@@ -156,13 +156,10 @@ function createDialog(context: Context, { operation, choices, constants, shape }
   return {
     chooseEncoding: (refusal) => chooseEncoding(context, refusal),
     chooseMapping: (request) => chooseMapping(context, choices, request, shape.input),
-    completeConstants: ({ columns }) =>
-      requireOptions(
-        context,
-        shape,
-        constants,
-        columns.map(({ field }) => field),
-      ),
+    completeConstants: ({ columns }) => {
+      const mapped = columns.map(({ field }) => field)
+      return requireOptions(context, shape, constants, mapped)
+    },
     showMapping: (mapping) => {
       for (const line of describeMapping(mapping, context.streams.stderr.columns)) notify(oneLine(line))
     },

@@ -88,6 +88,8 @@ const filterForm = (kind: Kind, fields: readonly RequestField[], texts: Fields) 
   )
 }
 
+const results = (children: Html) => <Section title="Results">{children}</Section>
+
 /** More records of a kind are listed only by a search: each page of all of them reads all. */
 const maxListed = 100_000
 
@@ -95,20 +97,17 @@ const maxListed = 100_000
 async function allOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
   const { [kind]: total } = await (await page.ports.catalogue()).stats()
   if (total > maxListed)
-    return (
-      <Section title="Results">
-        <Empty>
-          The catalogue has {formatNumber(total)} {kind}. Fill in a filter, such as words, to see some of
-          them.
-        </Empty>
-      </Section>
+    return results(
+      <Empty>
+        The catalogue has {formatNumber(total)} {kind}. Fill in a filter, such as words, to see some of them.
+      </Empty>,
     )
   if (total > 0) return foundBy(page, { kind, filters: {} } as DecodedSearch, texts, total)
-  return (
-    <Section title="Results">
+  return results(
+    <>
       <Empty command="data sample">The catalogue has no {kind} yet. For invented ones: </Empty>
       <Empty command={`data import ${kind} FILE`}>For your own: </Empty>
-    </Section>
+    </>,
   )
 }
 
@@ -119,12 +118,10 @@ async function resultsOf(page: Page, kind: Kind, shape: Shape, texts: Fields): P
     return await foundBy(page, search, texts)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return (
-      <Section title="Results">
-        <p class="refusal">
-          {error.message}. {errors[error.code].hint}
-        </p>
-      </Section>
+    return results(
+      <p class="refusal">
+        {error.message}. {errors[error.code].hint}
+      </p>,
     )
   }
 }
@@ -146,11 +143,7 @@ async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, a
     : (all ?? page.total ?? (counts ? await source.count(search, now) : undefined))
   const noun = decoded.kind === 'companies' ? 'company' : 'person'
   if (page.records.length === 0)
-    return (
-      <Section title="Results">
-        <Empty>No {noun} matches. Remove a filter, or widen one.</Empty>
-      </Section>
-    )
+    return results(<Empty>No {noun} matches. Remove a filter, or widen one.</Empty>)
   return (
     <Section
       title={

@@ -25,8 +25,10 @@ export const overview: View = {
     ])
     const source = await ports.source()
     const work = (await admin.jobs(20, 'running')).concat(await admin.jobs(20, 'queued'))
-    const runs = await ports.runs.list({ status: 'running', limit: 20 }, false)
-    const stopped = runs
+    // A run that was killed is told as stopped.
+    const begun = await ports.runs.list({ status: 'running', limit: 20 }, false)
+    const runs = begun.filter(({ status: state }) => state === 'running')
+    const stopped = begun
       .filter(({ status: state }) => state === 'stopped')
       .concat(await ports.runs.list({ status: 'stopped', limit: 5 }, false))
     return (
@@ -51,12 +53,7 @@ export const overview: View = {
             <Empty>The operations that cost credits appear here.</Empty>
           </Table>
         </Section>
-        <Section title="Running work">
-          {runningTable(
-            work,
-            runs.filter(({ status: state }) => state === 'running'),
-          )}
-        </Section>
+        <Section title="Running work">{runningTable(work, runs)}</Section>
         <Section title="Quotas" wide>
           {quotaTable(limits.quotas)}
         </Section>

@@ -502,16 +502,16 @@ const formatsByName = {
 
 export const rowFormats: Readonly<Record<keyof typeof formatsByName, RowFormat>> = formatsByName
 
-function csvFormat<Row>(
-  { header, cells }: Layout<Row>,
-  { delimiter = ',', mark = false, raw = false }: FormatChoices = {},
-): Format<Row> {
+const textFormat = <Row>(toText: (row: Row) => string, head = ''): Format<Row> => ({
+  head,
+  rows: (rows) => rows.map((row) => toText(row)).join(''),
+  end: () => '',
+})
+
+function csvFormat<Row>({ header, cells }: Layout<Row>, choices: FormatChoices = {}): Format<Row> {
+  const { delimiter = ',', mark = false, raw = false } = choices
   const line = lineWriter(delimiter, raw)
-  return {
-    head: (mark ? '\ufeff' : '') + line(header),
-    rows: (rows) => rows.map((row) => line(cells(row))).join(''),
-    end: () => '',
-  }
+  return textFormat((row) => line(cells(row)), (mark ? '\ufeff' : '') + line(header))
 }
 
 function jsonFormat<Row>({ record }: Layout<Row>, { indent = 0 }: FormatChoices = {}): Format<Row> {
@@ -530,11 +530,7 @@ function jsonFormat<Row>({ record }: Layout<Row>, { indent = 0 }: FormatChoices 
 }
 
 function formatByRow(toText: (record: Fields) => string): RowFormat['create'] {
-  return ({ record }) => ({
-    head: '',
-    rows: (rows) => rows.map((row) => toText(record(row))).join(''),
-    end: () => '',
-  })
+  return ({ record }) => textFormat((row) => toText(record(row)))
 }
 
 const toLine = (id: string | undefined): string => (id ? `${id}\n` : '')
