@@ -102,12 +102,8 @@ async function purgeAnswers(driver: Driver, run: number, taken: ReadonlySet<numb
   for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
     const from: number = after
     const portion = await driver.transaction(async (connection) => {
-      const rows = await connection.all<{ readonly place: number; readonly hash: number | null }>(
-        answersSql,
-        from,
-        toPlace(run + 1, 0),
-        answersAtOnce,
-      )
+      const range = [from, toPlace(run + 1, 0), answersAtOnce]
+      const rows = await connection.all<{ place: number; hash: number | null }>(answersSql, ...range)
       const old = rows.filter(({ place }) => !taken.has(place))
       for (const { place, hash } of old) {
         if (hash !== null)

@@ -160,12 +160,8 @@ export async function equalIn(
   identity: string,
 ): Promise<RowAnswer | undefined> {
   const range = [...placesOf(run), toPlace(run, ordinal)]
-  const row = await connection.get<StoredAnswerRow>(
-    findSql,
-    hash,
-    connection.dialect.toStorableText(identity),
-    ...range,
-  )
+  const text = connection.dialect.toStorableText(identity)
+  const row = await connection.get<StoredAnswerRow>(findSql, hash, text, ...range)
   return row && answerOf(row)
 }
 

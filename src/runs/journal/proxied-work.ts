@@ -18,16 +18,7 @@ export function proxiedWorkOver(driver: Driver, { target, profile, now, settle }
     start: (ids: readonly string[], operation: string, member = ''): Promise<void> =>
       driver.transaction(async (connection) => {
         await connection.run('DELETE FROM passed_work WHERE started_at < ?', now() - rememberedMs)
-        for (const id of ids)
-          await connection.run(
-            `INSERT INTO passed_work (target, id, operation, started_at, member) VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT (target, id) DO UPDATE SET member = excluded.member WHERE passed_work.member = ''`,
-            target,
-            id,
-            operation,
-            now(),
-            member,
-          )
+        for (const id of ids) await connection.run(startSql, target, id, operation, now(), member)
       }),
     /** The cost of the work may be known already. */
     hold: async (holds: readonly (WorkHold & { readonly id: string })[]): Promise<void> => {
@@ -83,6 +74,8 @@ interface WorkRow {
   readonly cost: number | null
 }
 
+const startSql = `INSERT INTO passed_work (target, id, operation, started_at, member) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (target, id) DO UPDATE SET member = excluded.member WHERE passed_work.member = ''`
 const holdSql = 'UPDATE passed_work SET hold = ? WHERE target = ? AND id = ? AND hold IS NULL'
 const finishSql = `INSERT INTO passed_work (target, id, operation, started_at, cost) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (target, id) DO UPDATE SET cost = excluded.cost WHERE passed_work.cost IS NULL`
@@ -90,12 +83,10 @@ const finishSql = `INSERT INTO passed_work (target, id, operation, started_at, c
 const passedSql =
   'SELECT count(*) AS records FROM passed_records WHERE target = ? AND record > ? AND record < ?'
 
+const workSql = 'SELECT operation, member, hold, cost FROM passed_work WHERE target = ? AND id = ?'
+
 const workOf = (connection: Connection, target: string, id: string) =>
-  connection.get<WorkRow>(
-    'SELECT operation, member, hold, cost FROM passed_work WHERE target = ? AND id = ?',
-    target,
-    id,
-  )
+  connection.get<WorkRow>(workSql, target, id)
 
 async function findWork(connection: Connection, target: string, ids: readonly string[]) {
   for (const id of ids) {

@@ -125,6 +125,11 @@ const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN st
   lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
   WHERE number = ? AND fence = ? RETURNING ${columns}`
 
+const forgetSql = `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
+  ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`
+const addSql = `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total,
+    started_at, fence, spread, workspace, status)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`
 const addFileSql = 'INSERT INTO run_files (run, path) VALUES (?, ?) ON CONFLICT DO NOTHING'
 
 export interface RunFilter {
@@ -154,45 +159,20 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       driver.transaction(async (connection) => {
         const fence = fenceOf(run.identityKey)
         if (fence !== '' && !(await connection.get(lockSql, run.identityKey, fence))) throw runLost()
-        const made = await connection.get<Run>(
-          `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
-             fence, spread, workspace, status)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
-          run.id,
-          run.identityKey,
-          run.operation,
-          run.target,
-          run.profile,
-          run.file,
-          run.fileHash,
-          run.request,
-          run.output,
-          run.total,
-          run.startedAt,
-          fence,
-          run.spread ?? 0,
-          run.workspace,
-        )
+        const { id, identityKey, operation, target, profile, file, fileHash, request, output, total } = run
+        const values = [id, identityKey, operation, target, profile, file, fileHash, request, output, total]
+        const others = [run.startedAt, fence, run.spread ?? 0, run.workspace]
+        const made = await connection.get<Run>(addSql, ...values, ...others)
         if (!made) throw new Error('a run was not recorded')
         // Throws before anything is paid where the rows of the next run would have no places.
         toPlace(made.number + 1, 0)
         return made
       }),
     /** Resumes a run: it is running again, maybe from a file that was moved, maybe to another output. */
-    begin: async (run: Run, going: Continuation, now: number): Promise<Run> => {
+    begin: async ({ number, identityKey }: Run, going: Continuation, now: number): Promise<Run> => {
       const { file, output, request, spread = 0 } = going
-      const values = [
-        file,
-        output,
-        request,
-        now,
-        now,
-        spread,
-        now,
-        spread,
-        run.number,
-        fenceOf(run.identityKey),
-      ]
+      const fence = fenceOf(identityKey)
+      const values = [file, output, request, now, now, spread, now, spread, number, fence]
       // Whatever other runs record from now on sees that this one is running, so no answer of theirs is missed.
       const begun = await driver.transaction((connection) => connection.get<Run>(beginSql, ...values))
       if (!begun) throw runLost()
@@ -260,12 +240,7 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
         await forgetAnswers(connection, number)
         await forgetRequests(connection, number)
         // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
-        await connection.run(
-          `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
-             ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
-          now,
-          number,
-        )
+        await connection.run(forgetSql, now, number)
       }),
   }
 }
@@ -371,14 +346,9 @@ export async function settleLost(
   { target, profile }: Pick<Run, 'target' | 'profile'>,
   { now, hold, settle }: { now: number; hold: Hold; settle: (id: string) => Promise<void> },
 ): Promise<void> {
-  const over = await driver.read((reads) =>
-    reads.all<Pick<Run, 'number' | 'id' | 'identityKey' | 'lostAt'>>(
-      overSql,
-      target,
-      profile,
-      now - mayWakeForMs,
-    ),
-  )
+  type LostRun = Pick<Run, 'number' | 'id' | 'identityKey' | 'lostAt'>
+  const before = now - mayWakeForMs
+  const over = await driver.read((reads) => reads.all<LostRun>(overSql, target, profile, before))
   await forEachFree(over, hold, async ({ id, number, lostAt }) => {
     // Taking the lock may have shown that the run was lost once more.
     if (!(await driver.read((reads) => reads.get(stillSql, number, lostAt)))) return

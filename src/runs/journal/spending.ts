@@ -63,6 +63,9 @@ const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
   DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
     doubted = spending.doubted + excluded.doubted`
 
+const addSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`
+
 /** Counts what was spent on days to come as spent today: the clock went back, and the day of then begins now. */
 export async function settleDays(connection: Connection, profile: string, now: number): Promise<void> {
   const today = dayOf(now)
@@ -116,19 +119,12 @@ export const rememberedMs = 90 * 86_400_000
 export const forgetRecords = (c: Connection, now: number) =>
   c.run('DELETE FROM passed_records WHERE counted_at < ?', now - rememberedMs)
 
+const addRecordSql =
+  'INSERT INTO passed_records (target, record, counted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+
 /** Whether the cost of something at a target is recorded for the first time. */
-export const isFirstRecord = async (
-  c: Connection,
-  target: string,
-  record: string,
-  now: number,
-): Promise<boolean> =>
-  (await c.run(
-    'INSERT INTO passed_records (target, record, counted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-    target,
-    record,
-    now,
-  )) === 1
+export const isFirstRecord = async (c: Connection, target: string, record: string, now: number) =>
+  (await c.run(addRecordSql, target, record, now)) === 1
 
 type SpentCall = [
   spender: Omit<Spender, 'number'>,
@@ -153,19 +149,8 @@ export async function countSpent(
   { credits, calls, doubted = 0 }: SpentCalls,
   now: number,
 ): Promise<void> {
-  await connection.run(
-    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`,
-    dayOf(now),
-    profile,
-    target,
-    operation,
-    number,
-    member,
-    credits,
-    calls,
-    doubted,
-  )
+  const values = [dayOf(now), profile, target, operation, number, member, credits, calls, doubted]
+  await connection.run(addSpendingSql, ...values)
 }
 
 /** Credits that are set aside for a single call are a row of this target without calls. Its operation is their id. */
