@@ -34,7 +34,8 @@ export async function chooseMapping(
   request: Omit<MappingRequest, 'pins' | 'savedIn' | 'isExact'>,
   schema: z.ZodObject,
 ): Promise<ChosenMapping> {
-  if (saveMap !== undefined) checkMapName(saveMap)
+  if (saveMap !== undefined && (!/^[\w.-]{1,64}$/.test(saveMap) || saveMap === '__proto__'))
+    throw new Refusal('usage.map_name', { name: saveMap })
   for (let map = given; ; ) {
     try {
       const mapping = mapColumns({ ...request, ...toPins(map, saved) })
@@ -167,12 +168,6 @@ function saveMapping(context: Context, { columns }: Mapping, name: string): void
   const maps: Maps = { ...readMaps(context), [name]: pairs }
   writePrivate(mapsFile(context), `${JSON.stringify(maps, null, 2)}\n`, context.ids.uuid())
   context.notify(`The mapping is saved. Use it with: --use-map ${name}`)
-}
-
-/** Throws UsageError where a text cannot be the name of a mapping. */
-function checkMapName(name: string): void {
-  if (/^[\w.-]{1,64}$/.test(name) && name !== '__proto__') return
-  throw new Refusal('usage.map_name', { name })
 }
 
 function readMaps(context: Context): Maps {

@@ -76,7 +76,10 @@ export const foldersOf = ({ config, catalogue, state }: Home): string[] => [
 
 /** Creates the folders (0700). Throws Stop, with the command that fixes it, where others could read or change files. */
 export function prepareHome(home: Home): void {
-  for (const folder of foldersOf(home)) privateFolder(folder)
+  for (const folder of foldersOf(home)) {
+    if (!statsOf(folder)) create(folder)
+    if (checkFolder(folder)) chmodSync(folder, 0o700)
+  }
   for (const file of [home.config, home.credentials, home.catalogue, home.state]) checkFile(file)
   if (!home.engine.startsWith('/')) return
   checkFile(home.engine)
@@ -91,11 +94,6 @@ function checkNotEmptied({ engine, credentials }: Home): void {
 
 /** Begins the origins of the local engine's workspaces in the file of stored keys. */
 export const localPrefix = 'local:'
-
-function privateFolder(folder: string): void {
-  if (!statsOf(folder)) create(folder)
-  if (checkFolder(folder)) chmodSync(folder, 0o700)
-}
 
 /** Throws Stop for a folder that is none, or that others can read. Returns whether it is to be made private: an empty one. */
 export function checkFolder(folder: string): boolean {

@@ -123,15 +123,12 @@ export function secretSource({ env }: Streams, choice: SecretChoice): string | u
 }
 
 function secretsIn(text: string, source: string): string[] {
-  const secrets = (secretInJson(text) ?? text).split(/\s+/).filter((word) => word !== '')
+  // A command that shows one prints `{"secret": …}` into a pipe.
+  const json = resultOr(undefined, () => JSON.parse(text) as { readonly secret?: unknown })
+  const given = typeof json?.secret === 'string' ? json.secret : text
+  const secrets = given.split(/\s+/).filter((word) => word !== '')
   if (secrets.length === 0 || !secrets.every(isSecret)) throw new Refusal('usage.no_secret', { source })
   return secrets
-}
-
-/** Returns the secret in `{"secret": …}`, as a command that shows one prints it into a pipe. */
-function secretInJson(text: string): string | undefined {
-  const value = resultOr(undefined, () => JSON.parse(text) as { readonly secret?: unknown })
-  return typeof value?.secret === 'string' ? value.secret : undefined
 }
 
 function refuseSecret(): never {

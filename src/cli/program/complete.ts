@@ -143,11 +143,7 @@ async function storedAt(command: Command, position: number, { context }: Command
   return (await runs.list()).map(({ id, file, operation }) => ({ name: id, summary: `${operation} ${file}` }))
 }
 
-function wordsAt(command: Command, position: number): readonly Candidate[] {
-  const below = position === 0 ? command.commands : []
-  const choices = command.registeredArguments[position]?.argChoices ?? []
-  return [
-    ...below.map((each) => ({ name: each.name(), summary: each.description() })),
-    ...toCandidates(choices),
-  ]
-}
+const wordsAt = ({ commands, registeredArguments }: Command, position: number): readonly Candidate[] => [
+  ...(position === 0 ? commands.map((each) => ({ name: each.name(), summary: each.description() })) : []),
+  ...toCandidates(registeredArguments[position]?.argChoices ?? []),
+]

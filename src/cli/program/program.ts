@@ -92,11 +92,6 @@ const stub = (name: string, summary = ''): Command => new Command(name).descript
 
 const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
 
-function commandsOf(area: string): string[] {
-  const own = operations().filter(({ command }) => command.startsWith(`${area} `))
-  return [...new Set(own.map(({ command }) => command.slice(area.length + 1)))]
-}
-
 async function areaCommand(
   environment: CommandEnvironment,
   area: string,
@@ -104,7 +99,8 @@ async function areaCommand(
   argv: readonly string[],
 ): Promise<Command> {
   const own = rowsOf(area)
-  const names = commandsOf(area)
+  const below = operations().filter(({ command }) => command.startsWith(`${area} `))
+  const names = [...new Set(below.map(({ command }) => command.slice(area.length + 1)))]
   const isOwn = own.length > 0 && !names.includes(word ?? '')
   const command = isOwn
     ? await ofRows(environment, area, own, argv)

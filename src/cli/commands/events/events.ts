@@ -10,7 +10,6 @@ import {
   type EventFilter,
   type Events,
   type KeptEvent,
-  type ListedEvent,
   unusableReply,
 } from '../../../storage/state/webhook-inbox.js'
 import { deliveriesPort } from '../../call/receive.js'
@@ -35,7 +34,12 @@ export const eventsCommand: CommandFactory = ({ command, group }) =>
         const events = await openEvents(context)
         const which = await readFilter(events, options, context.clock.now())
         const records = async function* (): AsyncGenerator<Row> {
-          for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
+          for await (const { search: search_id, ...event } of readEvents(events, which, 'newest'))
+            yield {
+              ...toView(event, ['id', 'receivedAt', 'event']),
+              search_id,
+              ...toView(event, ['verified', 'forwarded', 'bytes']),
+            }
         }
         await printRecords(context, records, view)
       }),
@@ -97,12 +101,6 @@ const view: View = {
   optional: ['forwarded', 'search_id'],
   ids: ['id'],
 }
-
-const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
-  ...toView(event, ['id', 'receivedAt', 'event']),
-  search_id,
-  ...toView(event, ['verified', 'forwarded', 'bytes']),
-})
 
 function formatEvent(event: unknown, look: Look, raw: unknown): string {
   const { body: _, ...facts } = event as ReturnType<typeof toEventView>

@@ -104,7 +104,8 @@ type Given = OptionsOf<typeof runOptions>
 async function start(caller: Context, file: string, given: Given): Promise<number> {
   const outer = await withVendorOptions(caller, given)
   const { path, flow } = await openFlow(outer, file)
-  if (given.outward === false && sendsOut(flow)) throw new Refusal('usage.flow_outward', { flow: flow.name })
+  const sendsOut = [...flow.steps, ...flow.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
+  if (given.outward === false && sendsOut) throw new Refusal('usage.flow_outward', { flow: flow.name })
   const isLook = given.until !== undefined || given.rows !== undefined
   const { max_credits_per_day: perDay, concurrency } = profileInUse(outer)
   const output = fileOf(outer.globals)
@@ -179,9 +180,6 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   await showReport(context, report)
   return report.exit
 }
-
-const sendsOut = ({ steps, outputs }: Flow): boolean =>
-  [...steps, ...outputs].some(({ kind }) => kind === 'command' || kind === 'http')
 
 function logReport({ log }: Context, { run, steps, written, stopped }: FlowReport): void {
   const sum = steps.reduce((all, { credits, credits_before: before }) => all + credits - before, 0)

@@ -158,7 +158,10 @@ async function readTrust(context: Context, choice: SecretChoice) {
 /** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
 function openLines(context: StreamsContext, failed: () => void) {
   const { stdout } = context.streams
-  const isObjects = printsJson(context)
+  const format = formatOf(context)
+  if (!['table', 'json', 'ndjson'].includes(format) || fileOf(context.globals) !== undefined)
+    throw new Refusal('usage.listen_format')
+  const isObjects = format !== 'table'
   let last = Promise.resolve()
   const line = (text: string) => {
     last = last.then(() => writeTo(stdout, `${escapeControls(text)}\n`))
@@ -178,13 +181,6 @@ function openLines(context: StreamsContext, failed: () => void) {
     /** Resolves when all is written; rejects when the reader of stdout has gone. */
     written: () => last,
   }
-}
-
-function printsJson(context: StreamsContext): boolean {
-  const format = formatOf(context)
-  if (!['table', 'json', 'ndjson'].includes(format) || fileOf(context.globals) !== undefined)
-    throw new Refusal('usage.listen_format')
-  return format !== 'table'
 }
 
 /** The body is valid JSON, so that tabs and line ends in it lie between its values. */

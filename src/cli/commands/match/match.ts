@@ -178,9 +178,7 @@ type RowMatch = Match | typeof suppressedMatch
 const matchColumns = ['_match', '_match_by', '_match_file', '_match_line'] as const
 
 /** A row, and its match; `undefined` where it was not compared. */
-interface MatchedRow extends CsvRow {
-  readonly found: RowMatch | undefined
-}
+type MatchedRow = CsvRow & { readonly found: RowMatch | undefined }
 
 /** The columns of the list, then what was found; columns of an earlier comparison are overwritten. */
 function createMatchLayout(header: readonly string[], take: readonly string[]): Layout<MatchedRow> {

@@ -226,7 +226,10 @@ export const configCommand: CommandFactory = ({ command, group }) =>
       .argument('<name>', `one of profile, ${keyNames}`)
       .run(async (context, { args: [name = ''] }) => {
         if (name !== 'profile') parseKeyName(name)
-        await printBare(context, listSettings(context)[name])
+        const value = listSettings(context)[name]
+        // Without quotes, for scripts, unless a format was given.
+        if (context.globals.format || context.globals.json) await print(context, value ?? null)
+        else if (value !== null && value !== undefined) await writeTo(context.streams.stdout, `${value}\n`)
       }),
     command('set', 'Change one setting of the profile in use')
       .argument('<name>', 'a setting, as config list shows them')
@@ -297,9 +300,3 @@ async function changeSetting(context: Context, { args: [name = '', value = ''] }
 
 const withoutPassword = (location: string): string =>
   location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')
-
-/** Prints a value without quotes, for scripts, unless a format was given. */
-async function printBare(context: Context, value: unknown): Promise<void> {
-  if (context.globals.format || context.globals.json) return print(context, value ?? null)
-  if (value !== null && value !== undefined) await writeTo(context.streams.stdout, `${value}\n`)
-}
