@@ -52,7 +52,11 @@ async function serve(environment: CommandEnvironment, context: Context, { option
   if (context.globals.apiKeyStdin) throw new Refusal('usage.mcp_stdin')
   if (options.port !== undefined && !options.http) throw new UsageError('--port needs --http.')
   await checkProviders(context, options.maxCost)
-  const root = rootOf(context, options.root)
+  const { root: given = '.' } = options
+  const path = resolve(context.streams.cwd, given)
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new UsageError(`--root ${given}: there is no such folder.`, 'Name a folder that exists.')
+  const root = realpathSync.native(path)
   const { Session } = await import('../../../mcp/session.js')
   const mcp = await import('../../../mcp/server.js')
   const commands = createPort(environment, context, root, options.maxCost)
@@ -122,13 +126,6 @@ async function chooseTools({ tools: names, areas: chosen, allowCommands }: Optio
   }
   if (!wanted && !chosen) return all
   return all.filter(({ name, area }) => wanted?.includes(name) || chosen?.some((one) => one === area))
-}
-
-function rootOf({ streams }: Context, given = '.'): string {
-  const path = resolve(streams.cwd, given)
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new UsageError(`--root ${given}: there is no such folder.`, 'Name a folder that exists.')
-  return realpathSync.native(path)
 }
 
 function documentsFolder(): string {

@@ -40,7 +40,11 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
         publicUrl: ['<url>', 'where the server reaches this machine, for deliveries'],
       })
       .printResult(async (context, { args: [name = ''], options }) => {
-        checkNewName(context, name)
+        if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
+          throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
+        if (toProfileRows(context).some((each) => each.name === name))
+          throw new Refusal('usage.profile_exists', { name })
+        targetOf(context.globals, context.streams.env, {})
         const { plan, idempotency, publicUrl, syncBaseUrl } = options
         const change = {
           base_url: context.globals.baseUrl,
@@ -80,14 +84,6 @@ function toProfileRows({ settings }: Machine) {
     const target = rest.target ?? (base_url === null ? 'local' : 'remote')
     return { name, target, base_url, plan, timeout, max_wait, used: name === used }
   })
-}
-
-function checkNewName({ globals, settings, streams }: Context, name: string): void {
-  if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
-    throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
-  if (toProfileRows({ settings } as Context).some((each) => each.name === name))
-    throw new Refusal('usage.profile_exists', { name })
-  targetOf(globals, streams.env, {})
 }
 
 function parsePercent(text: string): string | undefined {
