@@ -36,6 +36,9 @@ const recentMs = 10_000
 /** Requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request counts as its items. */
 const maxRecent = 32_768
 
+/** Items of a bulk request that are compared at most; servers take a hundred. */
+const maxItems = 1_000
+
 const none: readonly object[] = []
 
 /** Requests that are forgotten together. */
@@ -168,8 +171,8 @@ function subjectsOfRequest(kind: Kind, row: Operation, input: Input): Subject[] 
   if (kind === 'record') return pathParameters(row).flatMap((name) => toRecord(row, input[name]))
   if (kind === 'number')
     return [input.phone_number, input.phone_numbers].flat().flatMap((number) => toRecord(row, number))
-  const items = Object.values(input).find((value) => Array.isArray(value) && value.some(isObject))
-  return toSubjects(kind, items ?? [input])
+  if (row.needs !== 'items') return toSubjects(kind, [input])
+  return toSubjects(kind, toFields(input.accounts ?? input.leads).slice(0, maxItems))
 }
 
 function subjectsOfAnswer(kind: Kind, row: Operation, body: unknown): Subject[] {
