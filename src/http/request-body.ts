@@ -26,6 +26,7 @@ export type BodyReader = (request: Request, of: BodyOf, reader: InputReader) => 
 export function createBodyReader(thread: BodyThread = createBodyThread(), max = maxHeld): BodyReader {
   const held = new Map<string, number>()
   let all = 0
+  let turn: Promise<unknown> = Promise.resolve()
   const hold = (owner: string, bytes: number) => {
     all += bytes
     held.set(owner, (held.get(owner) ?? 0) + bytes)
@@ -45,8 +46,9 @@ export function createBodyReader(thread: BodyThread = createBodyThread(), max = 
       if (bytes.length > largeBytes) {
         const of = { operation: operation.id, params, names, validates }
         const read = readRequestOf(await thread.parse({ kind: 'request', bytes, ...of }))
-        // What is done with so many values has a turn of the event loop of its own.
-        await nextTurn()
+        // What is done with so many values has a turn of the event loop of its own, however many bodies come at once.
+        turn = turn.then(() => nextTurn())
+        await turn
         return read
       }
       const parsed = parseObject(bytes, most)
