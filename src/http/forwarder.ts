@@ -1,5 +1,5 @@
 import type { Forward, Outbox, Passed, ReceivedDelivery } from '../api/webhooks/events.js'
-import { WorkerPool, type WorkKind } from '../engine/jobs/pool.js'
+import { AutoResetEvent } from '../engine/jobs/pool.js'
 
 /** Pauses between the attempts in milliseconds. There is one attempt more than pauses. */
 export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
@@ -8,6 +8,8 @@ export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
 const width = 4
 /** Longer than an attempt can take, so that only the work of a dead process is taken over. */
 const leaseMs = 30_000
+/** How long to wait before checking again, because other processes add deliveries, too. */
+const restMs = 1_000
 
 interface ForwarderOptions {
   readonly outbox: Outbox
@@ -24,20 +26,37 @@ export type Forwarder = ReturnType<typeof startForwarder>
 
 /** Forwards the deliveries in an outbox until the signal aborts; unfinished ones are released. */
 export function startForwarder(options: ForwarderOptions, signal: AbortSignal) {
-  const { outbox, clock, report = () => {} } = options
-  const kind: WorkKind<Forward> = {
-    take: async () => (await outbox.take(clock.now(), 1, leaseMs))[0],
-    work: (forward) => attempt(options, forward, signal),
-    atOnce: width,
-    onTrouble: report,
-  }
-  const pool = new WorkerPool(kind, signal)
-  const wake = () => pool.wake()
+  const event = new AutoResetEvent()
+  const wake = () => event.set()
   signal.addEventListener('abort', wake, { once: true })
+  const run = async (): Promise<void> => {
+    const underWay = new Set<Promise<void>>()
+    while (!signal.aborted) {
+      for (const forward of await due(options, width - underWay.size)) {
+        const work = attempt(options, forward, signal).finally(() => {
+          underWay.delete(work)
+          wake()
+        })
+        underWay.add(work)
+      }
+      await event.wait(restMs)
+    }
+    await Promise.all(underWay)
+  }
   return {
     /** Makes the forwarder check the outbox now. */
     wake,
-    ended: pool.run(() => false).then(() => {}),
+    ended: run(),
+  }
+}
+
+async function due({ outbox, clock, report }: ForwarderOptions, room: number): Promise<readonly Forward[]> {
+  if (room === 0) return []
+  try {
+    return await outbox.take(clock.now(), room, leaseMs)
+  } catch (error) {
+    report?.(error)
+    return []
   }
 }
 
