@@ -4,8 +4,8 @@ import type { Input, ReadRequest } from '../api/calls/caller.js'
 import { ApiError, type Details, type ErrorCode } from '../api/calls/errors.js'
 import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { type BodyLimits, largeBytes, maxLevels, usualBody } from '../api/operations/facts.js'
-import { type OperationId, operation } from '../api/operations/table.js'
-import { fingerprintOf, validate, withoutBlanks } from '../api/validation/validate.js'
+import { type OperationId, operation, wrapperOf } from '../api/operations/table.js'
+import { findUnknown, fingerprintOf, validate, withoutBlanks } from '../api/validation/validate.js'
 import {
   exceededLimit,
   hazardIn,
@@ -136,6 +136,8 @@ interface PassedField {
   readonly name: string
   readonly value?: unknown
   readonly written?: WrittenJson
+  /** Whether nobody here reads it, so that it needs no value. */
+  readonly isUnread?: boolean
 }
 
 /** What another thread made of a request, as it passes between threads. */
@@ -150,8 +152,13 @@ export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
     const row = operation(task.operation)
     const parsed = parseObject(task.bytes, row.body ?? usualBody)
     const input = { ...(task.names ? (renameRequest(parsed, task.names) as Input) : parsed), ...task.params }
-    if (!task.validates) return { passed: Object.entries(input).map(passedField) }
     const shape = await shapeOf(row.id)
+    if (!task.validates) {
+      // Names are changed in all of a request.
+      const unknown = task.names ? [] : findUnknown(row.id, shape, input)
+      const unread = unknown.filter((name) => name !== wrapperOf(row.id))
+      return { passed: Object.entries(input).map((field) => passedField(field, unread)) }
+    }
     const fingerprint = row.idempotent ? fingerprintOf(row, withoutBlanks(row.id, shape, input)) : ''
     // All that decides about a rate window is whether it is false.
     return {
@@ -164,9 +171,10 @@ export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
   }
 }
 
-function passedField([name, value]: readonly [string, unknown]): PassedField {
+function passedField([name, value]: readonly [string, unknown], unread: readonly string[]): PassedField {
   if (typeof value !== 'object' || value === null) return { name, value }
   const written = { json: toJson(value), canonical: toCanonicalJson(value) }
+  if (unread.includes(name)) return { name, written, isUnread: true }
   return { name, written, ...(isParsedSlowly(written.json) ? { value } : {}) }
 }
 
@@ -191,7 +199,14 @@ export function readRequestOf(parsed: ParsedRequest): ReadRequest {
   return { input: { live: isLive }, checked: { fingerprint, result: checked } }
 }
 
-function valueOfField({ written, value = parseExact(written?.json ?? '') }: PassedField): unknown {
-  if (written) keepWritten(value as object, written)
-  return value
+function valueOfField({ value, written, isUnread }: PassedField): unknown {
+  if (!written) return value
+  return keepWritten(isUnread ? new UnreadValue() : ((value ?? parseExact(written.json)) as object), written)
+}
+
+/** Stands for the value of a field that is only passed on; `toRequestJson` writes it. */
+class UnreadValue {
+  toJSON(): never {
+    throw new Error('This value was not read')
+  }
 }

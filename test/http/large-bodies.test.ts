@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
-import { compose } from '../../src/api/calls/caller.js'
+import { compose, type Input } from '../../src/api/calls/caller.js'
 import { operation } from '../../src/api/operations/table.js'
 import { toCanonicalJson, toJson } from '../../src/api/values/json.js'
 import { type ReceivedDelivery, receiverPath } from '../../src/api/webhooks/events.js'
@@ -229,9 +229,17 @@ describe('what is handed back by the thread', () => {
       expect((await answer(respond, front.key, toJson(given))).status).toBe(201)
       const [{ id, input } = { id: 'lists.create' as const, input: {} }] = upstream.asked
       expect(wireRequest(operation(id), input, names).body).toBe(toJson(given))
-      expect(toCanonicalJson(input)).toBe(toCanonicalJson(structuredClone(input)))
+      expect(toCanonicalJson(input)).toBe(toCanonicalJson(names ? structuredClone(input) : given))
+      // What this machine does not know of stays as it came, and has no value here.
+      expect(Array.isArray((input as Input).ids)).toBe(names !== undefined)
     },
   )
+
+  it('has the fields that an operation takes inside of another one', async () => {
+    const account = { domain: 'known.example', notes: Array(20_000).fill('note') }
+    const parsed = await thread.parse(taskOf({ account }, { operation: 'intents.growth', validates: false }))
+    expect(readRequestOf(parsed).input).toEqual({ account })
+  })
 })
 
 describe('the thread', () => {

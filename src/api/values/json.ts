@@ -102,8 +102,11 @@ export interface WrittenJson {
 
 const writtenBefore = new WeakMap<object, WrittenJson>()
 
-/** Keeps the JSON of a value of a request, which nobody may change from now on. */
-export const keepWritten = (value: object, written: WrittenJson) => writtenBefore.set(value, written)
+/** Keeps the JSON of a value of a request, which nobody may change from now on; returns the value. */
+export function keepWritten(value: object, written: WrittenJson): object {
+  writtenBefore.set(value, written)
+  return value
+}
 
 /** Writes the fields of a request as JSON, with what was written before. */
 export function toRequestJson(fields: Readonly<Record<string, unknown>>): string {
