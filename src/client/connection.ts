@@ -118,9 +118,9 @@ export class Wire {
     if (this.#answers.length < maxDoubted) this.#answers.push({ at, onDoubted })
   }
 
-  /** Ends the connection: its answers are not those of its requests. */
+  /** Ends the connection, also for a request that is out on it: its answers are not those of its requests. */
   abandon(): void {
-    this.socket.destroy(new Error('An answer of another request'))
+    this.socket.destroy(Object.assign(new Error('An answer of another request'), { code: 'STRAY_ANSWER' }))
   }
 
   /** The connection has ended; with surplus bytes, what it answered in the second before `at` is doubted. */

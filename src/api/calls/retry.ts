@@ -48,6 +48,7 @@ const unreached: readonly string[] = [
   'UND_ERR_SOCKET',
   'UND_ERR_PRX_CONN',
   'UND_ERR_HEADERS_TIMEOUT',
+  'STRAY_ANSWER',
 ]
 
 /** Whether a request that brought no answer can be answered later, by the code of the failure. */
