@@ -16,7 +16,8 @@ const folder = resolve(given)
 const home = filled ?? (await mkdtemp(join(tmpdir(), 'prospect-build-')))
 const program = load(folder)
 try {
-  if (filled) await fill()
+  if (mode === '--exports') process.stdout.write(JSON.stringify(exportsOf(program.modules)))
+  else if (filled) await fill()
   else {
     // Another process, so that what it compiles is not kept with the shortest commands.
     const code = await run(process.execPath, [import.meta.filename, folder, mode ?? '--more', home])
@@ -78,4 +79,10 @@ async function modulesOf(work) {
     .flatMap(({ functions }) => functions)
     .filter(({ ranges: [{ count }] }) => count > 0)
     .map(({ functionName }) => functionName)
+}
+
+/** Returns the names that modules export; none for data. */
+function exportsOf(modules) {
+  const names = Object.entries(modules).map(([name, load]) => [name, Object.keys(load())])
+  return Object.fromEntries(names.map(([name, all]) => [name, name.endsWith('.json') ? [] : all]))
 }
