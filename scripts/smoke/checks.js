@@ -31,11 +31,13 @@ async function checkCodeCache({ prospect, evaluate, place }) {
   must(printed === version, `prospect --version prints ${printed}, not ${version}`)
   const loader = JSON.stringify(join(place, 'bin', 'load.js'))
   const folder = JSON.stringify(join(place, 'dist'))
-  const rejected = await evaluate(
-    `process.stdout.write(String(require(${loader}).load(${folder}).script.cachedDataRejected))`,
-  )
-  must(rejected !== 'true', 'V8 rejects the code cache of the package')
-  must(rejected === 'false', 'the package has no code cache for this V8')
+  for (const name of ['main', 'more']) {
+    const rejected = await evaluate(
+      `process.stdout.write(String(require(${loader}).load(${folder}).part('${name}').script.cachedDataRejected))`,
+    )
+    must(rejected !== 'true', `V8 rejects the code cache ${name} of the package`)
+    must(rejected === 'false', `the package has no code cache ${name} for this V8`)
+  }
 }
 
 /**
