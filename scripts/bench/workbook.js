@@ -53,7 +53,7 @@ async function enrichKilled({ env, folder, input, rows }) {
   const output = join(folder, 'enriched.xlsx')
   // The other reader cannot hold every field of a full catalogue.
   const fields = ['--fields', 'name,domain,industry,headcount']
-  const args = [binary, 'accounts', 'enrich', '--csv', input, '-o', output, '--quiet', ...fields]
+  const args = [binary, 'accounts', 'enrich', '--csv', input, '-o', output, '--quiet', '--refresh', ...fields]
   const before = await paid(env)
   // What is finished later is written as CSV first, of some 200 bytes a row.
   const killed = await watch(args, env, () => sizeOf(`${output}.partial`) > rows * 100)
