@@ -141,7 +141,8 @@ const dividedAt = (isOther, exports = {}) => ({
       if (pluginData === 'resolved' || kind === 'entry-point' || path.startsWith('node:')) return undefined
       const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: 'resolved' })
       const name = relative(root, found.path).replaceAll(sep, '/')
-      if (found.namespace !== 'file' || found.external || !isOther(name)) return found
+      // Where a plugin answers, esbuild leaves out what tsconfig.json says about the file.
+      if (found.namespace !== 'file' || found.external || !isOther(name)) return undefined
       if (kind === 'dynamic-import') return { path: other + name, external: true }
       return { path: name, namespace: kind === 'require-call' ? 'other' : 'other-module' }
     })

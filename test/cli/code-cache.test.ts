@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -42,4 +43,20 @@ it('looking up a company needs the main script alone', () => {
   run('accounts', 'enrich', '--domain', 'birchwood.example')
   rmSync(folder.at('dist/more.cjs'))
   expect(String(run('accounts', 'enrich', '--domain', 'acme-robotics.example'))).toContain('Acme Robotics')
+})
+
+it('the built program has the pages of the dashboard', async () => {
+  const folder = newFolder()
+  const args = [join(root, 'bin', 'prospect.js'), 'dashboard', '--port', '0', '--json', '--no-open']
+  const dashboard = spawn(process.execPath, args, {
+    env: { ...process.env, PROSPECT_HOME: folder.at('home') },
+  })
+  onTestFinished(() => {
+    dashboard.kill()
+    folder.remove()
+  })
+  const [line] = await Promise.race([once(dashboard.stdout, 'data'), once(dashboard, 'exit')])
+  const { url } = JSON.parse(String(line)) as { url: string }
+  const page = await fetch(url)
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('</html>')])
 })
