@@ -23,7 +23,9 @@ export async function findPgbench() {
 /** The statements of one transaction that writes, as the server logged them; each with its values put in. */
 export function lastTransaction(log) {
   const entries = entriesOf(log)
-  const begun = entries.findLastIndex(({ text }) => text.startsWith('BEGIN') && text.includes('READ WRITE'))
+  const begun = entries.findLastIndex(
+    ({ text }) => text.startsWith('BEGIN') && text.includes('READ COMMITTED'),
+  )
   const own = entries.slice(begun).filter(({ pid }) => pid === entries[begun]?.pid)
   const end = own.findIndex(({ text }) => text === 'COMMIT')
   if (begun < 0 || end < 0) throw new Error('the log of PostgreSQL holds no transaction')
