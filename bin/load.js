@@ -5,8 +5,8 @@ const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
 
 /**
- * Loads the built program from `folder`, with the code caches of this V8 where the build made them. CommonJS and two
- * scripts, because the module loader alone would cost a tenth of the start, and reading all of it as much.
+ * Loads the built program from `folder`, with the code caches of this V8 where the build made them. It is CommonJS, because the
+ * module loader alone would cost a tenth of the start, and two scripts, because so would the code that few commands need.
  */
 function load(folder) {
   const loaded = {}

@@ -1,7 +1,7 @@
 /**
  * `node scripts/code-cache.js FOLDER`: runs a few commands of the program that was built into a folder, and keeps the code that
- * this V8 compiled for them there, so that no later start compiles it again. With `--modules` it prints which modules the
- * shortest commands ran instead, as JSON.
+ * this V8 compiled for them there, so that no later start compiles it again. With `--modules` it prints as JSON which modules
+ * the shortest commands ran instead, and with `--exports` what the main script exports to the other one.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Session } from 'node:inspector/promises'

@@ -1,5 +1,5 @@
 import type { Input } from '../api/calls/caller.js'
-import { pathParameters } from '../api/operations/facts.js'
+import { itemsOf, pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId } from '../api/operations/table.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { AskedSubjects, Kind, Subject } from './subject-keys.js'
@@ -172,7 +172,7 @@ function subjectsOfRequest(kind: Kind, row: Operation, input: Input): Subject[] 
   if (kind === 'number')
     return [input.phone_number, input.phone_numbers].flat().flatMap((number) => toRecord(row, number))
   if (row.needs !== 'items') return toSubjects(kind, [input])
-  return toSubjects(kind, toFields(input.accounts ?? input.leads).slice(0, maxItems))
+  return toSubjects(kind, toFields(itemsOf(input)).slice(0, maxItems))
 }
 
 function subjectsOfAnswer(kind: Kind, row: Operation, body: unknown): Subject[] {

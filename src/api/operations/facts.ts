@@ -141,6 +141,9 @@ export function splitPath(facts: Pick<Facts, 'path'>, input: Fields, encode: (va
   return { path, rest: Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name))) }
 }
 
+/** Returns the companies or people that a request needs `items` for. */
+export const itemsOf = ({ accounts, leads }: Fields): unknown => accounts ?? leads
+
 /** Returns fields as a query with its question mark; empty when there are none. */
 export function queryOf(fields: Fields): string {
   const query = new URLSearchParams()

@@ -1,6 +1,6 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { hasBody, type Needs, queryOf, splitPath, type Unit } from '../../api/operations/facts.js'
+import { hasBody, itemsOf, type Needs, queryOf, splitPath, type Unit } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 
@@ -73,7 +73,7 @@ function typesPrice(operation: Operation, types: unknown): number {
 
 const needs: Readonly<Record<Needs, (operation: Operation, fields: Fields) => number>> = {
   unit: unitPrice,
-  items: (operation, fields) => unitPrice(operation) * size(fields.accounts ?? fields.leads),
+  items: (operation, fields) => unitPrice(operation) * size(itemsOf(fields)),
   // Known once the matches are counted: the hold checks it.
   records: () => 0,
   types: (operation, fields) => typesPrice(operation, fields.enrichment_type),
