@@ -10,7 +10,7 @@ export function parseExact(text: string): unknown {
   return isParsedSlowly(text) ? parseSlowly(text, exactNumber) : JSON.parse(text)
 }
 
-/** Whether `parseExact` takes about a microsecond for each value of JSON text, which a copy of them does not take. */
+/** Whether `parseExact` is slow for JSON text: copying its value to another thread is faster then. */
 export const isParsedSlowly = (text: string): boolean => unusualNumber.test(text) || hasEscapedKey(text)
 
 /** An integer of sixteen digits, or an exponent of three, where a number may end: ids in quotes have such digits, too. */
