@@ -37,7 +37,11 @@ export const notNegative = numberWhere(parseDecimal, (value) => value >= 0, 'Giv
 
 export const whole = numberWhere(notNegative, Number.isSafeInteger, 'Give a whole number.')
 
-export const positiveWhole = numberWhere(whole, (value) => value > 0, 'Give a number above 0.')
+export const positiveWhole = numberWhere(
+  parseDecimal,
+  (value) => Number.isSafeInteger(value) && value > 0,
+  'Give a whole number above 0.',
+)
 
 /** Reads a port; 0 stands for any free one. */
 export const port = numberWhere(whole, (value) => value <= 65_535, 'Give a port from 0 to 65535.')

@@ -35,7 +35,7 @@ describe('lists create --csv', () => {
     here.write('companies.csv', 'domain\na.example\nb.example\nc.example\nd.example\n')
     const { json } = await create('--sample 2 --dry-run --json')
     expect(json).toMatchObject({ rows: 2, unique: 2 })
-    await ends(create('--sample 0'), 2, 'Give a number above 0.')
+    await ends(create('--sample 0'), 2, 'Give a whole number above 0.')
   })
 
   it('writes invalid rows to a rejects file, and the counts to --summary-json', async () => {
