@@ -18,17 +18,15 @@ import type { StoredPost } from '../records/posts.js'
 import { isGeneratedId } from '../records/write-person.js'
 import { primaryKeyOf } from '../schema/schema.js'
 
-export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
-
 /** How many rows of the catalogue were erased, or lost a mention of the person. */
-export type ErasedRecords = Readonly<typeof noneErased>
+export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
 
 export async function eraseFromCatalogue(
   driver: Driver,
   identifiers: SubjectIdentifiers,
   subject: SubjectMatcher,
   dryRun: DryRun,
-): Promise<ErasedRecords> {
+): Promise<typeof noneErased> {
   const tables = catalogueTables(identifiers, subject)
   const counts = await eraseFromTables(driver, tables, subject, dryRun)
   if (!dryRun) {

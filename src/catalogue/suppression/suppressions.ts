@@ -17,6 +17,8 @@ async function readSecret(connection: Connection, owner: string): Promise<string
   return (await connection.get<{ secret: string }>(sql, owner))?.secret
 }
 
+export type FindSuppressed = ReturnType<typeof suppressionsOf>['find']
+
 /** Whom an owner suppresses, in the database of a workspace or in the state of this machine. */
 export const suppressionsOf = (driver: Driver, owner: string) => ({
   find: (keys: Iterable<string>): Promise<ReadonlySet<string>> =>

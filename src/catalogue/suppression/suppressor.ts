@@ -1,68 +1,58 @@
-import type { Input, Reply } from '../../api/calls/caller.js'
-import type { Operation } from '../../api/operations/table.js'
-import type {
-  CompanyQuery,
-  Contact,
-  PhoneDetail,
-  Provider,
-  RecordOf,
-  ResultPage,
-  Search,
-  Source,
-  Vendors,
-} from '../../api/ports/ports.js'
-import { type Fields, isObject } from '../../api/values/objects.js'
-import type { Driver } from '../../storage/driver/connection.js'
-import { firstText } from '../normalize/value-kinds.js'
-import { keysOf } from './identifiers.js'
 import {
-  deliveryWithout,
-  envelopeOf,
-  type FindRequest,
-  type FindSuppressed,
-  replyWithout,
-  requestWithout,
-  type WithoutRecords,
-  withoutRecords,
-} from './rewrite.js'
-import { suppressionsOf } from './suppressions.js'
+  type Caller,
+  type CallOptions,
+  type Input,
+  isOk,
+  type Layer,
+  type Reply,
+} from '../../api/calls/caller.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { areaOf, type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import type { Contact, Source, Vendors } from '../../api/ports/ports.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import { isInline, keysOf } from './identifiers.js'
+import { areSuppressed, guardedVendors, previewWithout, suppressing, toFields } from './source.js'
+import { type FindSuppressed, suppressionsOf } from './suppressions.js'
 
 /** Keeps whom an owner suppresses out of what is asked for, and out of what is written. */
 export type Suppressor = ReturnType<typeof createSuppressor>
 
 /** Creates the suppressor of a workspace or of this machine. `findContact` returns who a waterfall was asked for. */
-export function createSuppressor(
-  driver: Driver,
-  owner: string,
-  findContact?: (enrichmentId: string) => Promise<Contact | undefined>,
-) {
+export function createSuppressor(driver: Driver, owner: string, findContact?: FindContact) {
   const { find } = suppressionsOf(driver, owner)
-  const findRequest: FindRequest | undefined =
-    findContact &&
-    (async (id) => {
-      const contact = await findContact(id)
-      return contact && toFields(contact)
-    })
-  const records: WithoutRecords = (value) => withoutRecords(find, value, findRequest)
+  const records = (value: unknown) => withoutRecords(find, value, findContact)
+  const delivery = async (body: string) => {
+    const value = resultOr(body as unknown, () => parseExact(body))
+    const rest = await records(value)
+    if (rest === value) return body
+    return rest === undefined ? undefined : toJson(rest)
+  }
   return {
     find,
     source: (source: Source) => suppressing(source, find),
     request: (operation: Operation, input: Input) => requestWithout(find, operation, input),
     /** `source` says who is meant. */
     vendors: (vendors: Vendors, source: Source) => guardedVendors(vendors, source, find),
-    /** `source` says who is in a stored preview, which names neither address nor domain. */
-    reply: async (operation: Operation, reply: Reply, source?: Source) => {
-      const { body } = reply
-      const isReplayed = source && reply.headers['idempotent-replayed']
-      if (!isReplayed || !isObject(body) || !Array.isArray(body.preview))
-        return replyWithout(records, operation, reply)
-      const preview = await previewWithout(find, body.preview as readonly Fields[], source)
-      return replyWithout(records, operation, { ...reply, body: { ...body, preview } })
+    /** Returns a reply without suppressed people and companies. `source` says who is in a stored preview. */
+    reply: async (operation: Operation, reply: Reply, source?: Source): Promise<Reply> => {
+      if (!isOk(reply) || !areas.has(areaOf(operation.id))) return reply
+      const all = bodyOf(reply)
+      const isReplayed = source && reply.headers['idempotent-replayed'] && isObject(all)
+      const body =
+        isReplayed && Array.isArray(all.preview)
+          ? { ...all, preview: await previewWithout(find, all.preview as readonly Fields[], source) }
+          : all
+      const rest = await records(body)
+      if (rest === all) return reply
+      const { credits } = reply
+      return rest === undefined ? { ...notFound(operation), credits } : { ...withoutBytes(reply), body: rest }
     },
-    /** `undefined` where nothing is left of it. */
-    delivery: (body: string) => deliveryWithout(records, body),
+    /** Returns the body of a delivery without them; `undefined` where nothing is left of it. */
+    delivery,
     /** Of a delivery that was received, what says that there was one is left. */
-    received: async (body: string) => (await deliveryWithout(records, body)) ?? envelopeOf(body),
+    received: async (body: string) => (await delivery(body)) ?? envelopeOf(body),
     /** Returns which of some records are about somebody suppressed. */
     areAbout: (records: readonly unknown[]) => areSuppressed(find, records),
     /** Of one record `undefined` where it is about somebody suppressed. */
@@ -70,161 +60,236 @@ export function createSuppressor(
   }
 }
 
-/** Records of a search that are read at once to find out who is suppressed. */
-const scanned = 1_000
+/** The areas whose replies hold people or companies. In others an address is that of a member. */
+const areas: ReadonlySet<string> = new Set(['accounts', 'leads', 'contacts', 'intents', 'searches', 'lists'])
 
-/** Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is. */
-export function suppressing(source: Source, find: FindSuppressed): Source {
-  const { isSuppressed, isContact } = checksOf(source, find)
-  const unless = async <T extends object>(record: T | undefined) =>
-    record && !(await isSuppressed(record)) ? record : undefined
-  const isCompany = async (query: CompanyQuery) =>
-    !(await isSuppressed(toFields(query), await source.company(query)))
-  const keysOfSearches = new Map<string, Promise<readonly number[]>>()
-  /** Where a search is limited to so many people at each company, has others take the places of suppressed ones. */
-  const replacing = async <S extends Search>(search: S, now: number): Promise<S> => {
-    if (search.kind !== 'people' || search.filters.max_per_company === undefined) return search
-    const { max_per_company: _, ...filters } = search.filters
-    const name = JSON.stringify(filters)
-    const keys = keysOfSearches.get(name) ?? suppressedKeys({ kind: 'people', filters }, now)
-    keysOfSearches.set(name, keys)
-    return { ...search, filters: { ...search.filters, except: await keys } }
-  }
-  /** Reads all that a search finds: only their records say who is suppressed. */
-  const suppressedKeys = async (search: Search<'people'>, now: number): Promise<readonly number[]> => {
-    const keys: number[] = []
-    let after: string | undefined
-    do {
-      const found: ResultPage<RecordOf<'people'>> = await source.find(search, { limit: scanned, after, now })
-      const suppressed = await areSuppressed(find, found.records)
-      keys.push(...(found.keys ?? []).filter((_, at) => suppressed[at]))
-      after = found.next
-    } while (after !== undefined)
-    return keys
-  }
-  return {
-    company: async (query) =>
-      (await isSuppressed(toFields(query))) ? undefined : unless(await source.company(query)),
-    person: async (query) =>
-      (await isSuppressed(toFields(query))) ? undefined : unless(await source.person(query)),
-    personByEmail: async (email) =>
-      (await isSuppressed({ email })) ? undefined : unless(await source.personByEmail(email)),
-    reachable: async (numbers) => {
-      const phones = numbers.map((phone) => ({ phone }))
-      return source.reachable((await withoutSuppressed(phones, find)).map(({ phone }) => phone))
-    },
-    stack: async (query) => ((await isCompany(query)) ? source.stack(query) : undefined),
-    headcount: async (query, departments) =>
-      (await isCompany(query)) ? source.headcount(query, departments) : undefined,
-    countProfiles: async (query, filters) =>
-      (await isCompany(query)) ? source.countProfiles(query, filters) : undefined,
-    jobs: async (query, ...rest) => ((await isCompany(query)) ? source.jobs(query, ...rest) : undefined),
-    find: async (search, page) => {
-      const found = await source.find(await replacing(search, page.now), page)
-      return { ...found, records: await withoutSuppressed(found.records, find) }
-    },
-    providers: async () =>
-      (await source.providers()).map((provider) => guarded(provider, isContact, unless, find)),
-    technologies: (...given) => source.technologies(...given),
-    count: async (search, now) => source.count(await replacing(search, now), now),
-    unknownCompanies: (...given) => source.unknownCompanies(...given),
-    searchAt: (...given) => source.searchAt(...given),
-    urlOf: (...given) => source.urlOf(...given),
-    locations: (...given) => source.locations(...given),
-    titlesLike: (...given) => source.titlesLike(...given),
-  }
+/** Whether requests and replies of an operation hold people or companies. */
+const isPersonal = (operation: Operation): boolean =>
+  areas.has(areaOf(operation.id)) || operation.id === 'messenger.validate'
+
+/** Returns the answer to a request about a suppressed person or company: nothing was found. */
+const notFound = (operation: Operation): Reply =>
+  toRefusal(new ApiError(isAboutPeople(operation) ? 'no_person_found' : 'no_company_found'), operation)
+
+const isAboutPeople = ({ id }: Operation): boolean =>
+  areaOf(id) === 'contacts' || id === 'leads.enrich' || id === 'leads.bulk_enrich'
+
+/** Returns what says which delivery a body is, and nothing of its record. */
+function envelopeOf(body: string): string {
+  const value = parseExact(body)
+  const fields = isObject(value) ? value : {}
+  const names = ['event', 'id', 'created_at', 'ordinal'].filter((name) => name in fields)
+  return toJson(Object.fromEntries(names.map((name) => [name, fields[name]])))
 }
 
-/** Returns what finds out who is suppressed, with what a source knows of them. */
-function checksOf(source: Source, find: FindSuppressed) {
-  const isSuppressed = async (...records: readonly (object | undefined)[]) =>
-    (await find(records.flatMap((record) => (record ? [...keysOf({ ...record }).keys] : [])))).size > 0
-  const companyOf = async ({ domain, companyName: name }: Contact) =>
-    domain || name ? source.company({ domain, name }) : undefined
-  const isContact = async (contact: Contact) =>
-    isSuppressed(toFields(contact), await source.person(contact), await companyOf(contact))
-  return { isSuppressed, isContact }
-}
+/** Returns who was asked for by the id of the result; `undefined` where it is not known. */
+type FindContact = (enrichmentId: string) => Promise<Contact | undefined>
 
-/** Returns data vendors that are told of nobody who is suppressed, and whose answers name nobody. */
-function guardedVendors(vendors: Vendors, source: Source, find: FindSuppressed): Vendors {
-  const { isSuppressed, isContact } = checksOf(source, find)
-  return {
-    has: (workspaceId) => vendors.has(workspaceId),
-    ask: async function* (kind, subject, ...rest) {
-      const { email } = subject
-      if ((await isContact(subject)) || (email && (await isSuppressed({ email })))) return
-      for await (const reply of vendors.ask(kind, subject, ...rest)) {
-        const { phone = [], ...fields } = reply.fields ?? {}
-        const phones = await withoutSuppressed(phone as readonly PhoneDetail[], find)
-        if (reply.fields === undefined) yield reply
-        else if (!(await isSuppressed(fields)) && (kind !== 'phone' || phones.length > 0))
-          yield { ...reply, fields: { ...reply.fields, ...(kind === 'phone' && { phone: phones }) } }
-      }
-    },
-  }
-}
-
-/** Returns a provider that is asked about nobody who is suppressed, and whose answers name nobody. */
-const guarded = (
-  provider: Provider,
-  isSuppressed: (contact: Contact) => Promise<boolean>,
-  unless: <T extends object>(record: T | undefined) => Promise<T | undefined>,
+/**
+ * Returns JSON without the records that are about somebody suppressed: they are taken out of lists, and null where a list
+ * answers a list. `undefined` where all of it is about them, and the same value where nothing is.
+ */
+export async function withoutRecords(
   find: FindSuppressed,
-): Provider => {
-  const { name, isGuess = false, person, email, personalEmail, phones } = provider
-  const ask =
-    <T>(question: (contact: Contact) => T, none: Awaited<T>) =>
-    async (contact: Contact): Promise<Awaited<T>> =>
-      (await isSuppressed(contact)) ? none : await question.call(provider, contact)
-  return {
-    name,
-    isGuess,
-    ...(person && { person: ask(person, undefined) }),
-    ...(email && { email: async (contact: Contact) => unless(await ask(email, undefined)(contact)) }),
-    ...(personalEmail && {
-      personalEmail: async (contact: Contact) => unless(await ask(personalEmail, undefined)(contact)),
-    }),
-    ...(phones && {
-      phones: async (contact: Contact) =>
-        withoutSuppressed(await ask(phones, [] as readonly PhoneDetail[])(contact), find),
-    }),
+  body: unknown,
+  findContact?: FindContact,
+): Promise<unknown> {
+  if (!isObject(body) && !Array.isArray(body)) return body
+  const keys = new Set<string>()
+  const contacts: Fields[] = []
+  visit(body, [], (own, record) => {
+    for (const key of own) keys.add(key)
+    if (record.status === 'finished' && isContact(record)) contacts.push(record)
+    return false
+  })
+  // The result of a contact does not say at which company it was asked for.
+  const requested = new Map<unknown, ReadonlySet<string>>()
+  for (const { enrichment_id: id } of findContact ? contacts : []) {
+    const own = keysOf(toFields((await findContact?.(String(id))) ?? {})).keys
+    requested.set(id, own)
+    for (const key of own) keys.add(key)
   }
-}
-
-async function withoutSuppressed<T extends object>(
-  records: readonly T[],
-  find: FindSuppressed,
-): Promise<readonly T[]> {
-  const suppressed = await areSuppressed(find, records)
-  return records.filter((_, at) => !suppressed[at])
-}
-
-/** Returns which of some records are about somebody suppressed. */
-async function areSuppressed(find: FindSuppressed, records: readonly unknown[]): Promise<readonly boolean[]> {
-  const keys = records.map((record) => (isObject(record) ? [...keysOf(record).keys] : []))
-  const suppressed = await find(keys.flat())
-  return keys.map((own) => own.some((key) => suppressed.has(key)))
-}
-
-async function previewWithout(find: FindSuppressed, preview: readonly Fields[], source: Source) {
-  const known = await Promise.all(
-    preview.map(async (one) => {
-      const [person, company] = [firstText(one.profile_url), firstText(one.network_url)]
-      return {
-        person: person === undefined ? undefined : await source.person({ url: person }),
-        company: company === undefined ? undefined : await source.company({ url: company }),
-      }
-    }),
+  const suppressed = await find(keys)
+  if (suppressed.size === 0) return body
+  return visit(body, [], (own, { enrichment_id: id }) =>
+    [...own, ...(requested.get(id) ?? [])].some((key) => suppressed.has(key)),
   )
-  const suppressed = await areSuppressed(find, known)
-  return preview.filter((_, at) => !suppressed[at])
 }
 
-const toFields = (query: CompanyQuery & Contact) => ({
-  network_url: query.url,
-  network_id: query.networkId,
-  domain: query.domain,
-  first_name: query.firstName,
-  last_name: query.lastName,
-})
+/** The fields of requests that hold people or companies, one an item. */
+const itemFields = ['accounts', 'companies', 'contacts', 'leads', 'phone_numbers'] as const
+
+/** What is left of a request, or the answer to one of which nothing is. */
+type RequestLeft =
+  | { readonly reply: Reply }
+  | {
+      readonly input: Input
+      /** Returns the reply to the whole request. */
+      readonly restore: (reply: Reply) => Reply
+    }
+
+/** Takes suppressed people and companies out of a request to a server. */
+async function requestWithout(
+  find: FindSuppressed,
+  operation: Operation,
+  input: Input,
+): Promise<RequestLeft> {
+  const field = itemFields.find((name) => Array.isArray(input[name]))
+  const items = field === undefined ? [] : (input[field] as readonly unknown[])
+  const lists = Object.keys(input).filter((name) => name !== field && Array.isArray(input[name]))
+  const own = keysOf(
+    Object.fromEntries(Object.entries(input).filter(([name]) => name !== field && !lists.includes(name))),
+  )
+  const keysOfItem = items.map((item) => keysIn(field ?? '', item, own.domains))
+  const keysOfLists = lists.map((name) => (input[name] as unknown[]).map((item) => keysIn(name, item)))
+  const suppressed = await find([own.keys, ...keysOfItem, ...keysOfLists.flat()].flatMap((keys) => [...keys]))
+  const isLeft = (keys: ReadonlySet<string> | undefined) =>
+    ![...(keys ?? [])].some((key) => suppressed.has(key))
+  if (suppressed.size === 0) return { input, restore: (reply) => reply }
+  if (!isLeft(own.keys)) return { reply: emptyReply(operation, [input.phone_number]) }
+  const left: Record<string, unknown> = { ...input }
+  for (const [at, name] of lists.entries()) {
+    const all = input[name] as readonly unknown[]
+    left[name] = all.filter((_, index) => isLeft(keysOfLists[at]?.[index]))
+    // Without what it is looked for at, a search would find everything.
+    if ((left[name] as unknown[]).length === 0 && all.length > 0) {
+      if (!name.startsWith('excluded')) return { reply: emptyReply(operation, []) }
+      delete left[name]
+    }
+  }
+  if (field === undefined) return { input: left, restore: (reply) => reply }
+  const kept = items.map((_, at) => isLeft(keysOfItem[at]))
+  if (!kept.includes(true)) return { reply: emptyReply(operation, items) }
+  left[field] = items.filter((_, at) => kept[at])
+  return { input: left, restore: (reply) => withGaps(operation, reply, items, kept) }
+}
+
+const keysIn = (field: string, item: unknown, around?: Iterable<string>): ReadonlySet<string> =>
+  keysOf(isObject(item) ? item : { [field]: [item] }, around).keys
+
+/** Returns the answer to a request whose items are all suppressed. */
+function emptyReply(operation: Operation, items: readonly unknown[]): Reply {
+  const gap = gaps[operation.id]
+  if (!gap || operation.id === 'contacts.bulk_enrich') return notFound(operation)
+  return { status: operation.ok, body: { results: items.map(gap) }, headers: {}, credits: 0 }
+}
+
+/** What stands for a suppressed item in the reply to a request with several. */
+const gaps: Readonly<Partial<Record<OperationId, (item: unknown) => unknown>>> = {
+  'accounts.bulk_enrich': () => null,
+  'leads.bulk_enrich': () => null,
+  'contacts.bulk_enrich': (item: unknown) => ({
+    enrichment_id: crypto.randomUUID(),
+    ...(isObject(item) && item.custom !== undefined ? { custom: item.custom } : {}),
+  }),
+  'contacts.check_data_availability': () => ({ email: false, phone: false, personal_email: false }),
+  'messenger.validate': (phone_number: unknown) => ({
+    phone_number,
+    reachable: false,
+    checked_at: new Date().toISOString(),
+  }),
+}
+
+/** Returns a reply whose list has a place for each item of the request, also for those that were not sent. */
+function withGaps(
+  operation: Operation,
+  reply: Reply,
+  items: readonly unknown[],
+  kept: readonly boolean[],
+): Reply {
+  const gap = gaps[operation.id]
+  const name = operation.id === 'contacts.bulk_enrich' ? 'contacts' : 'results'
+  const body = bodyOf(reply)
+  if (!gap || !isOk(reply) || !isObject(body) || !Array.isArray(body[name])) return reply
+  const answers = [...(body[name] as unknown[])]
+  if (answers.length !== kept.filter(Boolean).length) return reply
+  const list = items.map((item, at) => (kept[at] ? answers.shift() : gap(item)))
+  return { ...withoutBytes(reply), body: { ...body, [name]: list } }
+}
+
+/** A large body that is passed on byte for byte was read in part only. */
+const bodyOf = ({ body, wire }: Reply): unknown =>
+  wire ? resultOr(body, () => parseExact(Buffer.from(wire).toString())) : body
+
+function withoutBytes({ text: _, wire: __, ...reply }: Reply): Reply {
+  return reply
+}
+
+/** Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on. */
+export const keptFrom =
+  (open: () => Promise<Suppressor | undefined>): Layer =>
+  (caller) => ({
+    ...caller,
+    call: async (id, input, options) => {
+      const row = operation(id)
+      const suppressor = isPersonal(row) ? await open() : undefined
+      if (!suppressor) return caller.call(id, input, options)
+      const left = await suppressor.request(row, input)
+      if ('reply' in left) return left.reply
+      const reply = left.restore(await callItems(caller, id, left.input, options))
+      return suppressor.reply(row, reply)
+    },
+  })
+
+const single = { 'accounts.bulk_enrich': 'accounts.enrich', 'leads.bulk_enrich': 'leads.enrich' } as const
+
+/** Calls an operation; a bulk request of which one item is left is a single one, because servers take two or more. */
+async function callItems(
+  caller: Caller,
+  id: OperationId,
+  input: Input,
+  options?: CallOptions,
+): Promise<Reply> {
+  const one = single[id as keyof typeof single]
+  const [items] = [input.accounts, input.leads].filter(Array.isArray)
+  if (one === undefined || items?.length !== 1) return caller.call(id, input, options)
+  const { accounts: _, leads: __, ...rest } = input
+  const reply = await caller.call(one, { ...rest, ...(items[0] as Fields) }, options)
+  if (isOk(reply)) return { ...withoutBytes(reply), body: { results: [bodyOf(reply)] } }
+  return reply.status === 404 ? { status: 200, body: { results: [null] }, headers: {}, credits: 0 } : reply
+}
+
+type Judge = (keys: ReadonlySet<string>, record: Fields) => boolean
+
+/** Returns a value without the records that are judged to be suppressed. */
+function visit(value: unknown, around: Iterable<string>, judge: Judge): unknown {
+  if (Array.isArray(value)) return visitList('', value, around, judge)
+  if (!isObject(value)) return value
+  const { keys, domains } = keysOf(value, around)
+  if (judge(keys, value)) return isContact(value) ? toBlankContact(value) : undefined
+  return visitLists(value, domains, judge)
+}
+
+function visitLists(value: Fields, around: Iterable<string>, judge: Judge): Fields {
+  const entries = Object.entries(value).map(([field, held]): [string, unknown] => {
+    if (field === 'custom') return [field, held]
+    if (Array.isArray(held)) return [field, isInline(field) ? held : visitList(field, held, around, judge)]
+    return [field, isObject(held) ? visitLists(held, around, judge) : held]
+  })
+  return Object.fromEntries(entries)
+}
+
+function visitList(
+  field: string,
+  list: readonly unknown[],
+  around: Iterable<string>,
+  judge: Judge,
+): unknown[] {
+  const rest = list.map((item) => visit(item, around, judge))
+  // The results of a bulk request stand in the order of its items.
+  if (field === 'results') return rest.map((item) => item ?? null)
+  return rest.filter((item, at) => item !== undefined || list[at] === undefined)
+}
+
+const isContact = (value: Fields): boolean => 'enrichment_id' in value && 'status' in value
+
+/** What a contact keeps of its result. */
+const kept = new Set(['event', 'id', 'created_at', 'enrichment_id', 'status', 'credits_used', 'custom'])
+
+/** Returns the result of a waterfall that found nothing. */
+function toBlankContact(contact: Fields): Fields {
+  const blank: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(contact))
+    blank[field] = kept.has(field) ? value : Array.isArray(value) ? [] : null
+  return { ...blank, message: 'No data found' }
+}

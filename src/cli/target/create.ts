@@ -122,7 +122,7 @@ function contextOf(
   }
   const callServer = async (target: RemoteTarget) => {
     const { remote: server, governed } = await openServer(target)
-    const { keptFrom } = await import('../../catalogue/suppression/rewrite.js')
+    const { keptFrom } = await import('../../catalogue/suppression/suppressor.js')
     return compose([keptFrom(() => suppressorOf(target)), ...governed], server)
   }
   const withGlobals = (globals: GlobalOptions): Context => {

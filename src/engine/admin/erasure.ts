@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
-import type { Clock, Contact } from '../../api/ports/ports.js'
+import type { Clock } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
+import { toFields } from '../../catalogue/suppression/source.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
 import {
   type DryRun,
@@ -25,10 +26,8 @@ import {
 import { readClock } from '../tables/members.js'
 import { dropReplies } from '../tables/replies.js'
 
-export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
-
 /** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
-export type ErasedWork = Readonly<typeof noWorkErased>
+export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
 
 /** Erases a person from accepted work and stored replies; with `dryRun` it only counts. Numbers and costs stay as they were. */
 export async function eraseFromEngine(driver: Driver, subject: SubjectMatcher, dryRun: DryRun) {
@@ -134,14 +133,6 @@ async function contactsOf(connection: Connection, subject: SubjectMatcher, { id,
     return isOwn || subject.mentions(custom) ? [{ ...enrichment, asked, result, isOwn }] : []
   })
 }
-
-const toFields = ({ url, firstName, lastName, companyName, domain }: Contact) => ({
-  network_url: url,
-  first_name: firstName,
-  last_name: lastName,
-  company_name: companyName,
-  domain,
-})
 
 async function eraseContact(
   connection: Connection,

@@ -9,9 +9,9 @@ import type { WorkerPorts } from '../jobs/progress.js'
 import { hashKey, hintOf, makeKey } from '../request/access.js'
 import {
   findWorkspace,
-  insertKey,
   insertMember,
   insertWorkspace,
+  keyTable,
   listAllMembers,
   listMembers,
   listWorkspaces,
@@ -27,7 +27,6 @@ export function checkWhole(value: number, of: WholeNumber, min = 0): void {
     throw new Refusal('engine.not_whole', { of, min })
 }
 
-/** What the owner gives as a whole number. */
 type WholeNumber = 'amount' | 'balance' | 'weekly_limit' | 'quota'
 
 export type AdminPorts = Pick<WorkerPorts, 'store' | 'clock' | 'ids'>
@@ -64,7 +63,6 @@ export async function memberOf(
 export const emailsOf = async (tx: Connection, { id }: Pick<Workspace, 'id'>) =>
   new Map((await listAllMembers(tx, id)).map((member) => [member.id, member.email]))
 
-/** Workspaces, their plan, quotas and sessions. */
 export function workspaceAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const { reading, writing } = inCurrent(ports)
@@ -184,7 +182,7 @@ export async function addKey(
 ): Promise<{ id: string; key: string }> {
   const key = makeKey(ids)
   const id = ids.uuid()
-  await insertKey(tx, {
+  await keyTable.insert(tx, {
     id,
     memberId: member.id,
     hash: hashKey(key),
@@ -198,7 +196,6 @@ export async function addKey(
   return { id, key }
 }
 
-/** Reads and rotates the secrets that sign deliveries. */
 export function webhookSecretAdmin(ports: AdminPorts) {
   const { reading, writing } = inCurrent(ports)
   const { ids } = ports

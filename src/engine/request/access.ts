@@ -9,7 +9,7 @@ import { engineTime } from '../clock.js'
 import {
   findPrincipal,
   findPrincipalOfKey,
-  markUsed,
+  keyTable,
   type Principal,
   type Workspace,
 } from '../tables/members.js'
@@ -55,7 +55,7 @@ function createUseRecorder(store: Driver, real: Clock): (principal: Principal) =
     const last = recorded.get(key.id) ?? key.usedAt
     if (last !== null && Math.abs(now - last) < maxUseAgeMs) return
     recorded.set(key.id, now)
-    store.transaction((tx) => markUsed(tx, key.id, now)).catch(() => {})
+    store.transaction((tx) => keyTable.update(tx, { usedAt: now }, 'id = ?', key.id)).catch(() => {})
   }
 }
 

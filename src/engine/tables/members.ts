@@ -47,7 +47,7 @@ const memberTable = new RecordTable('members', {
 })
 export type Member = RecordOf<typeof memberTable>
 
-const keyTable = new RecordTable('keys', {
+export const keyTable = new RecordTable('keys', {
   id: column.text,
   memberId: column.text,
   /** Lower-case hex SHA-256 of the key; the key itself is not stored. */
@@ -140,7 +140,6 @@ export async function insertWorkspace(tx: Connection, workspace: Workspace, used
   if (used) await setUsedWorkspace(tx, workspace.id)
 }
 
-/** Changes the given fields only. */
 export const updateWorkspace = (tx: Connection, id: string, change: Partial<Workspace>) =>
   workspaceTable.update(tx, change, 'id = ?', id)
 
@@ -178,17 +177,12 @@ export const listKeys = (tx: Connection, workspaceId: string) =>
     workspaceId,
   )
 
-export const insertKey = (tx: Connection, key: Key) => keyTable.insert(tx, key)
-
 export const revokeKey = (tx: Connection, id: string, at: number) =>
   tx.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)
 
 /** Returns how many valid keys a member had until now. */
 export const revokeKeysOf = (tx: Connection, memberId: string, at: number) =>
   tx.run('UPDATE keys SET revoked_at = ? WHERE member_id = ? AND revoked_at IS NULL', at, memberId)
-
-export const markUsed = (tx: Connection, keyId: string, at: number) =>
-  keyTable.update(tx, { usedAt: at }, 'id = ?', keyId)
 
 const suppressesSql = `SELECT 1 FROM suppression_keys WHERE owner = ${boundText}`
 

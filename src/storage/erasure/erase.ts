@@ -10,63 +10,6 @@ import {
   type SubjectMatcher,
 } from './traversal.js'
 
-/** Numbers of what was erased, by name. */
-type Counts = Readonly<Record<string, number>>
-
-/** The databases with personal data. What erases from one only counts with `dryRun`. */
-interface ErasureDatabases<ErasedRecords, ErasedWork extends Counts> {
-  /** Databases with runs and received events: this machine's, and one that machines share. */
-  readonly states: readonly Driver[]
-  eraseEngine(dryRun: boolean): Promise<ErasedWork>
-  eraseCatalogue(dryRun: boolean): Promise<ErasedRecords>
-}
-
-export interface Erased<ErasedRecords, ErasedWork extends Counts> {
-  readonly catalogue: ErasedRecords
-  readonly engine: ErasedWork
-  readonly state: ErasedState
-}
-
-/**
- * Erases a person from all databases. The catalogue comes last, since only it knows the person's identifiers. Jobs and
- * runs are then erased once more, because they may have read the catalogue meanwhile. `now` is real time.
- */
-export async function eraseEverywhere<ErasedRecords, ErasedWork extends Counts>(
-  { states, eraseEngine, eraseCatalogue }: ErasureDatabases<ErasedRecords, ErasedWork>,
-  subject: SubjectMatcher,
-  { now, dryRun }: { readonly now: number; readonly dryRun: boolean },
-): Promise<Erased<ErasedRecords, ErasedWork>> {
-  const eraseWorkAndRuns = async () => {
-    let state: ErasedState = { events: 0, answers: 0, files: [], otherFiles: [] }
-    for (const database of states) state = add(state, await eraseFromState(database, subject, now, dryRun))
-    return { engine: await eraseEngine(dryRun), state }
-  }
-  const first = await eraseWorkAndRuns()
-  const catalogue = await eraseCatalogue(dryRun)
-  if (dryRun) return { catalogue, ...first }
-  const again = await eraseWorkAndRuns()
-  return { catalogue, engine: add(first.engine, again.engine), state: add(first.state, again.state) }
-}
-
-/** Returns the sums of numbers and the joined lists of two objects. */
-const add = <T extends object>(one: T, other: T): T =>
-  Object.fromEntries(
-    Object.entries(one).map(([name, value]: [string, unknown]) => {
-      const more = other[name as keyof T]
-      return [name, Array.isArray(value) ? value.concat(more) : Number(value) + Number(more)]
-    }),
-  ) as T
-
-/** What was erased of what this machine remembered. */
-interface ErasedState {
-  readonly events: number
-  readonly answers: number
-  /** What the runs whose answers mentioned the person have read and written. */
-  readonly files: readonly string[]
-  /** What all other runs have read and written. It may have the person too, as after an erasure. */
-  readonly otherFiles: readonly string[]
-}
-
 /**
  * Erases a person from received events and from the answers of runs; with `dryRun` it only counts. A row keeps what it cost
  * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.

@@ -5,7 +5,7 @@ import {
   suppressiblesIn,
   toSuppressible,
 } from '../../../src/catalogue/suppression/identifiers.js'
-import { withoutRecords } from '../../../src/catalogue/suppression/rewrite.js'
+import { withoutRecords } from '../../../src/catalogue/suppression/suppressor.js'
 import { casesOf } from '../../support/fixtures.js'
 
 const url = 'https://www.network.example'

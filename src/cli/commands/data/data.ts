@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
-import type { ErasedRecords, Subject } from '../../../catalogue/erasure/tables.js'
+import { parseSubject } from '../../../catalogue/erasure/subject.js'
+import type { Subject } from '../../../catalogue/erasure/tables.js'
 import type { RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { foldText } from '../../../catalogue/normalize/name.js'
-import type { ErasedWork } from '../../../engine/admin/erasure.js'
-import type { Erased } from '../../../storage/erasure/erase.js'
+import { purgeRunReplies, purgeWork } from '../../../engine/admin/erasure.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -19,7 +19,9 @@ import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { countOf, formatNumber, listCounts } from '../../output/text.js'
 import { importCommand, kindArgument, sampleCommand } from './import.js'
 import {
+  type Erased,
   type ExistingDatabases,
+  eraseEverywhere,
   exportPerson,
   findEverywhere,
   findFilesWith,
@@ -91,8 +93,15 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
       .run(async (outer, { args, options }) => {
         const context = withCatalogueOption(outer, options)
         const { profileUrl, dryRun = false, suppress = false } = options
-        const subject = await readSubject(args[0], profileUrl)
-        const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
+        const subject = readSubject(args[0], profileUrl)
+        const { erased, words } = await findEverywhere(context, subject, async (found) => {
+          const erase = (only: boolean) => eraseEverywhere(found, context.clock.now(), only)
+          if (!dryRun && !context.globals.yes)
+            await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`)
+          // First, so that what is found meanwhile is no longer kept.
+          if (!dryRun) await forgetSuppressions(context, found, suppress)
+          return { erased: await erase(dryRun), words: found.words }
+        })
         const { files: runFiles, otherFiles, ...state } = erased.state
         const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
         const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
@@ -163,7 +172,6 @@ async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, nee
 async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {
   const { clock } = context
   const { purgeOldRuns } = await import('../../../runs/purge.js')
-  const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/erasure.js')
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const now = clock.now()
   const purged = await purgeOldRuns(context, runs, olderThanMs)
@@ -181,36 +189,13 @@ const forgetOptions = optionRows({
   ...catalogueOption,
 })
 
-/** Erases a person from all databases, after a confirmation. With `dryRun` it only counts. */
-async function confirmAndErase(context: Context, subject: Subject, dryRun: boolean, suppress: boolean) {
-  const { eraseFromEngine, noWorkErased } = await import('../../../engine/admin/erasure.js')
-  const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
-  return findEverywhere(context, subject, async ({ engine, state, runs, eraseCatalogue, ...person }) => {
-    const { matcher, words, identifiers } = person
-    const databases = {
-      states: runs.map(({ database }) => database),
-      eraseEngine: async (only: boolean) =>
-        engine ? await eraseFromEngine(engine, matcher, only) : noWorkErased,
-      eraseCatalogue,
-    }
-    const erase = (only: boolean) =>
-      eraseEverywhere(databases, matcher, { now: context.clock.now(), dryRun: only })
-    if (!dryRun && !context.globals.yes)
-      await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`)
-    // First, so that what is found meanwhile is no longer kept.
-    if (!dryRun) await forgetSuppressions({ engine, state }, identifiers, suppress, context)
-    return { erased: await erase(dryRun), words }
-  })
-}
-
 /** Returns the person with an email address or the URL of a profile, of which only one may be given. */
-async function readSubject(person: string | undefined, profileUrl: string | undefined): Promise<Subject> {
+function readSubject(person: string | undefined, profileUrl: string | undefined): Subject {
   const text = person ?? profileUrl
   if (text === undefined)
     throw new UsageError('No person is given.', 'Give an email address or the URL of a profile.')
   if (person !== undefined && profileUrl !== undefined)
     throw new UsageError('Two people are given.', 'Give an email address or --profile-url, one at a time.')
-  const { parseSubject } = await import('../../../catalogue/erasure/subject.js')
   const subject = parseSubject(text)
   if (subject && (person !== undefined || 'profile' in subject)) return subject
   throw new Refusal('usage.no_subject', { text, isProfile: person === undefined })
@@ -218,7 +203,7 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 
 const nothingStored = 'nothing: nothing is stored about this person'
 
-function formatCounts({ catalogue, engine, state }: Erased<ErasedRecords, ErasedWork>): string {
+function formatCounts({ catalogue, engine, state }: Erased): string {
   const mentions = catalogue.posts + catalogue.jobs + catalogue.companies
   const counts: [number, string, string][] = [
     [catalogue.people, 'catalogue entry', 'catalogue entries'],

@@ -6,10 +6,12 @@ import { parseExact } from '../../../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../../../api/values/objects.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import { findSubject, parseSubject } from '../../../catalogue/erasure/subject.js'
-import type { Subject, SubjectIdentifiers } from '../../../catalogue/erasure/tables.js'
+import type { Subject } from '../../../catalogue/erasure/tables.js'
 import { parseProfile } from '../../../catalogue/normalize/profile.js'
-import { toSuppressible } from '../../../catalogue/suppression/identifiers.js'
-import { eraseFromEngine } from '../../../engine/admin/erasure.js'
+import { keysOfForgotten, toSuppressible } from '../../../catalogue/suppression/identifiers.js'
+import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
+import { eraseFromEngine, noWorkErased } from '../../../engine/admin/erasure.js'
+import { listWorkspaces } from '../../../engine/tables/members.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
 import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
@@ -69,11 +71,13 @@ export async function exportPerson(context: Context, who: string) {
   })
 }
 
+type PersonInDatabases = ExistingDatabases & Awaited<ReturnType<typeof findSubject>>
+
 /** Opens what exists on this machine, and finds a person in its catalogue. All is closed after the work. */
 export async function findEverywhere<T>(
   context: Context,
   subject: Subject,
-  work: (found: ExistingDatabases & Awaited<ReturnType<typeof findSubject>>) => Promise<T>,
+  work: (found: PersonInDatabases) => Promise<T>,
 ): Promise<T> {
   const catalogue = await openExistingCatalogue(context)
   const databases = await openExisting(context)
@@ -282,18 +286,51 @@ export async function rewriteFiles({ home }: Machine): Promise<{ rewritten: stri
 
 /** Leaves only hashes of the entries about a person in the lists of who is suppressed; with `adds` the person is in them. */
 export async function forgetSuppressions(
-  { engine, state }: Pick<ExistingDatabases, 'engine' | 'state'>,
-  person: SubjectIdentifiers,
-  adds: boolean,
   context: Context,
+  { engine, state, identifiers }: PersonInDatabases,
+  adds: boolean,
 ): Promise<void> {
-  const { suppressionsOf } = await import('../../../catalogue/suppression/suppressions.js')
-  const { listWorkspaces } = await import('../../../engine/tables/members.js')
-  const { keysOfForgotten } = await import('../../../catalogue/suppression/identifiers.js')
-  const [keys, now] = [keysOfForgotten(person), context.clock.now()]
+  const [keys, now] = [keysOfForgotten(identifiers), context.clock.now()]
   const machine = state ?? (adds ? await openStateOf(context) : undefined)
   if (machine) await suppressionsOf(machine, thisMachine).forget(keys, adds, now)
   if (!engine) return
   for (const { id } of await engine.read((tx) => listWorkspaces(tx)))
     await suppressionsOf(engine, id).forget(keys, adds, now)
 }
+
+export type Erased = Awaited<ReturnType<typeof eraseEverywhere>>
+
+/**
+ * Erases a person from all databases; with `dryRun` it only counts. The catalogue comes last, since only it knows the
+ * person's identifiers. Jobs and runs are then erased once more, because they may have read the catalogue meanwhile.
+ */
+export async function eraseEverywhere(
+  { engine, runs, matcher, eraseCatalogue }: PersonInDatabases,
+  now: number,
+  dryRun: boolean,
+) {
+  const eraseWork = async () => {
+    let state: Awaited<ReturnType<typeof eraseFromState>> = {
+      events: 0,
+      answers: 0,
+      files: [],
+      otherFiles: [],
+    }
+    for (const { database } of runs) state = add(state, await eraseFromState(database, matcher, now, dryRun))
+    return { engine: engine ? await eraseFromEngine(engine, matcher, dryRun) : noWorkErased, state }
+  }
+  const first = await eraseWork()
+  const catalogue = await eraseCatalogue(dryRun)
+  if (dryRun) return { catalogue, ...first }
+  const again = await eraseWork()
+  return { catalogue, engine: add(first.engine, again.engine), state: add(first.state, again.state) }
+}
+
+/** Returns the sums of numbers and the joined lists of two objects. */
+const add = <T extends object>(one: T, other: T): T =>
+  Object.fromEntries(
+    Object.entries(one).map(([name, value]: [string, unknown]) => {
+      const more = other[name as keyof T]
+      return [name, Array.isArray(value) ? value.concat(more) : Number(value) + Number(more)]
+    }),
+  ) as T
