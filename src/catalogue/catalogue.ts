@@ -17,7 +17,7 @@ import {
 import { createProviders } from './lookup/providers.js'
 import { findLocations } from './places/place.js'
 import { type CompanyMatch, matchCompany, toAccount } from './records/match-company.js'
-import { countOrigins, type Origin, readOrigins } from './records/origins.js'
+import { type Origin, readOrigins } from './records/origins.js'
 import { type FoundPerson, toPerson } from './records/person.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
@@ -48,7 +48,6 @@ async function migrateCatalogue(driver: Driver): Promise<void> {
 
 function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
   const ports = { driver, clock, ids, bulkWrites: {} }
-  const portsFor = (origin: Origin) => ({ ...ports, countOrigins: countOrigins.bind(undefined, origin) })
   const withCompany = <T>(
     query: CompanyQuery,
     ask: (connection: Connection, company: CompanyMatch) => Awaitable<T>,
@@ -89,7 +88,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
      */
     importFile: async (kind: RecordKind, bytes: AsyncIterable<Uint8Array>, options: ImportOptions = {}) =>
       // Reading files is loaded with the first file.
-      (await import('./import/import.js')).importFile(kind, bytes, options, portsFor('own')),
+      (await import('./import/import.js')).importFile(kind, bytes, options, { ...ports, origin: 'own' }),
     /** Finds out what importing a file would do, and changes nothing but `scratch`, an empty SQLite database. */
     previewFile: async (
       kind: RecordKind,
@@ -106,7 +105,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       kind: RecordKind,
       records: Iterable<Fields> | AsyncIterable<Fields>,
       origin: Origin = 'own',
-    ) => (await import('./import/import.js')).importRecords(kind, records, portsFor(origin)),
+    ) => (await import('./import/import.js')).importRecords(kind, records, { ...ports, origin }),
     /** Returns where the records came from, without counting them; `undefined` where there are none. */
     origins: () => driver.read(readOrigins),
     stats: () => driver.read(countAll),

@@ -1,4 +1,4 @@
-import type { Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
+import type { Connection, DeclaredTable, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
 import type {
   Condition,
   EstimatedCondition,
@@ -38,10 +38,7 @@ export interface Loaded {
   readonly updated: number
 }
 
-export interface CopiedTable {
-  readonly name: string
-  readonly key: readonly string[]
-  readonly columns: readonly string[]
+export interface CopiedTable extends DeclaredTable {
   readonly textsOf?: ((record: string) => readonly string[]) | undefined
 }
 
@@ -51,6 +48,21 @@ export interface CopyTarget {
   begin(): Promise<void>
   add(table: CopiedTable, rows: readonly StoredRow[]): Promise<void>
   end(): Promise<void>
+}
+
+/** A first import into a table, whose indexes are missing until its end. */
+export interface BulkLoading {
+  /** Returns whether indexes are missing: a first import is under way, or was killed. */
+  hasDeferredIndexes(connection: Connection): boolean
+  /** Until `endLoad`: drops the indexes of tables that are about to be filled, and leaves the words of texts unmerged. */
+  deferIndexes(connection: Connection, tables: readonly string[]): void
+  /** Builds the missing indexes that a lookup by a column needs. */
+  buildIndexesOn(connection: Connection, table: string, column: string): void
+  /** Returns a number that differs from an earlier answer when others wrote to the database in between. */
+  countForeignWrites(connection: Connection): number | undefined
+  /** Gives the connection more memory from now on; until `endBulkWrites`, commits are not durable one by one. */
+  beginBulkWrites(driver: Driver): Promise<void>
+  endBulkWrites(driver: Driver): Promise<void>
 }
 
 /** What a catalogue spells differently in SQLite and in PostgreSQL. */
@@ -73,23 +85,12 @@ export interface CatalogueDialect {
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
   }
   readonly load: {
-    /** Whether other machines share the database: many records are asked for at once, and no index is ever missing. */
-    readonly isRemote: boolean
-    /** Returns whether indexes are missing: a first import is under way, or was killed. */
-    hasDeferredIndexes(connection: Connection): boolean
-    /** Until `endLoad`: drops the indexes of tables that are about to be filled, and leaves the words of texts unmerged. */
-    deferIndexes(connection: Connection, tables: readonly string[]): void
-    /** Builds the missing indexes that a lookup by a column needs. */
-    buildIndexesOn(connection: Connection, table: string, column: string): void
-    /** Returns a number that differs from an earlier answer when others wrote to the database in between. */
-    countForeignWrites(connection: Connection): number | undefined
+    /** Absent where other machines share the database: many records are asked for at once, and no index is ever missing. */
+    readonly bulk?: BulkLoading
     /** Ends a load, also one that was killed. Does nothing when it is ended already. */
     endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void>
     /** Removes what the database remembers of deleted rows. */
     forgetDeletedRows(driver: Driver, tables: readonly string[]): Promise<void>
-    /** Gives the connection more memory from now on; until `endBulkWrites`, commits are not durable one by one. */
-    beginBulkWrites(driver: Driver): Promise<void>
-    endBulkWrites(driver: Driver): Promise<void>
   }
   readonly copy: {
     /** Keeps the server from ending a transaction that waits for the other side of the copy. */

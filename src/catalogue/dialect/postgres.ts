@@ -128,13 +128,8 @@ const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
     await connection.exec(`SET LOCAL statement_timeout = 0; ANALYZE ${tables.join(', ')}`)
   })
 
-/** Bulk loads in PostgreSQL: indexes stay while a table is filled, and the server's settings suit bulk writes. */
+/** Indexes stay while a table is filled, and the server's settings suit bulk writes. */
 export const postgresLoad: CatalogueDialect['load'] = {
-  isRemote: true,
-  hasDeferredIndexes: () => false,
-  deferIndexes: () => {},
-  buildIndexesOn: () => {},
-  countForeignWrites: () => undefined,
   // A search that was planned for an empty table may take minutes in a full one. Where ANALYZE fails, the server runs it
   // later by itself, so the failure is no failure of the import.
   endLoad: async (driver, loaded) => {
@@ -142,8 +137,6 @@ export const postgresLoad: CatalogueDialect['load'] = {
   },
   // The statistics of ANALYZE contain values of rows.
   forgetDeletedRows: analyze,
-  beginBulkWrites: async () => {},
-  endBulkWrites: async () => {},
 }
 
 /** Constraints and indexes of the catalogue, in an order in which they can be made; the reverse order drops them. */

@@ -5,9 +5,8 @@ import {
   send,
   type Value,
 } from '../../storage/driver/connection.js'
-import type { Condition } from '../full-text/keyword.js'
-import { type Texts, type TextTable, textColumns } from '../full-text/keyword.js'
-import type { CatalogueDialect, Loaded } from './dialect.js'
+import { type Condition, type Texts, type TextTable, textColumns } from '../full-text/keyword.js'
+import type { BulkLoading, CatalogueDialect, Loaded } from './dialect.js'
 
 // The words of a table stand in an FTS5 table of their own, such as `people_text`, under the row's key.
 
@@ -226,18 +225,21 @@ async function setAll(driver: Driver, settings: readonly string[]): Promise<void
   for (const setting of settings) await driver.set(setting)
 }
 
-export const sqliteLoad: CatalogueDialect['load'] = {
-  isRemote: false,
+export const sqliteBulk: BulkLoading = {
   hasDeferredIndexes,
   deferIndexes,
   buildIndexesOn,
   countForeignWrites: (connection) =>
     toSynchronous(connection).get<{ data_version: number }>('PRAGMA data_version')?.data_version,
+  beginBulkWrites: (driver) => setAll(driver, bulkSettings),
+  endBulkWrites: (driver) => setAll(driver, durableSettings),
+}
+
+export const sqliteLoad: CatalogueDialect['load'] = {
+  bulk: sqliteBulk,
   endLoad,
   // Words stay in the index until its segments are merged.
   forgetDeletedRows: (driver) => mergeTexts(driver, true),
-  beginBulkWrites: (driver) => setAll(driver, bulkSettings),
-  endBulkWrites: (driver) => setAll(driver, durableSettings),
 }
 
 /** Copies into SQLite. Indexes are built, and words merged, when the load that `begin` starts is ended. */

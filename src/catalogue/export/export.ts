@@ -173,9 +173,4 @@ const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
 }
 
 export const copiedTables = (): CopiedTable[] =>
-  catalogueTables().map(({ name, columns, key }) => ({
-    name,
-    key,
-    columns: Object.keys(columns),
-    textsOf: textsOf[name],
-  }))
+  catalogueTables().map((table) => ({ ...table, textsOf: textsOf[table.name] }))

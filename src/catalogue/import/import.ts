@@ -3,11 +3,12 @@ import type { Clock, Ids } from '../../api/ports/ports.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Fields } from '../../api/values/objects.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
-import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { FileColumns, ImportOptions, InputRow, RecordKind, RejectedRecord } from '../kinds/kind.js'
 import { isInvalid } from '../normalize/readers.js'
 import { importJobs } from '../records/jobs.js'
+import { countOrigins, type Origin } from '../records/origins.js'
 import { importPosts } from '../records/posts.js'
 import { importCompanies } from '../records/write-company.js'
 import { importPeople } from '../records/write-person.js'
@@ -92,7 +93,7 @@ async function importBatches(
       load?.beginTransaction(connection, load === bulkWrites.lastLoad)
       bulkWrites.lastLoad = load
       const taken = await take(toImportTarget(connection), load)
-      await ports.countOrigins(connection, kind, taken.own, clock.now())
+      await countOrigins(ports.origin, connection, kind, taken.own, clock.now())
       return taken
     })
   const write = async (records: RecordList) => {
@@ -117,11 +118,6 @@ async function takeBatches(
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }
   const leftOut = new LeftOutCounter()
-  const report = (): ImportReport => {
-    const { mapping, ignored, samples = {}, encoding } = columns
-    const rejected = [...tally.rejected]
-    return { ...tally, rejected, leftOut: leftOut.counts, mapping, ignored, samples, encoding }
-  }
   try {
     for await (const { records: all, rejected, leftOut: values, columns: seen } of batches) {
       columns = seen
@@ -136,9 +132,9 @@ async function takeBatches(
     }
   } catch (error) {
     if (!(error instanceof Refusal) || error instanceof ApiError) throw error
-    throw new Refusal(error.code, { ...error.details, report: report() })
+    throw new Refusal(error.code, { ...error.details, report: toReport(tally, columns, leftOut.counts) })
   }
-  return report()
+  return toReport(tally, columns, leftOut.counts)
 }
 
 /** Returns records without those of suppressed people and companies, also within jobs and posts. */
@@ -161,15 +157,14 @@ interface WritePorts {
   readonly clock: Clock
   readonly ids: Ids
   readonly bulkWrites: BulkWriteState
-  /** Counts written records by their origin, in their transaction. */
-  countOrigins(connection: Connection, kind: RecordKind, tally: ImportTally, now: number): Promise<void>
+  readonly origin: Origin
 }
 
 /** Duration after which a transaction takes no more records, so that other processes need not wait for an import. */
 const transactionMs = 80
 
 /** For how many records rows are read together. A server is asked seldom; few at a time spare the garbage collector. */
-const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.isRemote ? 500 : 100)
+const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.bulk ? 100 : 500)
 
 /** Reads the stored rows that records may be the same as, decides what becomes of each, and writes that. */
 const importers: {
@@ -213,7 +208,8 @@ async function takeRecords(
       } while (next < records.length && clock.now() < end)
       return { next, own }
     })
-    addTally(tally, own)
+    for (const name of counts) tally[name] += own[name]
+    for (const row of own.rejected) addRejected(tally, row)
     rejected.push(...own.rejected)
     from = next
   }
@@ -240,42 +236,35 @@ async function importPortion(
   tally.companies = context.createdCompanies
 }
 
-function addTally(tally: ImportTally, { added, updated, unchanged, companies, rejected }: ImportTally): void {
-  tally.added += added
-  tally.updated += updated
-  tally.unchanged += unchanged
-  tally.companies += companies
-  for (const row of rejected) addRejected(tally, row)
-}
-
-export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 'samples' | 'encoding'> {
-  readonly added: number
-  readonly updated: number
-  /** Those of the updated records that are as they were. */
-  readonly unchanged: number
-  /** Companies created because people or jobs named a domain or profile url that no company had. */
-  readonly companies: number
-  /** Records that were left out because their person or company is suppressed. */
-  readonly suppressed: number
-  /** The first rejected lines; `rejectedTotal` counts all. */
-  readonly rejected: readonly RejectedRecord[]
-  readonly rejectedTotal: number
-  /** Values that records are without, because they were not understood. */
-  readonly leftOut: readonly LeftOutValues[]
-}
+const counts = ['added', 'updated', 'unchanged', 'companies'] as const
 
 const createTally = () => ({
   added: 0,
   updated: 0,
+  /** Those of the updated records that are as they were. */
   unchanged: 0,
+  /** Companies created because people or jobs named a domain or profile url that no company had. */
   companies: 0,
+  /** Records that were left out because their person or company is suppressed. */
   suppressed: 0,
+  /** The first rejected lines; `rejectedTotal` counts all. */
   rejected: [] as RejectedRecord[],
   rejectedTotal: 0,
 })
 
 /** The counts of a report that is not complete yet. */
 type ImportTally = ReturnType<typeof createTally>
+
+export type ImportReport = ReturnType<typeof toReport>
+
+/** Returns what became of a file; `leftOut` are values that records are without, because they were not understood. */
+function toReport(
+  tally: Readonly<ImportTally>,
+  { mapping, ignored, samples = {}, encoding }: FileColumns,
+  leftOut: readonly LeftOutValues[],
+) {
+  return { ...tally, rejected: [...tally.rejected], leftOut, mapping, ignored, samples, encoding }
+}
 
 const maxRejectedKept = 1_000
 

@@ -204,7 +204,16 @@ function readJsonRows(
     }
     return record
   }
-  return { mapping, ignored, samples, batches: toObjectRows(pieces, toRecord) }
+  const toRow = ({ line, json }: JsonText): InputRow => {
+    const raw: unknown = resultOr(undefined, () => parseJson(json))
+    return isObject(raw)
+      ? { line, cells: [json], raw: toRecord(raw) }
+      : { line, cells: [json], reason: 'is not a JSON object' }
+  }
+  const batches = async function* () {
+    for await (const some of pieces) yield some.map(toRow)
+  }
+  return { mapping, ignored, samples, batches: batches() }
 }
 
 /** Maximum length of a value that is shown. */
@@ -213,19 +222,6 @@ const sampleCharacters = 500
 interface JsonText {
   readonly line: number
   readonly json: string
-}
-
-async function* toObjectRows(
-  batches: AsyncIterable<readonly JsonText[]>,
-  toRecord: (raw: Fields) => Fields,
-): AsyncGenerator<InputRow[]> {
-  for await (const pieces of batches)
-    yield pieces.map(({ line, json }) => {
-      const raw: unknown = resultOr(undefined, () => parseJson(json))
-      return isObject(raw)
-        ? { line, cells: [json], raw: toRecord(raw) }
-        : { line, cells: [json], reason: 'is not a JSON object' }
-    })
 }
 
 async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {

@@ -197,7 +197,7 @@ export async function readCatalogueState(connection: Connection) {
   return {
     isEmpty: !(await hasRows('companies')) && !(await hasRows('people')),
     /** Indexes are missing: a first import is under way, or was killed. */
-    isUnbuilt: dialectOf(connection).load.hasDeferredIndexes(connection),
+    isUnbuilt: dialectOf(connection).load.bulk?.hasDeferredIndexes(connection) ?? false,
   }
 }
 

@@ -7,7 +7,6 @@ import { boundText } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import countryIds from './country-ids.json' with { type: 'json' }
 
-/** A country, a region of it, or a city. */
 export type Place = ReturnType<typeof toPlace>
 
 /** Returns the place with an id of any source, a country code, or an exact name such as `Paris, France`. */

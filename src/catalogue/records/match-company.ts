@@ -176,7 +176,6 @@ function narrow(candidates: readonly CompanyMatch[], wanted: NormalizedQuery): r
 const hasOtherProfile = (company: CompanyMatch, profiles: readonly NetworkProfile[]): boolean =>
   profiles.some(({ id }) => (id === undefined ? company.slug : company.network_id) !== null)
 
-/** Returns the only one of a list; `undefined` where there are none or several. */
 export const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ? found[0] : undefined)
 
 /** Cities whose key in the gazetteer is lower are so large that their names are hardly used as words. */

@@ -202,7 +202,6 @@ async function writeCompanies(connection: Connection, changes: readonly CompanyC
   await writeHeadcountHistory(connection, changes)
 }
 
-/** The company that a person or a job names. */
 export interface Employer {
   company_domain?: string | undefined
   company_network_url?: string | undefined

@@ -42,9 +42,6 @@ export interface EmployerFilter {
   readonly unknown: readonly string[]
 }
 
-/** The filters of companies in a search; those without values are absent. */
-export type EmployerFilters = Partial<Readonly<Record<Field, EmployerFilter>>>
-
 /**
  * Finds the companies that filters give by profile url or domain, however many, as `matchCompany` would find each. 422
  * names those of a filter of which none is known, and one that is no company's.
@@ -59,7 +56,7 @@ export async function readEmployerFilters(connection: Connection, filters: Peopl
       await refuseUnknown(connection, field, filter.unknown)
     read[field] = filter
   }
-  return read as EmployerFilters
+  return read
 }
 
 /** Returns the profile urls and domains of a search that stand for no company. */

@@ -137,21 +137,15 @@ function toRanges(place: HiringCursor | undefined): Condition[] {
   return [['posted_at <= ? AND (posted_at < ? OR key < ?)', postedAt, postedAt, key], ['posted_at IS NULL']]
 }
 
-const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number>> = {
-  last_24_hours: 1,
-  last_7_days: 7,
-  last_15_days: 15,
-  last_30_days: 30,
-  last_90_days: 90,
-  last_180_days: 180,
-  last_360_days: 360,
-}
+/** Returns the days in the name of a period such as `last_30_days`. */
+const daysIn = (period: NonNullable<HiringFilters['published_date']>): number =>
+  period === 'last_24_hours' ? 1 : Number(period.split('_')[1])
 
 /** Returns the conditions of a hiring search on jobs. Days count back from `now`. */
 function jobConditions(connection: Connection, filters: HiringFilters, now: number): Condition[] {
   const { published_date, exclude_internships, included_locations, excluded_locations } = filters
   return [
-    ...(published_date === undefined ? [] : [postedSince(now, days[published_date])]),
+    ...(published_date === undefined ? [] : [postedSince(now, daysIn(published_date))]),
     ...phraseConditions(connection, 'many', {
       title: [filters.selected_titles, filters.excluded_titles],
       description: [filters.selected_keywords, filters.excluded_keywords],

@@ -4,7 +4,7 @@ import { type Condition, ifAny, isOneOf, not } from '../full-text/keyword.js'
 import { toAccount } from '../records/match-company.js'
 import { toSlug } from '../records/technologies.js'
 import { countCompanies, listCompanies } from './companies.js'
-import { inIndustries, ofSizes } from './conditions.js'
+import { companyConditions } from './conditions.js'
 import { type Searcher, toPage } from './search-kind.js'
 
 /** Searches companies by the technologies they use, the largest first. No company uses an unknown technology. */
@@ -27,17 +27,14 @@ export const stackSearch: Searcher<'stack'> = {
 }
 
 async function conditionsOf(connection: Connection, filters: StackFilters): Promise<Condition[]> {
-  const { countries, included_industries, excluded_industries, company_size } = filters
   const included = await findRequested(connection, filters.stacks)
   const excluded = await findRequested(connection, filters.excluded_stacks)
   const uses = filters.stack_match === 'and' ? usesAll : usesAny
   return [
     ...(included ? [uses(included)] : []),
     ...(excluded ? [not(usesAny(excluded))] : []),
-    ...ifAny(countries, (codes) => isOneOf('country', codes)),
-    ...ifAny(included_industries, inIndustries),
-    ...ifAny(excluded_industries, (industries) => not(inIndustries(industries))),
-    ...ifAny(company_size, ofSizes),
+    ...ifAny(filters.countries, (codes) => isOneOf('country', codes)),
+    ...companyConditions(filters),
   ]
 }
 

@@ -1,5 +1,6 @@
 import { type Hash, hashOf, IdentityFilter } from '../../csv/identity-filter.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { BulkLoading } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { RecordKind } from '../kinds/kind.js'
 
@@ -34,7 +35,7 @@ export class BulkLoad {
 
   /** Begins a transaction. `isNext` is false when this process wrote something else since the last one of this load. */
   beginTransaction(connection: Connection, isNext: boolean): void {
-    const foreignWrites = dialectOf(connection).load.countForeignWrites(connection)
+    const foreignWrites = dialectOf(connection).load.bulk?.countForeignWrites(connection)
     if (!isNext || foreignWrites !== (this.#foreignWrites ?? foreignWrites)) this.#isOnlyWriter = false
     this.#foreignWrites = foreignWrites
     this.#connection = connection
@@ -46,7 +47,7 @@ export class BulkLoad {
     if (table !== this.kind) return true
     if (this.#isOnlyWriter && !this.#written.has(column, value, part)) return false
     if (this.#connection && !this.#indexed.has(column))
-      dialectOf(this.#connection).load.buildIndexesOn(this.#connection, table, column)
+      dialectOf(this.#connection).load.bulk?.buildIndexesOn(this.#connection, table, column)
     this.#indexed.add(column)
     return true
   }
@@ -63,27 +64,30 @@ export async function startBulkWrite(
   kind: RecordKind,
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
 ) {
-  const { load: dialect } = dialectOf(driver)
-  const load = dialect.isRemote
-    ? undefined
-    : await driver.transaction((connection) => startLoad(kind, connection, bulkWrites))
-  await dialect.beginBulkWrites(driver)
+  const { bulk } = dialectOf(driver).load
+  const load =
+    bulk && (await driver.transaction((connection) => startLoad(bulk, kind, connection, bulkWrites)))
+  await bulk?.beginBulkWrites(driver)
   return {
     /** `undefined` when the table was not empty, or indexes are never missing. */
     load,
     /** Makes commits durable again, and builds missing indexes. */
     async end(updated: number) {
-      await dialect.endBulkWrites(driver)
+      await bulk?.endBulkWrites(driver)
       await endBulkLoad(driver, kind, updated)
     },
   }
 }
 
-async function startLoad(kind: RecordKind, connection: Connection, bulkWrites: BulkWriteState) {
-  const dialect = dialectOf(connection).load
-  if (dialect.hasDeferredIndexes(connection)) return undefined
+async function startLoad(
+  bulk: BulkLoading,
+  kind: RecordKind,
+  connection: Connection,
+  bulkWrites: BulkWriteState,
+) {
+  if (bulk.hasDeferredIndexes(connection)) return undefined
   const isEmpty = (await connection.get(`SELECT key FROM ${kind} LIMIT 1`)) === undefined
-  dialect.deferIndexes(connection, isEmpty ? filledTables[kind] : [])
+  bulk.deferIndexes(connection, isEmpty ? filledTables[kind] : [])
   if (!isEmpty) return undefined
   const load = new BulkLoad(kind)
   load.beginTransaction(connection, true)

@@ -15,12 +15,12 @@ export const exportEngine = (driver: Driver, file: string) => exportTables(drive
 
 /** Imports an exported state into a database that has no workspace yet. Returns the number of rows. */
 export const importEngine = (driver: Driver, file: string): Promise<number> =>
-  importTables(driver, file, engineTables, async (connection, readRows) => {
+  driver.transaction(async (connection) => {
     if (await connection.get('SELECT 1 AS one FROM workspaces LIMIT 1'))
       throw new Refusal('database.not_empty')
     await connection.run('DELETE FROM clock')
     // Triggers check every movement against the one before.
-    const rows = await readRows()
+    const rows = await importTables(connection, file, engineTables)
     await connection.dialect.continueNumbering(connection, 'reply_runs', 'number')
     return rows
   })

@@ -238,17 +238,10 @@ async function writeAll(connection: Connection, to: number, { format, schema, ke
   }
 }
 
-/** Imports exported tables in one transaction. `prepare` may empty the database before it reads the rows; returns how many. */
-export async function importTables(
-  driver: Driver,
-  file: string,
-  tables: ExportedTables,
-  prepare: (connection: Connection, readRows: () => Promise<number>) => Promise<number>,
-): Promise<number> {
+/** Imports exported tables; returns how many rows. */
+export async function importTables(connection: Connection, file: string, tables: ExportedTables) {
   if (!existsSync(file)) throw new Refusal('database.no_file', { file })
-  return await driver.transaction((connection) =>
-    prepare(connection, () => onDisk(file, () => readAll(connection, file, tables))),
-  )
+  return await onDisk(file, () => readAll(connection, file, tables))
 }
 
 async function readAll(connection: Connection, file: string, tables: ExportedTables): Promise<number> {

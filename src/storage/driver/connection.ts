@@ -129,8 +129,7 @@ export function joinGiven(conditions: readonly (readonly [sql: string, value: Va
 /** A table as a text of SQL declares it. */
 export interface DeclaredTable {
   readonly name: string
-  /** The type of each column, without the braces of a word to fill in. */
-  readonly columns: Readonly<Record<string, string>>
+  readonly columns: readonly string[]
   /** The columns of its primary key. */
   readonly key: readonly string[]
 }
@@ -138,9 +137,9 @@ export interface DeclaredTable {
 /** Returns the tables that a text such as `tables.sql` creates, in its order. */
 export const tablesIn = (sql: string): DeclaredTable[] =>
   [...sql.matchAll(/CREATE TABLE (\w+) \(\n(.*?)\n\)/gs)].map(([, name = '', body = '']) => {
-    const columns = [...body.matchAll(/^ {2}([a-z_]+) \{?(\w+)/gm)].map(([, column, type]) => [column, type])
-    const key = /PRIMARY KEY \((.*)\)/.exec(body)?.[1]?.split(', ') ?? [String(columns[0]?.[0])]
-    return { name, columns: Object.fromEntries(columns), key }
+    const columns = [...body.matchAll(/^ {2}([a-z_]+) /gm)].map(([, column = '']) => column)
+    const key = /PRIMARY KEY \((.*)\)/.exec(body)?.[1]?.split(', ') ?? columns.slice(0, 1)
+    return { name, columns, key }
   })
 
 /** Returns at most `limit` rows of a table behind the row `last`, in the order of a key. */

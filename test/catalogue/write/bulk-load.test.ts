@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite.js'
+import { sqliteBulk } from '../../../src/catalogue/dialect/sqlite.js'
 import type { ImportReport } from '../../../src/catalogue/import/import.js'
 import type { RecordKind } from '../../../src/catalogue/kinds/kind.js'
 import { isGeneratedId } from '../../../src/catalogue/records/write-person.js'
@@ -31,7 +31,7 @@ const indexes = (driver: Driver) =>
       `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name`,
     ),
   )
-const isUnbuilt = (driver: Driver) => driver.read((connection) => sqliteLoad.hasDeferredIndexes(connection))
+const isUnbuilt = (driver: Driver) => driver.read((connection) => sqliteBulk.hasDeferredIndexes(connection))
 
 const people = (from: number, to: number): Fields[] =>
   Array.from({ length: to - from }, (_, at) => ({ email: `p${from + at}@c.example` }))

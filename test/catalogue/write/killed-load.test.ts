@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite.js'
+import { sqliteBulk } from '../../../src/catalogue/dialect/sqlite.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
@@ -41,7 +41,7 @@ describe.each(sample(kills, 2))('a catalogue whose first import was killed %s', 
     await ended
     expect(child.signalCode).toBe('SIGKILL')
     const driver = openSqlite(file())
-    expect(await driver.read((connection) => sqliteLoad.hasDeferredIndexes(connection))).toBe(true)
+    expect(await driver.read((connection) => sqliteBulk.hasDeferredIndexes(connection))).toBe(true)
 
     const catalogue = await openEmpty(driver)
     const { companies: kept } = await catalogue.stats()

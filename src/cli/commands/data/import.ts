@@ -13,20 +13,12 @@ import {
   kinds,
   type OriginalFile,
   type RecordKind,
-  type RejectedRecord,
 } from '../../../catalogue/kinds/kind.js'
 import { readChunks } from '../../../csv/encoding.js'
 import { parsePins } from '../../../runs/input/mapping.js'
 import { encodingNotes } from '../../../runs/input/table.js'
 import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
-import {
-  createRejects,
-  csvRejects,
-  isWorkbookName,
-  jsonRejects,
-  type Rejects,
-  type Sink,
-} from '../../../runs/output/writer.js'
+import { createRejects, csvRejects, isWorkbookName, jsonRejects } from '../../../runs/output/writer.js'
 import { isShared } from '../../../storage/database/open.js'
 import { describeMapping } from '../../batch/map-columns.js'
 import { filePorts } from '../../batch/run-home.js'
@@ -113,19 +105,27 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   if (isWorkbookName(rejects)) throw new Refusal('usage.rejects_workbook')
   const taken = await interruptible(context.streams, async (signal) => {
     const sink = rejects === undefined ? undefined : await openFile(context, rejects, '--rejects', signal)
-    const collector = collectRejects(sink)
+    let original: OriginalFile | undefined
+    const written = sink && createRejects(sink, () => (original ? csvRejects(original, false) : jsonRejects))
+    const reasons = new ReasonCounter()
+    const onRejected: ImportOptions['onRejected'] = async (rows, of) => {
+      original = of
+      // The value is another one in each row.
+      for (const { reason } of rows) reasons.add(reason.replace(/'.*'/s, '…'))
+      await written?.add(rows)
+    }
     const bytes = untilSignal(signal, open(signal), isDryRun)
-    const work = { ...settings, keepsRows: sink !== undefined, onRejected: collector.add }
+    const work = { ...settings, keepsRows: sink !== undefined, onRejected }
     try {
       const report = await takeFile(context, kind as RecordKind, bytes, work, isDryRun)
-      await collector.rejects?.finish()
-      return { report, reasons: collector.reasons.counts, rejects: collector.rejects?.file ?? undefined }
+      await written?.finish()
+      return { report, reasons: reasons.counts, written: written?.file ?? undefined }
     } catch (error) {
-      await collector.rejects?.abandon()
+      await written?.abandon()
       throw error
     }
   })
-  const { report, reasons, rejects: written } = taken
+  const { report, reasons, written } = taken
   if (!isDryRun) await ensureWorkspace(context)
   showColumns(context, report)
   const { body, layout } = describeImport(kind, report, reasons, isDryRun)
@@ -235,23 +235,6 @@ async function openInput(
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
-function collectRejects(sink: Sink | undefined) {
-  const reasons = new ReasonCounter()
-  let original: OriginalFile | undefined
-  const toFormat = () => (original ? csvRejects(original, false) : jsonRejects)
-  const rejects: Rejects | undefined = sink && createRejects(sink, toFormat)
-  return {
-    rejects,
-    reasons,
-    add: async (rows: readonly RejectedRecord[], of: OriginalFile | undefined): Promise<void> => {
-      original = of
-      // The value is another one in each row.
-      for (const { reason } of rows) reasons.add(reason.replace(/'.*'/s, '…'))
-      await rejects?.add(rows)
-    },
-  }
-}
-
 function showColumns(context: StreamsContext, { mapping, ignored, samples = {}, encoding }: ImportReport) {
   const columns = Object.entries(mapping).map(([field, column]) => {
     const sample = samples[field]
@@ -344,6 +327,5 @@ export async function addSample(context: Context, asked: OptionsOf<typeof size>)
   const now = Math.floor(context.clock.now() / dayMs) * dayMs
   const reports = await loadSample(catalogue, { ...asked, now })
   await ensureWorkspace(context)
-  const kinds = ['companies', 'people', 'jobs', 'posts'] as const
   return Object.fromEntries(kinds.map((kind) => [kind, reports[kind].added + reports[kind].updated]))
 }

@@ -63,11 +63,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   })
   for (const pool of pools) pool.on('connect', (client) => void setSearchPath(client, schema))
   const clock = new ServerClock(now)
-  const common = {
-    prepare: createStatementCache(options.listsAsArrays),
-    sleep: async (ms: number) => void (await sleep(ms)),
-    chance,
-  }
+  const common = { prepare: createStatementCache(options.listsAsArrays), sleep, chance }
   const notifications = createNotifications(url, schema)
   const createReads = () =>
     createQueue({ ...common, pool: readers, begin: () => beginReading(clock), isReadOnly: true })
