@@ -122,7 +122,6 @@ async function adjust(
   })
 }
 
-/** Lists and retries accepted work and its deliveries. */
 function jobAdmin(ports: AdminPorts) {
   const { store } = ports
   const { reading, writing } = inCurrent(ports)
@@ -219,7 +218,6 @@ async function setMember(tx: Connection, member: Member, change: Parameters<type
   return { ...member, ...change }
 }
 
-/** Members of the workspace in use. */
 function memberAdmin(ports: AdminPorts) {
   const { store, clock, ids } = ports
   const { reading, writing } = inCurrent(ports)
@@ -280,7 +278,6 @@ function memberAdmin(ports: AdminPorts) {
   }
 }
 
-/** API keys of the members of the workspace in use. */
 function keyAdmin(ports: AdminPorts) {
   const { reading, writing } = inCurrent(ports)
   return {
@@ -324,7 +321,6 @@ function checkScopes(scopes: readonly string[]): readonly string[] {
 /** The limits of a key, and when they reset (engine time). */
 export type LimitsReport = Awaited<ReturnType<ReturnType<typeof limitsAdmin>['limits']>>
 
-/** Reports the limits of the member of a key. */
 function limitsAdmin({ store, clock }: AdminPorts) {
   const access = createAccess(store, { clock, sleep: async () => {} })
   return {

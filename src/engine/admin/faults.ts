@@ -25,14 +25,12 @@ export interface WantedFault {
   readonly seed?: number | undefined
 }
 
-/** A fault with its id and its member's email address. */
 export type ListedFault = Fault & { readonly id: string; readonly member: string | null }
 
 const ofDeliveries = ['lose', 'late', 'double', 'reorder', 'badSignature'] as const
 const ofCalls = ['status', 'delay', 'timeout', 'drop', 'truncate', 'garble', 'invalidSession'] as const
 const ofStatus = ['code', 'retryAfter', 'network'] as const
 
-/** Faults on demand of the workspace in use. */
 export function faultAdmin(ports: AdminPorts) {
   const { reading, writing } = inCurrent(ports)
   const add = async (tx: Connection, workspace: Workspace, now: number, wanted: WantedFault) => {

@@ -61,7 +61,6 @@ function toMovementRecord(movement: Movement, emails: ReadonlyMap<string, string
   }
 }
 
-/** Reports status, ledger and consumption. */
 export function reportAdmin(ports: AdminPorts) {
   const { store } = ports
   const { reading } = inCurrent(ports)

@@ -6,7 +6,6 @@ import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import type { HandlersOf } from './handler.js'
 
 export const account: HandlersOf<'account'> = {
-  /** The user of the key, the workspace, and whether its network sessions are valid. */
   'account.show': ({ principal: { member, workspace } }) => ({
     output: {
       account: { email: member.email, name: member.name, plan: workspace.plan },

@@ -29,7 +29,6 @@ export const accounts: HandlersOf<'accounts'> = {
     )
     return { output, used: { company: paid } }
   },
-  /** Technologies by name or slug, best match first. */
   'accounts.technologies': async ({ input, source }) => ({
     output: { technologies: [...(await source.technologies(input.query ?? '', input.limit))] },
   }),
@@ -41,7 +40,6 @@ export const accounts: HandlersOf<'accounts'> = {
       used: { company: uses.length > 0 ? 1 : 0 },
     }
   },
-  /** Headcount by department. `live: false` omits the evolution. */
   'accounts.headcount': async ({ input, source }) => {
     const output = orNotFound(await source.headcount(toCompanyQuery(input), input.departments ?? []))
     if (input.live !== false) return { output }
@@ -49,7 +47,6 @@ export const accounts: HandlersOf<'accounts'> = {
       [department, { current_headcount }] as const
     return { output: Object.fromEntries(Object.entries(output).map(now)) }
   },
-  /** How many people of a company match, with the filters as given. */
   'accounts.count_profiles': async ({ input, source }) => {
     const { title_to_include, title_to_exclude, included_locations, excluded_locations } = input
     const filters = { title_to_include, title_to_exclude, included_locations, excluded_locations }
@@ -78,7 +75,6 @@ export const accounts: HandlersOf<'accounts'> = {
       used: { job: jobs.length },
     }
   },
-  /** `POST /accounts/`: extracts the companies of a search URL. */
   'accounts.extract': async (context) => {
     const { input, principal, now, source, store } = context
     const decoded = await source.searchAt(input.search_url, 'companies')
@@ -94,14 +90,12 @@ export const accounts: HandlersOf<'accounts'> = {
     }
     return { output: { message }, job }
   },
-  /** `POST /accounts/search`: extracts the companies that match filters. */
   'accounts.search': async (context) => {
     const search = searchFor('companies', filtersOf(context.input))
     const found = await previewCompanies(context, search)
     const { output, job } = await startImport(context, search, 'Company search', found)
     return { output: { ...output, status: 'processing' }, job }
   },
-  /** `POST /accounts/search/preview`: the number of matches, and the first of them. */
   'accounts.search_preview': async (context) => {
     const found = await previewCompanies(context, searchFor('companies', filtersOf(context.input)))
     return { output: { total_count: found.total, preview: found.preview } }

@@ -37,7 +37,6 @@ export const contacts: HandlersOf<'contacts'> = {
       job: toJob(id, input, [input], [enrichment], asking()),
     }
   },
-  /** `POST /contacts/bulk_enrich`: one result for each contact. */
   'contacts.bulk_enrich': ({ input, ids, asking }) => {
     const id = ids.uuid()
     const enrichments = input.contacts.map((contact, at) => toEnrichment(ids.uuid(), id, at + 1, contact))

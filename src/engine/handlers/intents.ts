@@ -23,23 +23,18 @@ export const intents: HandlersOf<'intents'> = {
     const preview = records.map(({ account, technologies_found }) => blurCompany(account, technologies_found))
     return { output: { total_count, preview } }
   },
-  /** `POST /intents/accounts/stack`: each company is paid for. */
   'intents.stack': (context) =>
     startPaidImport(context, searchFor('stack', filtersOf(context.input)), 'Tech stack', 'total_count'),
-  /** `POST /intents/accounts/hiring`: each company is paid for. */
   'intents.hiring': (context) =>
     startPaidImport(context, searchFor('hiring', filtersOf(context.input)), 'Hiring', 'preview_count'),
-  /** `POST /intents/accounts/growth`: growing companies. */
   'intents.growth': async (context) => {
     const search = searchFor('growth', filtersOf(context.input))
     return startImport(context, search, 'Growth', await previewCompanies(context, search))
   },
-  /** `POST /intents/accounts/lookalikes`: similar companies, the most similar first. */
   'intents.lookalikes': async (context) => {
     const search = searchFor('lookalikes', filtersOf(context.input))
     return startImport(context, search, 'Lookalikes', await previewCompanies(context, search))
   },
-  /** `POST /intents/leads/posts_engagers`: people who reacted to a post or commented on it. */
   'intents.post_engagers': async (context) => {
     const search = searchFor('engagers', filtersOf(context.input))
     return startImport(context, search, 'Post engagers', await previewPeople(context, search))

@@ -39,7 +39,6 @@ export const leads: HandlersOf<'leads'> = {
     )
     return { output, used: { person: paid } }
   },
-  /** `POST /leads`: extracts the people of a search URL. */
   'leads.extract': async (context) => {
     const { input, principal, source, store } = context
     const decoded = await source.searchAt(input.search_url, 'people')
@@ -49,7 +48,6 @@ export const leads: HandlersOf<'leads'> = {
     const job = await importOf(context, search, 'Lead search')
     return { output: { id: job.id, status: 'processing', ...note }, job }
   },
-  /** `POST /leads/advanced_search`: extracts the people that match filters. */
   'leads.advanced_search': async (context) => {
     const { input, now, source } = context
     const search = await readAdvancedSearch(context)
@@ -72,7 +70,6 @@ export const leads: HandlersOf<'leads'> = {
     const { total, preview } = await previewPeople(context, search)
     return { output: { total_count: total, preview, ...(await noteOf(context.source, search)) } }
   },
-  /** `POST /leads/search`: people at a company. */
   'leads.search': async (context) => {
     const { input, now, source } = context
     const { company_network_id: networkId, company_network_url: url, company_domain: domain } = input

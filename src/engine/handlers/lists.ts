@@ -46,7 +46,6 @@ export const lists: HandlersOf<'lists'> = {
       },
     }
   },
-  /** `GET /lists`: newest first. */
   'lists.list': async (context) => {
     const { rows, pagination } = await readPage(context, 'lists.list', {
       count: (tx, workspaceId) => listTable.count(tx, 'workspace_id = ?', workspaceId),
@@ -68,7 +67,6 @@ export const lists: HandlersOf<'lists'> = {
     })
     return { output: { ...toListOutput(found), companies: rows.map(toListedOutput), pagination } }
   },
-  /** `PUT /lists/{id}`: gives a list another name. */
   'lists.rename': async ({ input: { id, name }, principal: { workspace }, now, store }) => {
     const renamed = await store.transaction(async (tx) => {
       if (await findList(tx, workspace.id, id)) await updateList(tx, id, { name, updated_at: now })

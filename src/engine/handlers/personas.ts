@@ -35,7 +35,6 @@ export const personas: HandlersOf<'personas'> = {
     }
     return { output: toOutput(persona), keep: (tx) => personaTable.insert(tx, persona) }
   },
-  /** `GET /personas`: newest first. */
   'personas.list': async (context) => {
     const { rows, pagination } = await readPage(context, 'personas.list', {
       count: (tx, workspaceId) => personaTable.count(tx, 'workspace_id = ?', workspaceId),

@@ -14,7 +14,6 @@ export const titles: HandlersOf<'titles'> = {
 }
 
 export const locations: HandlersOf<'locations'> = {
-  /** `POST /locations`: an empty list when nothing matches. */
   'locations.find': async ({ input, source }) => ({
     output: [...(await source.locations(input.name, input.source))],
   }),

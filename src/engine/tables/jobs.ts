@@ -199,7 +199,6 @@ function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter) {
   return { where: where + (isSearch ? searchSql : ''), values }
 }
 
-/** Returns the number of jobs that have not ended, by state. */
 export const countUnfinishedJobs = async (tx: Connection, workspaceId: string) =>
   (await tx.get<Record<'queued' | 'running', number>>(unfinishedSql, workspaceId)) ?? {
     queued: 0,
@@ -214,7 +213,6 @@ export const isJobDue = async (tx: Connection, lease: Lease): Promise<boolean> =
 export const readFirstHold = async (tx: Connection, workspaceId: string, jobId: string) =>
   (await tx.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount
 
-/** Returns the credits that a member's jobs hold. */
 export const readHeldBy = (tx: Connection, memberId: string) => readNumber(tx, heldSql, memberId)
 
 export async function insertJob(tx: Connection, job: AsyncJob, enrichments: readonly Enrichment[] = []) {
