@@ -39,7 +39,7 @@ const moneyCode = [
   'src/client/kept-keys.ts',
   'src/client/proxied-work.ts',
   'src/client/reply.ts',
-  'src/client/retry.ts',
+  'src/client/attempts.ts',
   'src/runs/journal',
   'src/runs/plan',
   'src/runs/bulk.ts',

@@ -4,7 +4,7 @@ import { creditsCharged, type OperationId, operation } from '../api/operations/t
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { ServerMemory } from '../storage/state/remote-servers.js'
-import { isConclusive } from './retry.js'
+import { isConclusive } from './attempts.js'
 
 /** What storing keys needs. */
 export interface KeptKeysOptions {

@@ -14,6 +14,15 @@ import { type Operation, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { ServerMemory } from '../storage/state/remote-servers.js'
 import {
+  type AttemptResult,
+  isConclusive,
+  isOutcomeUnknown,
+  isRead,
+  maxAttempts,
+  Outage,
+  pauseAfter,
+} from './attempts.js'
+import {
   type Connection,
   createConnection,
   type Environment,
@@ -25,15 +34,6 @@ import {
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
 import { doubted, type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
-import {
-  type AttemptResult,
-  isConclusive,
-  isOutcomeUnknown,
-  isRead,
-  maxAttempts,
-  Outage,
-  pauseAfter,
-} from './retry.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
 export interface RemoteOptions {

@@ -13,8 +13,8 @@ import { emailStatusOf, workStateOf } from '../api/schemas/enumerations.js'
 import { misfitOf } from '../api/validation/fits.js'
 import { exceededLimit, parseExact } from '../api/values/json.js'
 import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
+import { isRead } from './attempts.js'
 import type { WireAnswer } from './reading.js'
-import { isRead } from './retry.js'
 
 /** A server's answer to be read. */
 export interface ReplyTask {
