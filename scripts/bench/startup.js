@@ -7,7 +7,7 @@ const commands = [
   {
     name: 'prospect accounts enrich --domain …',
     args: [binary, 'accounts', 'enrich', '--domain', 'company-1.example'],
-    limit: 3,
+    limit: 2.9,
   },
 ]
 

@@ -71,6 +71,7 @@ const lineOfDifference = (bytes: Buffer, label: string, other: string): number =
  * the same side, and at its line ends.
  */
 function byNuls(head: Buffer): string | undefined {
+  if (!head.includes(0)) return undefined
   const nuls = [0, 0]
   const wideEnds = [0, 0]
   let ends = 0

@@ -8,17 +8,13 @@ import { openNumbers } from './journal/answers.js'
 import {
   chosenColumns,
   createLayout,
-  excel,
-  type Format,
-  formatOfFile,
-  type Layout,
   manyOf,
   type OutputRow,
   onlyMissingOf,
   rowColumnsOf,
-  rowFormats,
 } from './output/columns.js'
 import { crmColumns, requireCrmKind, withCrmColumns } from './output/crm-layout.js'
+import { excel, type Format, formatOfFile, type Layout, rowFormats } from './output/formats.js'
 import { pickColumns, type Selection, selected } from './output/select.js'
 import {
   createRejects,

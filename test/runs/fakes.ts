@@ -10,7 +10,8 @@ import type { WantedRow } from '../../src/runs/journal/journal.js'
 import type { Journal } from '../../src/runs/journal/run-journal.js'
 import { type JournalOptions, journalOf } from '../../src/runs/journal/run-journal.js'
 import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
-import { createLayout, type OutputRow, rowFormats } from '../../src/runs/output/columns.js'
+import { createLayout, type OutputRow } from '../../src/runs/output/columns.js'
+import { rowFormats } from '../../src/runs/output/formats.js'
 import {
   createWriter,
   type Files,

@@ -8,7 +8,7 @@ import type { PassOn } from '../../client/reply.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import type { FormatName } from '../../runs/output/columns.js'
+import type { FormatName } from '../../runs/output/formats.js'
 import type { AnswerSource } from '../../runs/ports.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */

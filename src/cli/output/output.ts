@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, extname, resolve } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
-import { type FormatName, formatOfFile, rowFormats } from '../../runs/output/columns.js'
+import { type FormatName, formatOfFile, rowFormats } from '../../runs/output/formats.js'
 import {
   fileSink,
   isWorkbookName,

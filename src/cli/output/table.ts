@@ -2,7 +2,8 @@ import Table from 'cli-table3'
 import { commandOf } from '../../api/operations/table.js'
 import { isTooLarge } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import { type Format, type Layout, toCell } from '../../runs/output/columns.js'
+import { toCell } from '../../runs/output/columns.js'
+import type { Format, Layout } from '../../runs/output/formats.js'
 import { flatten, type Listing, namesOf, type Row, valueAt } from './records.js'
 import {
   cutEnd,

@@ -6,8 +6,9 @@ import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { describePhone, toE164 } from '../../catalogue/normalize/phone.js'
 import { toDomain } from '../../catalogue/normalize/value-kinds.js'
 import { normaliseName, synonymsOf } from '../../csv/names.js'
-import { columnsOf, type Layout, type Node, nodeOf, type OutputRow, toCell, unwrap } from './columns.js'
+import { columnsOf, type Node, nodeOf, type OutputRow, toCell, unwrap } from './columns.js'
 import facts from './crm-layouts.json' with { type: 'json' }
+import type { Layout } from './formats.js'
 
 type Columns = Readonly<Record<string, string>>
 

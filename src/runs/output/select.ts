@@ -4,8 +4,6 @@ import { type FieldType, isLeaf, parseExpression, type Scope } from '../../lists
 import type { Novelty } from '../journal/spending.js'
 import {
   explodeRow,
-  type Format,
-  type Layout,
   type Many,
   manyOf,
   type Only,
@@ -16,6 +14,7 @@ import {
   rowColumnsOf,
   statusValue,
 } from './columns.js'
+import type { Format, Layout } from './formats.js'
 
 export interface SelectChoices {
   /** A condition in CEL. */

@@ -8,7 +8,8 @@ import { isObject, resultOr } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/cells.js'
 import { rejectColumns } from '../../csv/names.js'
 import type { Table } from '../input/table.js'
-import type { Format, OutputRow } from './columns.js'
+import type { OutputRow } from './columns.js'
+import type { Format } from './formats.js'
 
 export interface Sink {
   /** Name of the complete output; undefined for a stream. */

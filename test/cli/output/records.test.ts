@@ -8,7 +8,7 @@ import {
   toView,
   valueAt,
 } from '../../../src/cli/output/records.js'
-import { idOf } from '../../../src/runs/output/columns.js'
+import { idOf } from '../../../src/runs/output/formats.js'
 
 describe('finding the records in a body', () => {
   it('returns the items of a list', () => {

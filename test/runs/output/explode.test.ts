@@ -6,8 +6,8 @@ import {
   joinedColumns,
   listColumns,
   type OutputRow,
-  rowFormats,
 } from '../../../src/runs/output/columns.js'
+import { rowFormats } from '../../../src/runs/output/formats.js'
 import { selected } from '../../../src/runs/output/select.js'
 import { outputRow } from '../fakes.js'
 

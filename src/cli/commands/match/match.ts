@@ -14,7 +14,7 @@ import {
   openMatcher,
   pairsFor,
 } from '../../../runs/lists.js'
-import { type Layout, rowFormats } from '../../../runs/output/columns.js'
+import { type Layout, rowFormats } from '../../../runs/output/formats.js'
 import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
 import { showMapping } from '../../batch/map-columns.js'
 import { isOnScreen, rowFormat } from '../../batch/options.js'

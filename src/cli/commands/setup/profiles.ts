@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import type { Fields } from '../../../api/values/objects.js'
-import { formats } from '../../../runs/output/columns.js'
+import { formats } from '../../../runs/output/formats.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, Machine, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
