@@ -358,19 +358,16 @@ const pathOf = (command: Command): string =>
 /** What commands name by an id: a noun such as `run`, and the command that lists them, without the leading `prospect`. */
 export type StoredKind = Readonly<Record<'noun' | 'list', string>>
 
-export interface StoredIds {
-  /** Returns the ids that begin so, newest first; a few are enough. */
-  startingWith(prefix: string): Promise<readonly string[]>
-  newest(): Promise<string | undefined>
-}
+/** Returns ids that begin so, the newest first; at most so many are needed. */
+export type StoredIds = (prefix: string, limit: number) => Promise<readonly string[]>
 
 /** Returns how ids are found among all of them, newest first. */
-export const among = (ids: readonly string[]): StoredIds => ({
-  startingWith: async (prefix) => ids.filter((id) => id.startsWith(prefix)),
-  newest: async () => ids[0],
-})
+export const among =
+  (ids: readonly string[]): StoredIds =>
+  async (prefix) =>
+    ids.filter((id) => id.startsWith(prefix))
 
-export const maxCandidates = 6
+const maxCandidates = 6
 
 /** Throws UsageError for no id or an ambiguous one, and a `Stop` (exit 9) for one that nothing has. */
 export async function resolveIds(
@@ -381,7 +378,7 @@ export async function resolveIds(
   if (options.last === true) {
     if (args.length > 0)
       throw new UsageError('--last and an id cannot be used together.', 'Use one or the other.')
-    const id = await ids.newest()
+    const [id] = await ids('', 1)
     if (id === undefined) throw new Stop(`There is no ${kind.noun} yet.`, exitCodes.notFound, '', 'not_found')
     return [id]
   }
@@ -396,8 +393,8 @@ export async function resolveIds(
 }
 
 /** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws UsageError for several. */
-export async function expandId(given: string, noun: string, ids: Pick<StoredIds, 'startingWith'>) {
-  const found = given === '' ? [] : await ids.startingWith(given)
+export async function expandId(given: string, noun: string, ids: StoredIds) {
+  const found = given === '' ? [] : await ids(given, maxCandidates)
   if (found.length < 2 || found.includes(given)) return found.includes(given) ? given : found[0]
   const shown = found.slice(0, maxCandidates - 1).map((id) => shortenId(id, found))
   const more = found.length > shown.length ? ' and others' : ''

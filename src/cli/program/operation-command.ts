@@ -21,11 +21,9 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
 import {
-  among,
   type CommandEnvironment,
   expandId,
   type Invocation,
-  maxCandidates,
   resolveIds,
   type StoredIds,
   type StoredKind,
@@ -190,18 +188,17 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
 }
 
 interface LocalKind extends StoredKind {
-  readonly ids: (admin: Admin) => Promise<StoredIds>
+  readonly ids: (admin: Admin) => StoredIds
 }
 
-type JobFilter = Parameters<Admin['jobsStartingWith']>[2]
-
-const jobKind = (noun: string, list: string, filter: JobFilter): LocalKind => ({
+const jobKind = (
+  noun: string,
+  list: string,
+  filter: Parameters<Admin['jobsStartingWith']>[2],
+): LocalKind => ({
   noun,
   list,
-  ids: async (admin) => ({
-    startingWith: (prefix) => admin.jobsStartingWith(prefix, maxCandidates, filter),
-    newest: async () => (await admin.jobsStartingWith('', 1, filter))[0],
-  }),
+  ids: (admin) => (prefix, limit) => admin.jobsStartingWith(prefix, limit, filter),
 })
 
 const kinds: Readonly<Record<string, LocalKind>> = {
@@ -211,7 +208,7 @@ const kinds: Readonly<Record<string, LocalKind>> = {
   personas: {
     noun: 'persona',
     list: 'personas list',
-    ids: async (admin) => among(await admin.personaIds()),
+    ids: (admin) => async (prefix) => (await admin.personaIds()).filter((id) => id.startsWith(prefix)),
   },
 }
 
@@ -235,7 +232,7 @@ async function resolveLocalId(context: Context, operation: Operation, { args, op
     const problem = options.last ? '--last is for the engine of this machine' : '<id> is missing'
     throw new UsageError(`${problem}.`, `Give the id of a ${kind.noun}. See: prospect ${kind.list}`)
   }
-  const ids = await kind.ids(await openAdmin(context))
+  const ids = kind.ids(await openAdmin(context))
   if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)
   // The engine says what is wrong with an id that nothing has.
   return [(await expandId(id, kind.noun, ids)) ?? id]

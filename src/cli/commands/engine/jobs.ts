@@ -10,9 +10,7 @@ import { openAdmin } from '../../context/open-databases.js'
 import {
   type CommandFactory,
   expandId,
-  maxCandidates,
   resolveIds,
-  type StoredIds,
   type StoredKind,
 } from '../../options/command-environment.js'
 import { isoTime, whole } from '../../options/values.js'
@@ -42,7 +40,7 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
       .run(async (context, invocation) => {
         const { options } = invocation
         const admin = await openAdmin(context)
-        const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
+        const [id = ''] = await resolveIds(invocation, storedJob, admin.jobsStartingWith)
         const job = await admin.job(id)
         const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
         if (!options.records) return print(context, view)
@@ -51,7 +49,7 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
     command('retry', 'Retry a failed job, as a new job')
       .addStoredId(storedJob)
       .printAdmin(async (admin, invocation) => {
-        const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
+        const [id = ''] = await resolveIds(invocation, storedJob, admin.jobsStartingWith)
         return toJobView(await admin.retryJob(id))
       }),
     command('run', 'Run all queued jobs and send all due webhooks, once').run(async (outer) => {
@@ -76,11 +74,6 @@ async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<
 
 const storedJob: StoredKind = { noun: 'job', list: 'engine jobs list' }
 
-const jobIds = (admin: Admin): StoredIds => ({
-  startingWith: (prefix) => admin.jobsStartingWith(prefix, maxCandidates),
-  newest: async () => (await admin.jobs(1))[0]?.id,
-})
-
 const defaultLimit = 100
 const limit = ['-L <n>', `at most this many (default: ${defaultLimit})`, whole] as const
 
@@ -101,7 +94,7 @@ export const deliveriesCommand: CommandFactory = ({ command, group }) =>
       .reads('engine')
       .printAdmin(
         async (admin, { options: { job, state, limit = defaultLimit } }) => {
-          const jobId = job && ((await expandId(job, 'job', jobIds(admin))) ?? job)
+          const jobId = job && ((await expandId(job, 'job', admin.jobsStartingWith)) ?? job)
           const filter = withoutUndefined({ jobId, state })
           return (await admin.deliveries(filter, limit)).map(toDeliveryView)
         },
@@ -115,14 +108,14 @@ export const deliveriesCommand: CommandFactory = ({ command, group }) =>
       .addStoredId(storedDelivery)
       .reads('engine')
       .printAdmin(async (admin, invocation) => {
-        const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+        const [id = ''] = await resolveIds(invocation, storedDelivery, admin.deliveriesStartingWith)
         const { body, ...delivery } = await admin.delivery(id)
         return { ...toDeliveryView(delivery), body }
       }),
     command('retry', 'Send finished deliveries again, with all their attempts')
       .addStoredId(storedDelivery, true)
       .printAdmin(async (admin, invocation) => {
-        const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+        const ids = await resolveIds(invocation, storedDelivery, admin.deliveriesStartingWith)
         const retried = await admin.retryDeliveries(ids)
         if (retried === 0)
           throw new Stop(
@@ -135,11 +128,6 @@ export const deliveriesCommand: CommandFactory = ({ command, group }) =>
   ])
 
 const storedDelivery: StoredKind = { noun: 'delivery', list: 'engine deliveries list' }
-
-const deliveryIds = (admin: Admin): StoredIds => ({
-  startingWith: (prefix) => admin.deliveriesStartingWith(prefix, maxCandidates),
-  newest: async () => (await admin.deliveries({}, 1))[0]?.id,
-})
 
 const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 

@@ -17,7 +17,7 @@ import type { Context, Machine } from '../../context/context.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { expandId, maxCandidates, resolveIds, type StoredKind } from '../../options/command-environment.js'
+import { expandId, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl, webhookUrl } from '../../options/webhooks.js'
 import { print, printRecords, type View } from '../../output/print.js'
@@ -149,8 +149,7 @@ interface EventSelection {
 async function readFilter(events: Events, given: OptionsOf<typeof filterOptions>, now: number) {
   // `--to` of forward is an address.
   const { event, since, until } = given
-  const startingWith = (prefix: string) => events.searchesStartingWith(prefix, maxCandidates)
-  const whole = given.search && (await expandId(given.search, 'search', { startingWith }))
+  const whole = given.search && (await expandId(given.search, 'search', events.searchesStartingWith))
   const named = withoutUndefined({ event, search: whole ?? given.search })
   const filter: EventFilter = { ...named, ...readTimes(withoutUndefined({ since, until }), now) }
   return { filter, limit: given.limit ?? Number.POSITIVE_INFINITY }
@@ -171,10 +170,7 @@ async function* readEvents(events: Events, { filter, limit }: EventSelection, or
 
 /** Returns the events that arguments and `--last` name; the newest where several addresses got one with the same id. */
 async function findEvents(events: Events, invocation: Invocation): Promise<readonly KeptEvent[]> {
-  const ids = await resolveIds(invocation, stored, {
-    startingWith: (prefix) => events.idsStartingWith(prefix, maxCandidates),
-    newest: async () => (await events.list({}, 'newest', 1))[0]?.id,
-  })
+  const ids = await resolveIds(invocation, stored, events.idsStartingWith)
   const found = await Promise.all(ids.map((id) => events.find(id)))
   return found.flatMap((event) => event ?? [])
 }

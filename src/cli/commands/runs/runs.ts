@@ -118,11 +118,9 @@ export async function toRunView(context: Context, run: Run, { locks }: RunRecord
 
 async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<readonly Run[]> {
   const found = new Map<string, Run>()
-  const note = (all: readonly Run[]) => all.map((run) => found.set(run.id, run) && run.id)
-  const ids = await resolveIds(invocation, stored, {
-    startingWith: async (prefix) => note(await runs.find(prefix)),
-    newest: async () => note((await runs.list()).slice(0, 1))[0],
-  })
+  const ids = await resolveIds(invocation, stored, async (prefix) =>
+    (await runs.find(prefix)).map((run) => found.set(run.id, run) && run.id),
+  )
   return ids.flatMap((id) => found.get(id) ?? [])
 }
 
