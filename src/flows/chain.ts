@@ -1,6 +1,5 @@
 import { CountQueuingStrategy, TransformStream } from 'node:stream/web'
 import { shapeOf } from '../api/areas/shapes.js'
-import type { Caller, Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toJson } from '../api/values/json.js'
@@ -10,14 +9,11 @@ import { parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
 import type { Mapping } from '../runs/input/mapping.js'
-import type { Run, RunIdentity } from '../runs/journal/runs.js'
-import { openCalls, openJournal } from '../runs/open-journal.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import type { RunReport, RunStop, SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
 import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
-import { holdRun, type RunRecords } from '../runs/records.js'
 import type { BatchRequest } from '../runs/request.js'
 import {
   asFields,
@@ -30,7 +26,7 @@ import {
   withResult,
 } from './fields.js'
 import type { FlowOutputs } from './outputs.js'
-import type { CommandStep, HttpStep, KeepStep, LookupStep, Step } from './read.js'
+import type { CommandStep, HttpStep, KeepStep, Step } from './read.js'
 
 export interface StepCount {
   readonly step: string
@@ -70,19 +66,6 @@ export interface FlowStop extends RunStop {
 
 export type RunStep = Exclude<Step, KeepStep>
 
-interface StageContext {
-  readonly records: RunRecords
-  /** Returns the run of an identity that is resumed; `undefined` where a new one begins. */
-  findSame(identity: RunIdentity): Promise<Run | undefined>
-  /** Real time before which no answer was given that is taken. */
-  readonly notBefore: number
-  readonly sharedBudget: { readonly credits: number; readonly runs: number[] } | undefined
-  readonly underWay: { calls: number }
-  sleep(ms: number, signal: AbortSignal): Promise<void>
-  /** Ends all of them early. */
-  readonly signal: AbortSignal
-}
-
 /** A step as a run that is ready to be executed. */
 export interface Stage {
   readonly step: RunStep
@@ -96,82 +79,28 @@ export interface KnownRows {
   has(about: ListKind, row: Fields): boolean
 }
 
-/** Lookups of a step at the same time: there are several steps. */
-const lookupsAtOnce = 192
-/** Imports that are awaited at the same time. */
-const importsAtOnce = 16
-
 /** The column in front of those that requests are filled from, so that no row is without a cell. */
 const lineColumn = '_line'
 
-interface StepLookup {
-  readonly header: readonly string[]
-  readonly lookup: Lookup
-}
+type StepLookup = Pick<Stage, 'header'> & { readonly lookup: Lookup }
 
-/** Opens the run of a step. It is held until the command ends. */
-export async function openStage(
+/** Returns what is looked up for the rows of a step, except those of requests that are known. */
+export async function lookupFor(
   ports: RunPorts,
-  context: StageContext,
   step: RunStep,
   request: BatchRequest,
-  identity: RunIdentity,
-  leftOut: ((input: Input) => boolean) | undefined,
-  custom: Caller | undefined,
-): Promise<Stage> {
-  const { records, sharedBudget, notBefore, underWay } = context
-  await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
+  known: Parameters<typeof createLookup>[4],
+): Promise<StepLookup> {
   const suppressor = await ports.target.suppressor()
-  const { header, lookup } =
-    step.kind === 'lookup'
-      ? lookupOf(ports, step, request, leftOut, suppressor)
-      : customLookup(step, suppressor)
-  const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
-  const same = await context.findSame(identity)
-  const batch = { request, records, identity, known: same, notBefore, input, sharedBudget }
-  const opened = await openJournal(ports, batch, 0, { path: null, files: [] })
-  const { run } = opened
-  sharedBudget?.runs.push(run.number)
-  const { calls } = await openCalls({ ...ports, sleep: context.sleep }, request, opened, context.signal)
-  const isImport = step.kind === 'lookup' && step.operation.starts === 'import'
-  const caller = run.status === 'finished' ? calls.caller : (custom ?? calls.caller)
-  const counted: Caller = {
-    ...caller,
-    call: async (...call) => {
-      underWay.calls++
-      return caller.call(...call).finally(() => underWay.calls--)
-    },
-  }
-  return {
-    step,
-    run: run.id,
-    header,
-    batch: {
-      ...lookup,
-      ...calls,
-      caller: counted,
-      concurrency: calls.concurrency ?? (isImport ? importsAtOnce : lookupsAtOnce),
-      othersUnderWay: () => underWay.calls > 0,
-    },
-  }
-}
-
-function lookupOf(
-  ports: RunPorts,
-  { filling }: LookupStep,
-  request: BatchRequest,
-  leftOut: ((input: Input) => boolean) | undefined,
-  suppressor: RowSuppressor | undefined,
-): StepLookup {
-  const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
+  if (step.kind !== 'lookup') return customLookup(step, suppressor)
+  const columns: Mapping['columns'] = step.filling.map(([field, paths], at) => ({
     field,
     column: paths[0] ?? field,
     at: at + 1,
     by: 'name',
   }))
-  const header = [lineColumn, ...filling.map(([field]) => field)]
+  const header = [lineColumn, ...columns.map(({ field }) => field)]
   const mapping = { columns, unused: [], notes: [] }
-  const known = leftOut && { has: leftOut }
   const lookup = createLookup(request, mapping, { header }, ports.sentences.explainRows, known, suppressor)
   return { header, lookup: { ...lookup, skip: hasLeft } }
 }

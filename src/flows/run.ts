@@ -11,7 +11,7 @@ import { identifiedOf, openNumbers } from '../runs/journal/answers.js'
 import { changeRun } from '../runs/journal/run-leases.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
-import { addFiles, beginRun } from '../runs/open-journal.js'
+import { addFiles, beginRun, openCalls, openJournal } from '../runs/open-journal.js'
 import { identityOf } from '../runs/plan/lookup.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
@@ -20,7 +20,7 @@ import {
   Chain,
   type FlowStop,
   type KnownRows,
-  openStage,
+  lookupFor,
   type RunStep,
   type Stage,
   type StepCount,
@@ -57,7 +57,7 @@ export interface FlowRequest {
 
 export interface FlowPorts extends RunPorts {
   /** Returns what the run of a step needs. */
-  forStep(step: RunStep, request: BatchRequest): RunPorts
+  forStep(request: BatchRequest): RunPorts
   rows(): AsyncIterable<readonly FlowRow[]>
   /** What outputs that are no files are written with. */
   readonly send: SendPorts
@@ -85,6 +85,10 @@ export type FlowReport = Awaited<ReturnType<typeof runFlow>>
 /** The operation of the record of a flow, among those of runs. */
 export const flowOperation = 'flow'
 
+/** Lookups of a step at the same time: there are several steps. */
+const lookupsAtOnce = 192
+/** Imports that are awaited at the same time. */
+const importsAtOnce = 16
 /** How often the counts of a flow are recorded while it runs. */
 const recordEveryMs = 1_000
 
@@ -131,49 +135,60 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     records.runs.writesTo,
     stop.signal,
   )
-  const empty: FlowRecord = { flow: flow.name, steps: [], written: 0, globals: asked.targetOptions }
+  const toRecord = (steps: readonly StepCount[], stopped?: FlowStop): string => {
+    const { name } = flow
+    const { written } = outputs
+    return toJson({ flow: name, steps, written, stopped, globals: asked.targetOptions } satisfies FlowRecord)
+  }
   const { files } = outputs
-  const going = { file: path, output: files[0] ?? null, request: known?.request ?? toJson(empty) }
+  const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
   const record = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
   await addFiles(records, record, files)
   ports.onBegin(record.id)
   const { credits } = flow.budget
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [] as number[] }
-  const context = {
-    records,
-    findSame,
-    notBefore,
-    sharedBudget,
-    underWay: { calls: 0 },
-    sleep: ports.sleep,
-    signal: stop.signal,
-  }
+  let underWay = 0
   const isPast = since && (await openPastLookups(ports, records, flow.name, record))
   const stages: Stage[] = []
-  for (const step of steps) {
-    if (step.kind === 'keep') continue
+  const openStage = async (step: RunStep): Promise<Stage> => {
     const request = await requestFor(ports, asked, step, record.id)
     // A new run of a step makes those behind it new, too: their rows may be others.
     const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
     const isFirst = isPast && step !== source && stages.every((stage) => stage.step === source)
     const identityFor = identityOf(request.operation)
-    const left = isFirst ? (input: Input) => isPast(identityFor(input)) : undefined
+    const past = isFirst ? { has: (input: Input) => isPast(identityFor(input)) } : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
-    const stepPorts = ports.forStep(step, request)
-    stages.push(await openStage(stepPorts, context, step, request, own, left, custom))
+    const stepPorts = ports.forStep(request)
+    await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
+    const { header, lookup } = await lookupFor(stepPorts, step, request, past)
+    const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
+    const same = await findSame(own)
+    const batch = { request, records, identity: own, known: same, notBefore, input, sharedBudget }
+    const opened = await openJournal(stepPorts, batch, 0, { path: null, files: [] })
+    const { id, number, status } = opened.run
+    sharedBudget?.runs.push(number)
+    const { calls } = await openCalls({ ...stepPorts, sleep: ports.sleep }, request, opened, stop.signal)
+    const caller = status === 'finished' ? calls.caller : (custom ?? calls.caller)
+    const call: Caller['call'] = async (...asking) => {
+      underWay++
+      return caller.call(...asking).finally(() => underWay--)
+    }
+    const atOnce = request.operation.starts === 'import' ? importsAtOnce : lookupsAtOnce
+    const concurrency = calls.concurrency ?? atOnce
+    const othersUnderWay = () => underWay > 0
+    return {
+      step,
+      run: id,
+      header,
+      batch: { ...lookup, ...calls, caller: { ...caller, call }, concurrency, othersUnderWay },
+    }
   }
+  for (const step of steps) if (step.kind !== 'keep') stages.push(await openStage(step))
   const chain = new Chain(steps, stages, stop, end, lists)
   const save = async (status: Run['status'], stopped?: FlowStop) => {
-    const saved: FlowRecord = {
-      flow: flow.name,
-      steps: chain.counts,
-      written: outputs.written,
-      stopped,
-      globals: asked.targetOptions,
-    }
     const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
-    const values = [status, outputs.written, records.now(), toJson(saved)]
+    const values = [status, outputs.written, records.now(), toRecord(chain.counts, stopped)]
     await records.database.transaction(
       (connection) =>
         changeRun(connection, own, 'status = ?, done = ?, ended_at = ?, request = ?', ...values),

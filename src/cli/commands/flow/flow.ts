@@ -159,7 +159,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
       request,
       {
         ...ports,
-        forStep: (_, step) => createRunPorts(context, step),
+        forStep: (step) => createRunPorts(context, step),
         ...outward,
         importInput: (step) => importInput(context, step),
         rows: () => rowsOf(flow, listed),
