@@ -43,7 +43,7 @@ export class ListIndex {
   /** Begins a list. Rows are added to the last one. */
   begin(name: string): void {
     this.#lists.at(-1)?.finish()
-    this.#lists.push(new StoredList(this.#database, this.#lists.length, this.kind))
+    this.#lists.push(createList(this.#database, this.#lists.length, this.kind))
     this.#names.push(name)
   }
 
@@ -94,78 +94,63 @@ interface FoundRow {
 /** Keys of a row before those of `StoredRow`. */
 const firstKey = 2
 
-class StoredList {
-  readonly insert: Database.Statement
-  readonly #database: Database.Database
-  readonly #table: string
-  readonly #columns: readonly string[]
-  readonly #ways: readonly (typeof lookups)[ListKind][number][]
-  #selects: readonly { readonly at: number; readonly judge: Judge; readonly select: Database.Statement }[] =
-    []
+type StoredList = ReturnType<typeof createList>
 
-  constructor(database: Database.Database, number: number, kind: ListKind) {
-    this.#database = database
-    this.#table = `list_${number}`
-    this.#columns = keyColumns[kind]
-    this.#ways = lookups[kind]
-    const keys = this.#columns.map((name) => `${name} INTEGER`)
-    database.exec(`CREATE TABLE ${this.#table} (line INTEGER, taken TEXT, ${keys.join(', ')})`)
-    const places = ['?', '?', ...keys.map(() => '?')]
-    this.insert = database.prepare(`INSERT INTO ${this.#table} VALUES (${places.join(', ')})`)
-  }
-
-  /** Makes the list searchable. An index of all rows at once is faster than one that grows. */
-  finish(): void {
-    if (this.#selects.length > 0) return
-    this.#selects = this.#ways.flatMap((way) => {
-      const { column } = way
-      // A key that no row of the list has need not be looked for.
-      const isUsed = this.#database.prepare(
-        `SELECT 1 FROM ${this.#table} WHERE ${column} IS NOT NULL LIMIT 1`,
-      )
-      if (isUsed.get() === undefined) return []
-      this.#database.exec(
-        `CREATE INDEX ${this.#table}_${column} ON ${this.#table} (${column}) WHERE ${column} IS NOT NULL`,
-      )
-      const sql = `SELECT line, taken, ${this.#columns.join(', ')} FROM ${this.#table} WHERE ${column} = ?`
-      // An index has equal keys in the order of their rows; to ask for that order takes four times as long.
-      const select = this.#database.prepare(`${sql} LIMIT ${maxCandidates}`)
-      return [
-        {
-          at: this.#columns.indexOf(column),
-          judge: judgeBy(way, this.#columns),
-          select: select.raw().safeIntegers(),
-        },
-      ]
-    })
-  }
-
-  fingerprint(): unknown {
-    // That of earlier versions, by which a run that was interrupted is found.
-    const sums = this.#columns
-      .filter((name) => !name.endsWith('bare_name'))
-      .map((name) => `sum(${name} & 4294967295)`)
-    return this.#database
-      .prepare(`SELECT count(*), ${sums.join(', ')} FROM ${this.#table}`)
-      .raw()
-      .get()
-  }
-
-  find(sets: readonly RowKeys[]): FoundRow | undefined {
-    let doubt: FoundRow | undefined
-    for (const { at, judge, select } of this.#selects) {
-      let before: bigint | null = null
-      for (const keys of sets) {
-        const key = keys[at] ?? null
-        if (key === null || key === before) continue
-        before = key
-        const rows = select.all(key) as StoredRow[]
-        const found = rows.length === 0 ? undefined : judge(keys, rows)
-        if (found?.verdict === 'yes') return found
-        doubt ??= found
+/** Creates a list in a table of its own. */
+function createList(database: Database.Database, number: number, kind: ListKind) {
+  const table = `list_${number}`
+  const columns: readonly string[] = keyColumns[kind]
+  const keys = columns.map((name) => `${name} INTEGER`)
+  database.exec(`CREATE TABLE ${table} (line INTEGER, taken TEXT, ${keys.join(', ')})`)
+  const places = ['?', '?', ...keys.map(() => '?')]
+  let selects: readonly {
+    readonly at: number
+    readonly judge: Judge
+    readonly select: Database.Statement
+  }[] = []
+  return {
+    insert: database.prepare(`INSERT INTO ${table} VALUES (${places.join(', ')})`),
+    /** Makes the list searchable. An index of all rows at once is faster than one that grows. */
+    finish(): void {
+      if (selects.length > 0) return
+      selects = lookups[kind].flatMap((way) => {
+        const { column } = way
+        // A key that no row of the list has need not be looked for.
+        const isUsed = database.prepare(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`)
+        if (isUsed.get() === undefined) return []
+        database.exec(`CREATE INDEX ${table}_${column} ON ${table} (${column}) WHERE ${column} IS NOT NULL`)
+        const sql = `SELECT line, taken, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?`
+        // An index has equal keys in the order of their rows; to ask for that order takes four times as long.
+        const select = database.prepare(`${sql} LIMIT ${maxCandidates}`).raw().safeIntegers()
+        return [{ at: columns.indexOf(column), judge: judgeBy(way, columns), select }]
+      })
+    },
+    fingerprint(): unknown {
+      // That of earlier versions, by which a run that was interrupted is found.
+      const sums = columns
+        .filter((name) => !name.endsWith('bare_name'))
+        .map((name) => `sum(${name} & 4294967295)`)
+      return database
+        .prepare(`SELECT count(*), ${sums.join(', ')} FROM ${table}`)
+        .raw()
+        .get()
+    },
+    find(sets: readonly RowKeys[]): FoundRow | undefined {
+      let doubt: FoundRow | undefined
+      for (const { at, judge, select } of selects) {
+        let before: bigint | null = null
+        for (const keys of sets) {
+          const key = keys[at] ?? null
+          if (key === null || key === before) continue
+          before = key
+          const rows = select.all(key) as StoredRow[]
+          const found = rows.length === 0 ? undefined : judge(keys, rows)
+          if (found?.verdict === 'yes') return found
+          doubt ??= found
+        }
       }
-    }
-    return doubt
+      return doubt
+    },
   }
 }
 

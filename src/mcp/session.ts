@@ -1,14 +1,13 @@
-import { EventEmitter } from 'node:events'
 import { Refusal, type Report } from '../api/calls/errors.js'
 import type { CommandLog, WorkStep } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
 
 /** What the tools need of the command line. */
 export interface CommandPort {
-  /** Runs a command of this program with its arguments and the text of its stdin. `signals` emits SIGINT. */
+  /** Runs a command of this program with its arguments and the text of its stdin. `stopping` ends it as Ctrl-C does. */
   run(
     args: readonly string[],
-    given: { readonly stdin: string; readonly signals: EventEmitter; readonly log: CommandLog },
+    given: { readonly stdin: string; readonly stopping: AbortSignal; readonly log: CommandLog },
   ): Promise<{ readonly exit: number; readonly stdout: string }>
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
@@ -45,22 +44,6 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Emits a signal also to those who listen later. */
-class Interrupt extends EventEmitter {
-  #isStopped = false
-
-  override on(name: string, listener: () => void): this {
-    super.on(name, listener)
-    if (this.#isStopped && name === 'SIGINT') listener()
-    return this
-  }
-
-  stop(): void {
-    this.#isStopped = true
-    this.emit('SIGINT')
-  }
-}
-
 /** Whether it is known what a command has spent: it has counted that, or an answer says what the request cost. */
 const isCertain = ({ exit, problem, counts }: Ended): boolean =>
   counts !== undefined || (exit !== 1 && exit < 128 && problem?.code !== 'outcome_unknown')
@@ -89,7 +72,7 @@ export class Session {
   }
 
   start(args: readonly string[], stdin = ''): Started {
-    const signals = new Interrupt()
+    const stop = new AbortController()
     const named = Promise.withResolvers<string | undefined>()
     const notices: string[] = []
     const listeners: Started['listeners'] = new Set()
@@ -112,7 +95,11 @@ export class Session {
     }
     const end = async (): Promise<Ended> => {
       try {
-        const { exit, stdout } = await this.port.run([...args, '--no-input'], { stdin, signals, log })
+        const { exit, stdout } = await this.port.run([...args, '--no-input'], {
+          stdin,
+          stopping: stop.signal,
+          log,
+        })
         started.outcome = { exit, stdout, problem, counts, spent }
         return started.outcome
       } finally {
@@ -127,7 +114,7 @@ export class Session {
       step: undefined,
       notices,
       listeners,
-      stop: () => signals.stop(),
+      stop: () => stop.abort(),
     }
     started.ended.catch(() => {})
     this.#underWay.add(started)

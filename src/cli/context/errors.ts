@@ -8,16 +8,14 @@ export const toFlag = (name: unknown): string =>
 
 /** Ends a command: what happened, what to do about it, and the exit code. */
 export class Stop extends Error {
-  readonly exit: number
-  readonly hint: string
-  readonly code: string | null
-
-  constructor(text: string, exit: number, hint = '', code: string | null = null) {
+  constructor(
+    text: string,
+    readonly exit: number,
+    readonly hint = '',
+    readonly code: string | null = null,
+  ) {
     super(text)
     this.name = 'Stop'
-    this.exit = exit
-    this.hint = hint
-    this.code = code
   }
 }
 

@@ -67,7 +67,7 @@ export function createCommandEnvironment(context: Context, start: StartCommand, 
     context,
     start,
     command: (name, summary) =>
-      new ProspectCommand(name, summary, { context, topic }, (exit) => {
+      new ProspectCommand(name, summary, context, topic, (exit) => {
         code = exit
       }),
     group: (name, summary, parts) => {
@@ -86,9 +86,6 @@ const helpTexts: Readonly<Record<string, HelpTexts>> = texts.help
 type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
 
 export class ProspectCommand<Options = Fields> extends Command {
-  readonly #context: Context
-  readonly #topic: HelpTopic
-  readonly #onEnd: (exit: number) => void
   readonly #examples: string[] = []
   readonly #notes: string[] = []
   #reads: 'engine' | 'records' | undefined
@@ -96,13 +93,11 @@ export class ProspectCommand<Options = Fields> extends Command {
   constructor(
     name: string,
     summary: string,
-    { context, topic }: { readonly context: Context; readonly topic: HelpTopic },
-    onEnd: (exit: number) => void,
+    private readonly context: Context,
+    private readonly topic: HelpTopic,
+    private readonly onEnd: (exit: number) => void,
   ) {
     super(name)
-    this.#context = context
-    this.#topic = topic
-    this.#onEnd = onEnd
     const look = lookOf(context.streams.stdout, context.streams.env)
     const width = Math.min(look.width, 110)
     this.description(summary)
@@ -165,7 +160,7 @@ export class ProspectCommand<Options = Fields> extends Command {
   /** Returns the whole help: usage and options, notes, examples, and where the rest is. */
   override helpInformation(): string {
     const { helpWidth = 80, styleTitle } = this.createHelp()
-    const ofFile = this.#topic === 'csv'
+    const ofFile = this.topic === 'csv'
     const { examples: lines = [], first = [], note = [] } = helpTexts[pathOf(this)] ?? {}
     const paragraphs = [...(note.length > 0 ? [note.join('\n')] : []), ...this.#notes]
     const notes = ofFile ? [] : paragraphs.map((text) => wrapText(text, helpWidth))
@@ -178,7 +173,7 @@ export class ProspectCommand<Options = Fields> extends Command {
       summary,
       wrapText(first.join('\n'), helpWidth),
       options.join('\n\n'),
-      ...withMore(notes, moreHelp(this, this.#topic)),
+      ...withMore(notes, moreHelp(this, this.topic)),
       examples.join('\n'),
     ]
       .flatMap((text) => (text === '' ? [] : [`${text}\n`]))
@@ -186,7 +181,7 @@ export class ProspectCommand<Options = Fields> extends Command {
   }
 
   override outputHelp(): void {
-    printPaged(this.#context, this.helpInformation())
+    printPaged(this.context, this.helpInformation())
   }
 
   /** Makes the command only read, so that it refuses where there is no workspace to read. */
@@ -199,7 +194,7 @@ export class ProspectCommand<Options = Fields> extends Command {
   // biome-ignore lint/suspicious/noConfusingVoidType: most works return nothing
   run(work: Work<number | void, Options>): this {
     return addGlobals(this).action(async () => {
-      const context = withGlobalsOf(this.#context, this)
+      const context = withGlobalsOf(this.context, this)
       const { globals } = context
       const invocation = { args: this.args, options: this.opts() as Invocation['options'] & Options }
       await checkFormats(globals)
@@ -214,7 +209,7 @@ export class ProspectCommand<Options = Fields> extends Command {
       // The options about a shared database name it.
       if (this.#reads && dryRun !== true && database === undefined && shared !== true)
         await requireWorkspace(context, this.#reads)
-      this.#onEnd((await work(context, invocation)) ?? 0)
+      this.onEnd((await work(context, invocation)) ?? 0)
     })
   }
 

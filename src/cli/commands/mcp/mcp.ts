@@ -138,6 +138,16 @@ function documentsFolder(): string {
 /** The options of this command that its tools' commands get as well. */
 const passedOn = [...targetNames, 'apiKeyFile', 'timeout', 'maxWait'] as readonly (keyof GlobalOptions)[]
 
+/** Returns what emits SIGINT when a command is to stop, also to those who listen later. */
+const signalsOf = (stopping: AbortSignal) =>
+  ({
+    on: (name: string, listener: () => void) => {
+      if (name === 'SIGINT' && stopping.aborted) listener()
+      else if (name === 'SIGINT') stopping.addEventListener('abort', listener)
+    },
+    off: (_: string, listener: () => void) => stopping.removeEventListener('abort', listener),
+  }) as unknown as NodeJS.Process
+
 /** Returns what runs the commands behind the tools: in this process, with streams of their own. */
 function createPort(
   { start }: CommandEnvironment,
@@ -159,7 +169,7 @@ function createPort(
       if (names.every((one) => isInside(root, one))) return file
       throw new Refusal('usage.mcp_outside', { name, path, root })
     },
-    run: async (args, { stdin, signals, log }) => {
+    run: async (args, { stdin, stopping, log }) => {
       const stdout = new PassThrough()
       const printed = text(stdout)
       const own: Streams = {
@@ -168,7 +178,7 @@ function createPort(
         env: streams.env,
         cwd: streams.cwd,
         stderr: new Writable({ write: (_, __, done) => done() }),
-        signals: signals as unknown as NodeJS.Process,
+        signals: signalsOf(stopping),
       }
       const redacted = (redact: Context['redact']) => ({
         ...log,
