@@ -18,7 +18,7 @@ import type { Clock } from '../api/ports/ports.js'
 import { parseJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import type { Driver } from '../storage/driver/connection.js'
-import { isBusyError } from '../storage/driver/sqlite/driver.js'
+import { fromSqliteError, isBusyError } from '../storage/driver/sqlite/driver.js'
 import type { HeldRun, RunLocks } from './journal/run-leases.js'
 import type { Run, Runs } from './journal/runs.js'
 import type { RunHome } from './ports.js'
@@ -297,7 +297,7 @@ export function takeLock(path: string, timeout = timeoutMs): HeldRun | undefined
   } catch (error) {
     database.close()
     if (isBusyError(error)) return undefined
-    throw error
+    throw fromSqliteError(error)
   }
 }
 

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { beforeEach, expect, it } from 'vitest'
 import { isLocked, takeLock } from '../../../src/runs/records.js'
 import { perTest } from '../../support/each.js'
@@ -38,4 +38,11 @@ it('a file lock is visible to other processes, and is released when its holder i
   const lock = takeLock(path)
   expect(lock).toBeDefined()
   lock?.release()
+})
+
+it('a file lock that cannot be taken for a fault of the disk or the file says so', () => {
+  writeFileSync(path, 'no database '.repeat(100))
+  expect(() => takeLock(path)).toThrow(
+    expect.objectContaining({ code: 'storage_failed', details: { reason: 'the file is not a database' } }),
+  )
 })

@@ -46,6 +46,10 @@ const repairs: Readonly<Record<Name, string>> = {
   state: 'Move it away: runs and received events of this machine are lost with it.',
 }
 
+/** Returns what to do about a database that cannot be read. Where that is no fault of the file, it must stay in its place. */
+const repairOf = (name: Name, reason: string): string =>
+  /\b(?:disk|permissions)\b/.test(reason) ? 'Check free space and permissions.' : repairs[name]
+
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
 export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
   const path = home[name]
@@ -54,7 +58,8 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
     return ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {
     if (isPostgres(path)) throw found.error
-    return problem(`${path} cannot be read: ${reasonOf(found.error)}.`, repairs[name])
+    const reason = reasonOf(found.error)
+    return problem(`${path} cannot be read: ${reason}.`, repairOf(name, reason))
   }
   const { driver, schema } = found
   if (!isPostgres(path)) return [schemaTrouble(path, schema), await soundness(path, doctor, name, found)]
@@ -91,7 +96,8 @@ async function soundness(path: string, { thorough }: Doctor, name: Name, { drive
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     return problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])
   } catch (error) {
-    return problem(`${path} cannot be read to the end: ${reasonOf(error)}.`, repairs[name])
+    const reason = reasonOf(error)
+    return problem(`${path} cannot be read to the end: ${reason}.`, repairOf(name, reason))
   }
 }
 
