@@ -116,7 +116,6 @@ export function requireUsable(state: SchemaState): SchemaState {
   return state
 }
 
-/** Returns the number that a database stores; 0 for an empty one. */
 export const readStoredNumber = (connection: Connection) => connection.dialect.readSchemaNumber(connection)
 
 /** Returns the version of a database that was migrated. */

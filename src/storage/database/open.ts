@@ -36,9 +36,12 @@ export async function hasSharedCatalogue(url: string): Promise<boolean> {
   return hasSchemaBeside(url, schemaSuffix)
 }
 
-/** Opens the database of a shared catalogue; `undefined` when there is none. */
-export const findSharedCatalogue = async (url: string): Promise<Driver | undefined> =>
-  (await hasSharedCatalogue(url)) ? openShared(url) : undefined
+/** Opens the database of a catalogue; `undefined` when there is none. */
+export async function findCatalogueDatabase(locations: DatabaseLocations): Promise<Driver | undefined> {
+  const { engine, catalogue } = locations
+  const isThere = isShared(locations) ? await hasSharedCatalogue(engine) : existsSync(catalogue)
+  return isThere ? openCatalogueDatabase(locations) : undefined
+}
 
 /** Opens the database of the catalogue that belongs to the engine at a `postgres://` address. */
 export const openShared = (url: string): Promise<Driver> =>

@@ -14,7 +14,7 @@ import { eraseFromEngine, noWorkErased } from '../../../engine/admin/erasure.js'
 import { listWorkspaces } from '../../../engine/tables/members.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
-import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
+import { findCatalogueDatabase, isShared } from '../../../storage/database/open.js'
 import { type Driver, isPostgres, type StoredRow, toRunNumber } from '../../../storage/driver/connection.js'
 import { eraseFromState } from '../../../storage/erasure/erase.js'
 import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traversal.js'
@@ -201,10 +201,7 @@ export async function openExisting(context: Context) {
 
 /** Opens the catalogue, complete with the indexes that an import left to be built; `undefined` when there is none. */
 async function openExistingCatalogue({ home, clock, ids }: Context): Promise<Driver | undefined> {
-  if (!isShared(home) && !isThere(home.catalogue)) return undefined
-  const catalogue = isShared(home)
-    ? await findSharedCatalogue(home.engine)
-    : await openCatalogueDatabase(home)
+  const catalogue = await findCatalogueDatabase(home)
   if (catalogue) await openCatalogue(catalogue, { clock, ids })
   return catalogue
 }

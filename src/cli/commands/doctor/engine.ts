@@ -13,7 +13,7 @@ import {
   type SchemaState,
   toSchemaState,
 } from '../../../storage/database/migrate.js'
-import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
+import { findCatalogueDatabase, isShared } from '../../../storage/database/open.js'
 import { type Connection, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { givenKey, localOrigin, storedKey } from '../../context/credentials.js'
@@ -116,11 +116,11 @@ export async function localData(context: Context, { databases }: Doctor): Promis
 
 /** The catalogue does not move to a server with the engine, so that this machine may have another one. */
 async function sharedData(context: Context, databases: Doctor['databases']): Promise<Findings> {
-  const { catalogue, engine } = context.home
+  const { catalogue } = context.home
   const about = "The catalogue in the engine's database"
   const isHere = (await databases.find('catalogue')).is !== 'missing'
   const hint = isHere ? `This machine has one in ${catalogue}: prospect data copy server copies it.` : filling
-  const driver = await findSharedCatalogue(engine)
+  const driver = await findCatalogueDatabase(context.home)
   const empty = warning(`${about} is empty: lookups find nothing.`, hint)
   const check = async (reads: Connection): Promise<Findings> => {
     const schema = toSchemaState(await readStoredNumber(reads), await schemaOf.catalogue())

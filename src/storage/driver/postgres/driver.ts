@@ -211,7 +211,6 @@ const maxReconnectMs = 30_000
 
 /** Listens for notifications on a connection of its own, from the first listener on. After a loss, every listener is called. */
 function createNotifications(url: string, schema: string) {
-  /** Listeners with their topics. */
   const wakes = new Map<() => void, string>()
   let client: Client | undefined
   let isOpening = false
@@ -276,7 +275,6 @@ function createNotifications(url: string, schema: string) {
   return { listen, end }
 }
 
-/** What begins a transaction, and what takes its result. */
 interface BeginStatement {
   readonly sql: string
   readonly onResult?: ((result: QueryResult | readonly QueryResult[]) => void) | undefined
