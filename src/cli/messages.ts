@@ -365,7 +365,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.engine_filter': { text: '--{flag} works only with the engine of this machine, not at a server.', hint: 'Leave it out. To get some people at each company of a file: prospect leads search --csv FILE --limit N' },
   'usage.events_refused': { text: '{failed} of {sent} events were refused.', hint: 'The output shows each answer.', exit: exitCodes.someFailed, code: 'refused' },
   'usage.events_unsent': { text: '{origin} does not accept events: {answer}. Sending stopped at {id}.', hint: 'Start the receiver, then send the remaining events again.', exit: exitCodes.unreachable, code: 'unreachable' },
-  'usage.extension': { text: '-o {file}: the extension {extension} is not a known format.', hint: 'Use .csv, .tsv, .json, .ndjson, .txt or .xlsx, or add --format.' },
+  'usage.extension': { text: '-o {file}: the extension {extension} is not a known format.', hint: 'Use .csv, .tsv, .json, .ndjson or .xlsx, or add --format.' },
   'usage.faults_upstream': { text: '--faults is for a server of the local engine.', hint: 'Start that with --faults, and this one with --upstream.' },
   'usage.file_as_word': { text: '"{file}" is a file, and this takes one {field}.', hint: 'For each row of the file: --csv {file}' },
   'usage.flow_file': { text: ({ file, reason }) => (reason === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read (${reason}).`), hint: 'Give the file of a flow, such as leads.yaml.' },

@@ -49,7 +49,11 @@ export async function openInput(
   const folder = await openRunFolder(ports, id)
   const copy = join(folder.path, 'stdin.csv')
   await spool(ports.streams.stdin, copy)
-  return { ...(await openAt(copy)), id, isPiped: true, keep: folder.keep }
+  const opened = await openAt(copy).catch((error: unknown) => {
+    if (!(error instanceof Refusal) || error.details.path !== copy) throw error
+    throw new Refusal(error.code, { ...error.details, path: 'stdin' })
+  })
+  return { ...opened, id, isPiped: true, keep: folder.keep }
 }
 
 /** Opens a CSV file, or a sheet of a workbook, which is converted to a file that ends with this process. */
