@@ -47,6 +47,7 @@ export const errors = {
   unknown_place: { status: 422, text: "Unknown place in {field}: '{id}'", exit: 7, own: true, hint: 'POST /locations finds places and their ids.' },
   plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset: daily at 00:00 UTC, monthly on the 1st.' },
   network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or send live: false.' },
+  session_required: { status: 422, text: 'A valid network session is required', exit: 7, own: true, stops: true, hint: 'Reconnect the session.' },
   consent_required: { status: 422, text: 'Personal email enrichment requires consent', exit: 7, own: true, stops: true, hint: 'Record the consent of the member, or leave personal_email out.' },
   rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After.' },
   network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },

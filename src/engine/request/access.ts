@@ -1,5 +1,5 @@
 import sha256 from 'fast-sha256'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, type ErrorCode } from '../../api/calls/errors.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../api/ports/ports.js'
 import type { Fields } from '../../api/values/objects.js'
@@ -98,8 +98,12 @@ export function checkSession(operation: Operation, fields: Fields, workspace: Wo
     session.premium === 'yes' ||
     (session.premium === 'url' && searchPageOf(String(fields.search_url))?.premium === true)
   if (!workspace.networkSession || (premium && !workspace.premiumSession))
-    throw new ApiError('network_session_required')
+    throw new ApiError(sessionError(operation))
 }
+
+/** Returns the refusal of a request without a session; it names `live: false` where the operation has it. */
+export const sessionError = ({ session }: Operation): ErrorCode =>
+  session?.when === 'live' ? 'network_session_required' : 'session_required'
 
 /** Returns whether a request acts on the network, with its session. */
 export function needsSession({ session }: Operation, fields: Fields): boolean {

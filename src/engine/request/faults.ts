@@ -6,7 +6,7 @@ import { creditsNeeded } from '../credits/cost.js'
 import { findRunReply, idempotencyKey, type Request } from '../credits/settlement.js'
 import { type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
 import { findReply } from '../tables/replies.js'
-import { needsSession } from './access.js'
+import { needsSession, sessionError } from './access.js'
 
 /** The error that each status of a fault stands for, where it names none. */
 const errorOfStatus: Readonly<Record<number, ErrorCode>> = {
@@ -85,7 +85,7 @@ async function hasReply(
 /** Returns the refusal of a fault, or the reply of the work, unless that must not be done. */
 async function replyUnder(fault: Fault | undefined, request: Request, work: () => Promise<Reply>) {
   const { operation, input, topUpUrl } = request
-  const code = fault && errorOfFault(fault.rules)
+  const code = fault?.rules.invalidSession ? sessionError(operation) : fault && errorOfFault(fault.rules)
   const refuse = (error: ApiError) => toRefusal(error, operation)
   if (fault && code) {
     const { retryAfter = code === 'rate_limited' ? 1 : undefined } = fault.rules
