@@ -1,6 +1,6 @@
 import { toJson, toPrintableJson } from '../../api/values/json.js'
 import { sign } from '../../api/webhooks/signature.js'
-import type { Delivery } from '../../engine/tables/deliveries.js'
+import { type Delivery, deliveryStates } from '../../engine/tables/deliveries.js'
 import { type AsyncJob, jobStates } from '../../engine/tables/jobs.js'
 import {
   ActionButton,
@@ -21,7 +21,6 @@ import {
 import type { DashboardPorts, Html, Page, View } from '../page/view.js'
 
 const newest = 100
-const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 
 export const jobs: View = {
   name: 'jobs',

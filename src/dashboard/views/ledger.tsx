@@ -76,10 +76,7 @@ function readGroupings(texts: readonly string[]): readonly By[] {
 }
 
 /** Days in UTC, both included. */
-interface Days {
-  readonly from: string
-  readonly to: string
-}
+type Days = Readonly<Record<'from' | 'to', string>>
 
 /** Returns the days of a form, by default the last ones: of real time for runs, else by the engine's clock. */
 async function readDays({ admin }: DashboardPorts, by: readonly By[], { from, to }: Partial<Days>) {
@@ -116,10 +113,7 @@ interface Sum extends Partial<Readonly<Record<By, string | null>>> {
 const countOf = ({ calls, movements = 0 }: Sum): number => calls ?? movements
 
 /** Whose sums are wanted, and of which operation; empty for all. */
-interface Only {
-  readonly member: string
-  readonly operation: string
-}
+type Only = Readonly<Record<'member' | 'operation', string>>
 
 const onlyOf = ({ member = '', operation = '' }: Partial<Only>): Only => ({ member, operation })
 

@@ -11,6 +11,8 @@ import { column, freeSql, freeValues, type Lease, type RecordOf, RecordTable } f
 /** Longest pause that a receiver may ask for; engine time. */
 export const maxPauseMs = 24 * 3_600_000
 
+export const deliveryStates = ['pending', 'delivered', 'failed'] as const
+
 /** One body for a webhook: records `first` to `last` of a job. */
 const deliveryTable = new RecordTable('deliveries', {
   /** Sent as `webhook-id` with every attempt. */
@@ -25,7 +27,7 @@ const deliveryTable = new RecordTable('deliveries', {
   last: column.number,
   part: column.maybeNumber,
   parts: column.maybeNumber,
-  state: column.word<'pending' | 'delivered' | 'failed'>(),
+  state: column.word<(typeof deliveryStates)[number]>(),
   attempts: column.number,
   /** Due time (engine time); null until the first attempt of its predecessor has been made. */
   dueAt: column.maybeNumber,
@@ -95,7 +97,7 @@ const replaySql = `
   WHERE workspace_id = ? AND id = ? AND state <> 'pending' RETURNING job_id AS job`
 
 // Faster than GROUP BY, which sorts.
-const countSql = `SELECT ${['pending', 'delivered', 'failed']
+const countSql = `SELECT ${deliveryStates
   .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
   .join(', ')} FROM deliveries WHERE workspace_id = ?`
 

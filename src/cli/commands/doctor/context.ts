@@ -3,7 +3,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
 import { readStoredNumber, type SchemaState, toSchemaState } from '../../../storage/database/migrate.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
-import type { Context, Home } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { withoutStop } from '../../context/errors.js'
 import { statsOf } from '../../context/home.js'
 import { reasonOf as describeReason, reportOf } from '../../messages.js'
@@ -16,11 +16,23 @@ export interface Check {
 
 /** Creates what the checks share. It changes nothing on this machine. `thorough`: large databases are read through, too. */
 export function createDoctor(context: Context, thorough: boolean) {
-  const databases = databasesOf(context.home)
-  context.onClose(() => databases.close())
-  /** Returns the kind of a folder's file system, as `statfs` numbers it. */
-  const fileSystemType = (folder: string): number => statfsSync(folder).type >>> 0
-  return { databases, thorough, fileSystemType }
+  const opened = new Map<Name, Promise<Database>>()
+  const find = (name: Name): Promise<Database> => {
+    const database = opened.get(name) ?? openDatabase(context, name)
+    opened.set(name, database)
+    return database
+  }
+  return {
+    thorough,
+    /** Returns the kind of a folder's file system, as `statfs` numbers it. */
+    fileSystemType: (folder: string): number => statfsSync(folder).type >>> 0,
+    find,
+    /** Returns a database that has the schema of this program; `undefined` otherwise. */
+    current: async (name: Name): Promise<Driver | undefined> => {
+      const database = await find(name)
+      return database.is === 'usable' && database.schema.is === 'current' ? database.driver : undefined
+    },
+  }
 }
 
 export type Doctor = ReturnType<typeof createDoctor>
@@ -89,30 +101,10 @@ type Database =
 
 export type Usable = Extract<Database, { readonly is: 'usable' }>
 
-function databasesOf(home: Home) {
-  const opened = new Map<Name, Promise<Database>>()
-  const find = (name: Name): Promise<Database> => {
-    const database = opened.get(name) ?? openDatabase(name, home[name])
-    opened.set(name, database)
-    return database
-  }
-  return {
-    find,
-    /** Returns a database that has the schema of this program; `undefined` otherwise. */
-    current: async (name: Name): Promise<Driver | undefined> => {
-      const database = await find(name)
-      return database.is === 'usable' && database.schema.is === 'current' ? database.driver : undefined
-    },
-    close: async () => {
-      for (const database of await Promise.all(opened.values()))
-        if (database.is === 'usable') await database.driver.close()
-    },
-  }
-}
-
 export const isFile = (location: string): boolean => location !== ':memory:' && !isPostgres(location)
 
-async function openDatabase(name: Name, location: string): Promise<Database> {
+async function openDatabase({ home, onClose }: Context, name: Name): Promise<Database> {
+  const location = home[name]
   let driver: Driver | undefined
   let size = 0
   try {
@@ -128,6 +120,7 @@ async function openDatabase(name: Name, location: string): Promise<Database> {
       size = stats.size
     }
     const schema = toSchemaState(await driver.read(readStoredNumber), await schemaOf[name]())
+    onClose(() => driver?.close())
     return { is: 'usable', driver, schema, size }
   } catch (error) {
     await driver?.close()

@@ -53,7 +53,7 @@ const repairOf = (name: Name, reason: string): string =>
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
 export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
   const path = home[name]
-  const found = await doctor.databases.find(name)
+  const found = await doctor.find(name)
   if (found.is === 'missing')
     return ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {
@@ -104,21 +104,21 @@ async function soundness(path: string, { thorough }: Doctor, name: Name, { drive
 const filling =
   'Load practice data with prospect data sample, or yours with prospect data import companies FILE.'
 
-export async function localData(context: Context, { databases }: Doctor): Promise<Findings> {
+export async function localData(context: Context, doctor: Doctor): Promise<Findings> {
   if (isShared(context.home))
     // The check of the engine's database reports that already.
-    return (await databases.find('engine')).is === 'unusable' ? undefined : sharedData(context, databases)
-  if ((await databases.find('catalogue')).is === 'missing')
+    return (await doctor.find('engine')).is === 'unusable' ? undefined : sharedData(context, doctor)
+  if ((await doctor.find('catalogue')).is === 'missing')
     return ok('There is no local data yet: local lookups find nothing.', filling)
-  const driver = await databases.current('catalogue')
+  const driver = await doctor.current('catalogue')
   return driver?.read((reads) => dataIn(reads, 'The catalogue', filling, context))
 }
 
 /** The catalogue does not move to a server with the engine, so that this machine may have another one. */
-async function sharedData(context: Context, databases: Doctor['databases']): Promise<Findings> {
+async function sharedData(context: Context, doctor: Doctor): Promise<Findings> {
   const { catalogue } = context.home
   const about = "The catalogue in the engine's database"
-  const isHere = (await databases.find('catalogue')).is !== 'missing'
+  const isHere = (await doctor.find('catalogue')).is !== 'missing'
   const hint = isHere ? `This machine has one in ${catalogue}: prospect data copy server copies it.` : filling
   const driver = await findCatalogueDatabase(context.home)
   const empty = warning(`${about} is empty: lookups find nothing.`, hint)
@@ -147,8 +147,8 @@ async function dataIn(reads: Connection, what: string, hint: string, { home, clo
 }
 
 /** `undefined` when the engine's database is missing or has another schema. */
-async function engineState({ clock }: Context, { databases }: Doctor) {
-  const store = await databases.current('engine')
+async function engineState({ clock }: Context, doctor: Doctor) {
+  const store = await doctor.current('engine')
   return store?.read(async (tx) => {
     const workspace = await findWorkspace(tx)
     return workspace && { store, workspace, now: await readEngineTime(tx, clock) }
@@ -166,8 +166,8 @@ const ofEngine =
   }
 
 export async function workspace(context: Context, doctor: Doctor): Promise<Findings> {
-  const isThere = (await doctor.databases.find('engine')).is !== 'missing'
-  if (isThere && !(await doctor.databases.current('engine'))) return undefined
+  const isThere = (await doctor.find('engine')).is !== 'missing'
+  if (isThere && !(await doctor.current('engine'))) return undefined
   const state = await engineState(context, doctor)
   if (!state) return ok('There is no workspace yet; the first local command creates one.')
   const { name, plan, id } = state.workspace

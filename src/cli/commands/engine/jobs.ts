@@ -1,7 +1,7 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { recordOf } from '../../../client/parse-delivery.js'
-import type { Delivery } from '../../../engine/tables/deliveries.js'
+import { type Delivery, deliveryStates } from '../../../engine/tables/deliveries.js'
 import { type AsyncJob, jobStates } from '../../../engine/tables/jobs.js'
 import { readByOrdinal } from '../../call/result.js'
 import { Stop } from '../../context/errors.js'
@@ -128,8 +128,6 @@ export const deliveriesCommand: CommandFactory = ({ command, group }) =>
   ])
 
 const storedDelivery: StoredKind = { noun: 'delivery', list: 'engine deliveries list' }
-
-const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 
 const toDeliveryView = (delivery: Delivery) => ({
   ...toView(delivery, ['id', 'jobId', 'event', 'url', 'first', 'last', 'part', 'parts']),

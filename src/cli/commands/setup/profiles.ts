@@ -8,6 +8,7 @@ import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { openSettings, profileInUse, profileOf } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { attribute } from '../../options/schema-options.js'
 import {
   durationMs,
   notNegative,
@@ -45,23 +46,13 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
         if (toProfileRows(context).some((each) => each.name === name))
           throw new Refusal('usage.profile_exists', { name })
         targetOf(context.globals, context.streams.env, {})
-        const { plan, idempotency, publicUrl, syncBaseUrl } = options
-        const change = {
-          base_url: context.globals.baseUrl,
-          timeout: context.globals.timeout,
-          max_wait: context.globals.maxWait,
-          network_name: context.globals.networkName,
-          premium_name: context.globals.premiumName,
-          plan,
-          idempotency,
-          public_url: publicUrl,
-          sync_base_url: syncBaseUrl,
-        }
+        const given: Fields = { ...context.globals, ...options }
         const settings = Object.fromEntries(
-          Object.entries(change).map(([key, value]) => [
-            key,
-            value === undefined ? null : readSetting(key, String(value), `--${key.replaceAll('_', '-')}`),
-          ]),
+          typedSettings.map((key) => {
+            const flag = key.replaceAll('_', '-')
+            const value = given[attribute(flag)]
+            return [key, value === undefined ? null : readSetting(key, String(value), `--${flag}`)]
+          }),
         )
         await changeProfile(context, name, settings)
         return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
@@ -75,6 +66,10 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
         return { removed: name }
       }),
   ])
+
+/** Settings that are options of commands, too. */
+const typedSettings =
+  'base_url timeout max_wait network_name premium_name plan idempotency public_url sync_base_url'.split(' ')
 
 function toProfileRows({ settings }: Machine) {
   const { profiles = {}, profile: used = 'default' } = settings()
