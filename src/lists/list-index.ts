@@ -30,8 +30,7 @@ const cacheKb = 65_536
 /** Lists of one kind, whose keys are in a temporary file without a name, which is gone when closed. */
 export class ListIndex {
   readonly #database = new Database('')
-  readonly #lists: StoredList[] = []
-  readonly #names: string[] = []
+  readonly #lists: ReturnType<typeof createList>[] = []
 
   constructor(private readonly kind: ListKind) {
     this.#database.pragma('journal_mode = OFF')
@@ -43,8 +42,7 @@ export class ListIndex {
   /** Begins a list. Rows are added to the last one. */
   begin(name: string): void {
     this.#lists.at(-1)?.finish()
-    this.#lists.push(createList(this.#database, this.#lists.length, this.kind))
-    this.#names.push(name)
+    this.#lists.push(createList(this.#database, this.#lists.length, this.kind, name))
   }
 
   add(line: number | null, sets: readonly RowKeys[], taken?: readonly string[]): void {
@@ -61,14 +59,14 @@ export class ListIndex {
   /** Returns the match in the first list that surely has a row, else in the first that may have it. */
   find(sets: readonly RowKeys[]): Match {
     let doubt = noMatch
-    for (const [at, list] of this.#lists.entries()) {
+    for (const list of this.#lists) {
       const found = list.find(sets)
       if (found === undefined || (found.verdict === 'maybe' && doubt !== noMatch)) continue
       const [line, taken] = found.row
       const match = {
         verdict: found.verdict,
         by: found.by,
-        list: this.#names[at] ?? '',
+        list: list.name,
         line: line === null ? null : Number(line),
         taken: taken === null ? [] : (JSON.parse(taken) as string[]),
       }
@@ -94,10 +92,8 @@ interface FoundRow {
 /** Keys of a row before those of `StoredRow`. */
 const firstKey = 2
 
-type StoredList = ReturnType<typeof createList>
-
 /** Creates a list in a table of its own. */
-function createList(database: Database.Database, number: number, kind: ListKind) {
+function createList(database: Database.Database, number: number, kind: ListKind, name: string) {
   const table = `list_${number}`
   const columns: readonly string[] = keyColumns[kind]
   const keys = columns.map((name) => `${name} INTEGER`)
@@ -109,6 +105,7 @@ function createList(database: Database.Database, number: number, kind: ListKind)
     readonly select: Database.Statement
   }[] = []
   return {
+    name,
     insert: database.prepare(`INSERT INTO ${table} VALUES (${places.join(', ')})`),
     /** Makes the list searchable. An index of all rows at once is faster than one that grows. */
     finish(): void {

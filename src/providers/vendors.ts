@@ -2,7 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { fails, passes } from '../api/calls/retry.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
-import { type Fields, once } from '../api/values/objects.js'
+import { type Fields, getOrMake, once } from '../api/values/objects.js'
 import { Lost } from '../client/reading.js'
 import { createResolver } from '../client/resolver.js'
 import {
@@ -210,21 +210,15 @@ class VendorDesk implements Vendors {
   }
 
   #compile(stored: StoredProvider): Promise<CompiledProvider> {
-    const text = toCanonicalJson(stored.definition)
-    const known = this.#compiled.get(text) ?? compileStored(stored)
-    this.#compiled.set(text, known)
-    return known
+    return getOrMake(this.#compiled, toCanonicalJson(stored.definition), () => compileStored(stored))
   }
 
   /** Asks, or takes the answer of the call that is under way in this process. */
   #askOnce(question: Question): Promise<Ended> {
     const { workspaceId, provider } = question.key
     const place = `${workspaceId} ${provider} ${placeOf(question.key)}`
-    const known = this.#asking.get(place)
-    if (known) return known
-    const ended = this.#find(question).finally(() => this.#asking.delete(place))
-    this.#asking.set(place, ended)
-    return ended
+    const ask = () => this.#find(question).finally(() => this.#asking.delete(place))
+    return getOrMake(this.#asking, place, ask)
   }
 
   /** Returns what the store knows of a question, or asks it. */
@@ -541,11 +535,9 @@ class VendorDesk implements Vendors {
     const name = `${call.workspaceId} ${call.provider} ${call.kind} ${call.vendorId}`
     const poll = () => this.#exchange(question, question.kind.poll(call.vendorId ?? ''))
     const paced = () => this.#workOf(question).limit(() => this.#pace(question).then(poll))
-    const polling =
-      this.#polls.get(name) ??
+    const work = () =>
       pollWork(this.ports, question.kind, call.askedAt, paced).finally(() => this.#polls.delete(name))
-    this.#polls.set(name, polling)
-    const answer = await polling
+    const answer = await getOrMake(this.#polls, name, work)
     // The next one who asks polls again.
     if (answer === 'unreachable') return { is: 'unknown' }
     const [ended] =
@@ -565,14 +557,11 @@ class VendorDesk implements Vendors {
   }
 
   #workOf({ key, loaded }: Question): AtWork {
-    const name = `${key.workspaceId} ${key.provider}`
-    const known = this.#atWork.get(name) ?? {
+    return getOrMake(this.#atWork, `${key.workspaceId} ${key.provider}`, () => ({
       limit: pLimit(loaded.compiled.file.limits?.concurrent ?? defaultConcurrency),
       breaker: createBreaker(),
-      open: new Set(),
-    }
-    this.#atWork.set(name, known)
-    return known
+      open: new Set<string>(),
+    }))
   }
 }
 

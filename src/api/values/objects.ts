@@ -55,6 +55,15 @@ export function once<A extends unknown[], T>(work: (...values: A) => T): (...val
   }
 }
 
+/** Returns what a map has under a key, which is made and kept there where it has nothing. */
+export function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
 /** Returns an object of asynchronous methods that is opened with the first call of one. `open` gets its name. */
 export const lazily = <T extends object>(open: (name: keyof T) => Promise<T>): T =>
   new Proxy({} as T, {

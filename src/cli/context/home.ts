@@ -295,6 +295,7 @@ export function readSettings(home: Home): Settings {
 
 /** Opens the settings for writing; every change is written at once, 0600. */
 export async function openSettings(home: Home) {
+  prepareHome(home)
   const { default: Conf } = await import('conf')
   readSettings(home)
   return new Conf<{ profile?: string; profiles?: Record<string, Profile> }>({

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
-import { resultOr } from '../../../api/values/objects.js'
+import { getOrMake, resultOr } from '../../../api/values/objects.js'
 import { readStoredNumber, type SchemaState, toSchemaState } from '../../../storage/database/migrate.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
@@ -17,11 +17,7 @@ export interface Check {
 /** Creates what the checks share. It changes nothing on this machine. `thorough`: large databases are read through, too. */
 export function createDoctor(context: Context, thorough: boolean) {
   const opened = new Map<Name, Promise<Database>>()
-  const find = (name: Name): Promise<Database> => {
-    const database = opened.get(name) ?? openDatabase(context, name)
-    opened.set(name, database)
-    return database
-  }
+  const find = (name: Name) => getOrMake(opened, name, () => openDatabase(context, name))
   return {
     thorough,
     /** Returns the kind of a folder's file system, as `statfs` numbers it. */

@@ -172,7 +172,7 @@ export async function changeProfile(
   name: string,
   change: Partial<Record<ProfileKey, number | string | null>>,
 ): Promise<void> {
-  const store = await openProfiles(context)
+  const store = await openSettings(context.home)
   const profiles = store.get('profiles') ?? {}
   const changed = Object.entries({ ...profiles[name], ...change }).filter(([, value]) => value !== null)
   store.set('profiles', { ...profiles, [name]: Object.fromEntries(changed) })
@@ -180,14 +180,14 @@ export async function changeProfile(
 
 async function useProfile(context: Machine, name: string): Promise<void> {
   profileOf(context.settings(), name)
-  const store = await openProfiles(context)
+  const store = await openSettings(context.home)
   store.set('profile', name)
 }
 
 /** Removes a profile. Returns whether it was in use; `default` is used then. */
 async function removeProfile(context: Machine, name: string): Promise<boolean> {
   profileOf(context.settings(), name)
-  const store = await openProfiles(context)
+  const store = await openSettings(context.home)
   const { [name]: _, ...rest } = store.get('profiles') ?? {}
   store.set('profiles', rest)
   // A later profile of that name must not have its keys.
@@ -195,11 +195,6 @@ async function removeProfile(context: Machine, name: string): Promise<boolean> {
   const wasUsed = store.get('profile') === name
   if (wasUsed) store.delete('profile')
   return wasUsed
-}
-
-function openProfiles(context: Machine): ReturnType<typeof openSettings> {
-  context.prepareHome()
-  return openSettings(context.home)
 }
 
 export const configCommand: CommandFactory = ({ command, group }) =>
