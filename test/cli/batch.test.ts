@@ -480,6 +480,14 @@ describe('a file without a header', () => {
 })
 
 describe('values of a file that are not understood', () => {
+  it('are named by their column, also where the request has a list of them', async () => {
+    const caller = answering({ body: { results: [] } })
+    const ended = await here.run('messenger validate --csv -', { caller, stdin: 'Phone\nabc\n' })
+    expect(ended.stdout).toContain(
+      'invalid,"""Phone"" must be a phone number in E.164, such as +33612345678",0,',
+    )
+  })
+
   it('are left out, counted and named, and the rows are looked up without them', async () => {
     const caller = answering({ body: { name: 'Acme' } })
     const stdin =

@@ -223,15 +223,17 @@ const words: Readonly<Record<string, string>> = {
 function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal) => string {
   const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
   const optionOf = (field: string) => (constants[field] === undefined ? words[field] : `--${flagOf(field)}`)
-  const nameOf = (field: string) => columns.get(field) ?? optionOf(field) ?? field
-  /** A path is a field, or that of one value in a list, such as `phone_numbers.0`. */
-  const nameOfPath = (path: string) => nameOf(path.replace(/\.\d+$/, ''))
+  const nameOf = (path: string) => {
+    // One value of a list, such as `phone_numbers.0`, has the name of the list.
+    const field = path.replace(/\.\d+$/, '')
+    return columns.get(field) ?? optionOf(field) ?? field
+  }
   return (refusal) => {
     if (!(refusal instanceof ApiError)) return describe(refusal)
     const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
     const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
     if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
-    if (!missing) return nameFields(sentence, nameOfPath)
+    if (!missing) return nameFields(sentence, nameOf)
     const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
     const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
     return [...blank, ...absent].join('; ')
