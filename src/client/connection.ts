@@ -288,9 +288,7 @@ export const addressOf = (text: string): URL | undefined =>
 const variable = (env: Environment, name: string): string =>
   (env[name] || env[name.toUpperCase()] || '').trim()
 
-/**
- * An entry matches the host and everything below it, with or without a leading dot and a port; `*` matches all.
- */
+/** An entry matches the host and everything below it, with or without a leading dot and a port; `*` matches all. */
 function isExcepted(url: URL, list: string): boolean {
   const host = hostOf(url).toLowerCase()
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')

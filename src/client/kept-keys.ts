@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ConnectionLost, type Layer, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, type Layer, lostCall, type Reply } from '../api/calls/caller.js'
 import { creditsCharged, type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
@@ -40,7 +40,7 @@ export function idempotent(options: KeptKeysOptions): Layer {
           now: clock.now(),
         })
         if (again) onAgain(id)
-        const ended = await caller.call(id, input, { ...call, idempotencyKey: key }).catch(lost)
+        const ended = await caller.call(id, input, { ...call, idempotencyKey: key }).catch(lostCall)
         if (isKnown(ended, again)) await keys.drop(fingerprint)
         if (ended instanceof ConnectionLost) throw ended
         return ended
@@ -66,11 +66,6 @@ export const idempotentEngine =
       },
     }
   }
-
-function lost(error: unknown): ConnectionLost {
-  if (error instanceof ConnectionLost) return error
-  throw error
-}
 
 /** Whether the outcome of a call and of the earlier attempt under its key are known. */
 export function isKnown(ended: Reply | ConnectionLost, again: boolean): boolean {

@@ -46,10 +46,7 @@ export interface RemoteOptions {
   readonly random: () => number
   /** The server's words for `network` and `premium`. */
   readonly names?: WireNames | undefined
-  /**
-   * The header for idempotency keys, or `none`. By default keys are sent as `Idempotency-Key`, and the server is asked
-   * whether it supports them.
-   */
+  /** The header for idempotency keys, or `none`; by default `Idempotency-Key`, where the server supports them. */
   readonly idempotency?: string | undefined
   /** Whether the server supports idempotency keys, stored beyond this process. */
   readonly remembered?: Pick<ServerMemory, 'honours' | 'remember'> | undefined

@@ -25,10 +25,7 @@ const bitsEach = 12
 const probes = 6
 const largestBits = 2 ** 27
 
-/**
- * A Bloom filter of identities with 12 bits each, 16 MiB at most. It never misses one that was added; about one in two
- * hundred others is a false positive.
- */
+/** A Bloom filter with 12 bits for each identity, 16 MiB at most. It misses none; about 1 in 200 others is a false positive. */
 export class IdentityFilter {
   readonly #words: Uint32Array
   readonly #bits: number

@@ -1,4 +1,4 @@
-import { ConnectionLost, type Input, isOk, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, type Input, isOk, lostCall, type Reply } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
 import { isOutcomeUnknown } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
@@ -11,7 +11,6 @@ import {
   isUnknown,
   judge,
   lostAnswer,
-  lostCall,
   type RowAnswer,
   unknownAnswer,
 } from './journal/journal.js'

@@ -1,4 +1,4 @@
-import { ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, lostCall, type Reply } from '../api/calls/caller.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
@@ -12,7 +12,6 @@ import {
   JournalWriter,
   judge,
   lostAnswer,
-  lostCall,
   type PlannedRow,
   type RowAnswer,
 } from './journal/journal.js'

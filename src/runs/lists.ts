@@ -261,13 +261,6 @@ function mapAs(
   throw new Refusal('list.of_companies', { option, source })
 }
 
-export interface KnownRows {
-  /** Equal for the same lists. */
-  readonly fingerprint: string
-  /** Whether a list surely has the company or person of an input. */
-  has(input: Input): boolean
-}
-
 const kinds: Readonly<Record<Identity, ListKind | undefined>> = {
   company: 'companies',
   person: 'people',
@@ -282,7 +275,7 @@ export async function openKnownRows(
   of: Operation | ListKind,
   sources: readonly string[] = [],
   onRow?: (rows: number) => void,
-): Promise<KnownRows | undefined> {
+) {
   if (sources.length === 0) return undefined
   const option = 'skipKnown'
   const kind = typeof of === 'string' ? of : kinds[of.batch?.identity ?? 'company']
@@ -296,7 +289,9 @@ export async function openKnownRows(
     ports.notify(`${basename(name)}: ${count}${named === '' ? '' : `, by ${named}`}`)
   }
   return {
+    /** Equal for the same lists. */
     fingerprint: createHash('sha256').update(matcher.fingerprint).digest('hex').slice(0, 32),
-    has: (input) => matcher.find(input).verdict === 'yes',
+    /** Whether a list surely has the company or person of an input. */
+    has: (input: Input) => matcher.find(input).verdict === 'yes',
   }
 }

@@ -13,7 +13,7 @@ import type { Journal } from './journal/run-journal.js'
 import type { Run, TargetAlias } from './journal/runs.js'
 import type { OutputRow } from './output/columns.js'
 import type { Format, Layout } from './output/formats.js'
-import type { DoubtedRows, RunProgress } from './output/report.js'
+import type { DoubtedRows, Progress, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
 import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
@@ -140,11 +140,6 @@ export interface Remaining {
   readonly windows: readonly RateWindow[] | null
 }
 
-interface ProgressDisplay {
-  update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'> & Partial<RunProgress>): void
-  stop(): void
-}
-
 /** A mapping, and the `--map` pairs that lead to it again without a question. */
 export interface ChosenMapping {
   readonly mapping: Mapping
@@ -171,9 +166,9 @@ export interface BatchDialog {
   showRagged(rows: number, firstLine: number | undefined): void
   /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */
   confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<void>
-  showCounting(): Promise<ProgressDisplay>
+  showCounting(): Promise<Progress>
   /** A run begins. `workers` returns how many workers take part; `undefined` where this process makes the calls. */
-  showProgress(run: Run, workers: () => number | undefined): Promise<ProgressDisplay>
+  showProgress(run: Run, workers: () => number | undefined): Promise<Progress>
 }
 
 export interface BatchPorts extends RunPorts {

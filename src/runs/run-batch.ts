@@ -81,10 +81,8 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const { table } = input
   const { dryRun, skipKnown } = asked.choices
   const counting = skipKnown && (await ports.dialog.showCounting())
-  const onCounted = (rows: number) => counting?.update({ rows, found: 0, credits: 0, total: undefined })
-  const others = await openKnownRows(ports, asked.operation, skipKnown, onCounted).finally(() =>
-    counting?.stop(),
-  )
+  const onRow = (rows: number) => counting?.update({ rows })
+  const others = await openKnownRows(ports, asked.operation, skipKnown, onRow).finally(() => counting?.stop())
   const own = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
   // Refuses what is wrong with a condition before anything is held.
   await createSelection(withShared(own, mapping), table.header)
@@ -98,12 +96,8 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const known = await findKnown(own, identity, records.runs, notBefore)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
-  const selection = await createSelection(
-    withShared(request, mapping),
-    table.header,
-    compared?.noveltyOf,
-    firstsOf(ports, request),
-  )
+  const shared = withShared(request, mapping)
+  const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
   if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
   const { check, count, rows } = await readRows(table, lookup, request)
   if (known) await checkRows(request, known, records.runs)
@@ -196,7 +190,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
     funds: countSpendable(spendable),
     isNew: seen.add,
     onlyCountsStored: request.choices.maxAgeMs === undefined,
-    onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),
+    onCounted: (count) => progress.update({ rows: count }),
   }).finally(() => {
     seen.close()
     progress.stop()
@@ -212,14 +206,10 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
 }
 
 async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: AbortSignal) {
-  const { request, records, known, input, count, total, rows } = batch
-  const output = await openOutput(
-    ports,
-    withShared(request, batch.mapping),
-    { table: input.table, mapping: batch.mapping, selection: batch.selection },
-    records.runs.writesTo,
-    signal,
-  )
+  const { request, records, known, input, mapping, selection, count, total, rows } = batch
+  const shared = withShared(request, mapping)
+  const written = { table: input.table, mapping, selection }
+  const output = await openOutput(ports, shared, written, records.runs.writesTo, signal)
   const opened = await openJournal(ports, batch, total, output)
   const { run } = opened
   const { calls, workers } = await openCalls(ports, request, opened, signal)
@@ -227,7 +217,7 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
   if (records.address === undefined)
     await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await ports.dialog.showProgress(run, () => workers?.workers())
-  progress.update({ rows: 0, found: 0, credits: 0, total: count })
+  progress.update({ rows: 0, total: count })
   const report = await execute({
     ...rows,
     ...calls,
@@ -243,7 +233,7 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
     report,
     rejects: output.rejects,
     signal,
-    selection: batch.selection,
+    selection,
     /** Whether the reader of our stdout has gone. */
     isAbandoned: output.isAbandoned(),
     wasFinished: known?.status === 'finished',
@@ -259,14 +249,9 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   const others = await openKnownRows(ports, request.operation, skipKnown)
   const isSame = others?.fingerprint === knownPrint
   if (!isSame) ports.notify({ code: 'run.known_changed_since', details: {} })
-  const lookup = createLookup(
-    request,
-    mapping,
-    table,
-    ports.sentences.explainRows,
-    isSame ? others : undefined,
-    await ports.target.suppressor(),
-  )
+  const known = isSame ? others : undefined
+  const suppressor = await ports.target.suppressor()
+  const lookup = createLookup(request, mapping, table, ports.sentences.explainRows, known, suppressor)
   const identity = await identifyRun(request, ports, table, mapping)
   const run = await findRun(request, identity, records.runs)
   if (!run) throw new Error('a run that is known was not found')
@@ -276,25 +261,19 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   const shared = withShared(request, mapping)
   const compared = await openComparison(ports, request, records, identity, run, lookup)
   const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
-  const { writer, files, isAbandoned } = await openOutput(
-    ports,
-    shared,
-    { table, mapping, selection },
-    async () => false,
-    signal,
-    false,
-  )
-  await addFiles(records, run, files)
+  const written = { table, mapping, selection }
+  const output = await openOutput(ports, shared, written, async () => false, signal, false)
+  await addFiles(records, run, output.files)
   const report = await execute({
     ...rows,
     operation: request.operation.id,
     caller: noCaller,
     journal,
-    writer,
+    writer: output.writer,
     total: count,
     signal,
     time: { now: () => ports.clock.now(), sleep: async () => {} },
     explainStop: ports.sentences.explainStop,
   })
-  return { run, report, isAbandoned: isAbandoned(), selection }
+  return { run, report, isAbandoned: output.isAbandoned(), selection }
 }

@@ -1,5 +1,12 @@
 import { shapeOf } from '../api/areas/shapes.js'
-import { type Caller, ConnectionLost, type Input, type Layer, type Reply } from '../api/calls/caller.js'
+import {
+  type Caller,
+  ConnectionLost,
+  type Input,
+  type Layer,
+  lostCall,
+  type Reply,
+} from '../api/calls/caller.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
@@ -8,7 +15,7 @@ import { parseExact, toJson } from '../api/values/json.js'
 import { isObject } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { type Lookup, turnPollMs } from './journal/answers.js'
-import { judge, lostCall } from './journal/journal.js'
+import { judge } from './journal/journal.js'
 import type { LookupOptions, LookupStore, LookupTurn } from './journal/single-lookups.js'
 import { identityOf } from './plan/lookup.js'
 

@@ -77,15 +77,19 @@ export interface ReadRequest {
 /** No reply came: the connection was refused, cut off or timed out. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
-  /**
-   * Whether the work may have been done and charged all the same; false when nothing was sent, or only data was read.
-   */
+  /** Whether the work may have been done and charged all the same; false when nothing was sent, or only data was read. */
   readonly unknown: boolean
 
   constructor(message: string, unknown = true) {
     super(message)
     this.unknown = unknown
   }
+}
+
+/** Returns the error of a call without a reply; throws any other error again, because it is a bug. */
+export function lostCall(error: unknown): ConnectionLost {
+  if (error instanceof ConnectionLost) return error
+  throw error
 }
 
 /** What becomes of an answer that a fault on demand takes away after the work. */
@@ -136,9 +140,7 @@ export interface Caller {
   refusedNow?(id: OperationId, options?: CallOptions, input?: Input): Promise<Reply | undefined>
   /** Returns whether repeated calls under one idempotency key have one effect; assumed when absent. */
   supportsIdempotency?(): Promise<boolean>
-  /**
-   * Discards stored replies to the rows of a run below an ordinal, since the run has stored them. Servers ignore it.
-   */
+  /** Discards stored replies to the rows of a run below an ordinal, since the run has stored them. Servers ignore it. */
   discardReplies?(run: string, before: number, options?: CallOptions): Promise<void>
   close(): Promise<void>
 }

@@ -28,6 +28,9 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
 export const withoutUndefined = <T extends object>(fields: T): Defined<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
 
+export const pickFields = <T, K extends keyof T>(fields: T, names: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<T, K>
+
 /** Returns whether a value of a request stands for none. */
 export const isBlank = (value: unknown): boolean => value === '' || value === null
 

@@ -10,7 +10,7 @@ import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { areaOf, type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Contact, Source, Vendors } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
+import { type Fields, isObject, pickFields, resultOr } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { isInline, keysOf } from './identifiers.js'
 import { areSuppressed, guardedVendors, previewWithout, suppressing, toFields } from './source.js'
@@ -79,7 +79,7 @@ function envelopeOf(body: string): string {
   const value = parseExact(body)
   const fields = isObject(value) ? value : {}
   const names = ['event', 'id', 'created_at', 'ordinal'].filter((name) => name in fields)
-  return toJson(Object.fromEntries(names.map((name) => [name, fields[name]])))
+  return toJson(pickFields(fields, names))
 }
 
 /** Returns who was asked for by the id of the result; `undefined` where it is not known. */

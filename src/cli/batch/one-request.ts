@@ -110,7 +110,8 @@ async function gatherRows(
   const { header, samples, notes } = table
   const subject = operation.batch?.identity ?? 'company'
   const fields = Object.keys(item.shape)
-  const columns = { header, samples, notes, fields, subject, overrides: choices.overrides }
+  const { overrides } = choices
+  const columns = { header, samples, notes, fields, subject, overrides }
   const { mapping } = await chooseMapping(context, choices, columns, item)
   const file = fileOf(context.globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
@@ -121,17 +122,8 @@ async function gatherRows(
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
   const known = await openKnownRows(listPorts(context), operation, choices.skipKnown)
   const isKnown = known && ((input: Input) => known.has(input))
-  const explain = runSentences.explainRows(mapping, choices.overrides)
-  const rows = await readItems(
-    operation,
-    item,
-    selected,
-    mapping,
-    explain,
-    rejects,
-    choices.overrides,
-    isKnown,
-  )
+  const explain = runSentences.explainRows(mapping, overrides)
+  const rows = await readItems(operation, item, selected, mapping, explain, rejects, overrides, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
   for (const line of formatLeftOut(rows.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)

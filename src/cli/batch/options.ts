@@ -5,6 +5,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
+import { pickFields } from '../../api/values/objects.js'
 import { manyOf, onlyNames } from '../../runs/output/columns.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
@@ -202,17 +203,12 @@ function readDelimiter(text: string): string {
 }
 
 export const inputChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): InputChoices => ({
+  ...pickFields(given, ['sheet', 'encoding', 'delimiter', 'skipLines', 'sample', 'saveMap']),
   file: given.csv ?? '',
-  sheet: given.sheet,
   map: given.map ?? [],
   mapOnly: given.mapOnly ?? false,
   dryRun: given.dryRun ?? false,
-  encoding: given.encoding,
-  delimiter: given.delimiter,
-  skipLines: given.skipLines,
   raw: given.rawCsv ?? false,
-  sample: given.sample,
-  saveMap: given.saveMap,
   failOn: given.failOn ?? 'any',
   header: given.header === false ? false : undefined,
   rejects: pathOf('--rejects', given.rejects, streams),
@@ -311,18 +307,12 @@ export function maxAgeOf(
 }
 
 export const runChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): RunChoices => ({
+  ...pickFields(given, ['refresh', 'rows', 'maxCredits', 'maxCreditsPerDay', 'maxProfiles']),
+  // A resumed run is distributed as before, unless the option is given.
+  ...pickFields(given, ['concurrency', 'lock', 'distribute']),
   fresh: given.fresh ?? false,
   retryUnknown: given.retryUnknown ?? false,
   maxAgeMs: given.maxAge,
-  refresh: given.refresh,
-  rows: given.rows,
-  maxCredits: given.maxCredits,
-  maxCreditsPerDay: given.maxCreditsPerDay,
-  maxProfiles: given.maxProfiles,
-  concurrency: given.concurrency,
-  lock: given.lock,
-  // A resumed run is distributed as before, unless the option is given.
-  distribute: given.distribute,
   summaryJson: pathOf('--summary-json', given.summaryJson, streams),
 })
 

@@ -1,4 +1,4 @@
-import { ConnectionLost, type Input, type Reply } from '../../api/calls/caller.js'
+import { ConnectionLost, type Input, lostCall, type Reply } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
@@ -125,10 +125,7 @@ export function refuse(polled: Polled): never {
 function asker(context: Context, id: string, reader: OperationId) {
   const fieldsOf = (input: Input) => (reader === 'contacts.get' ? { id } : { ...input, id })
   return (input: Input): Promise<Polled> =>
-    callOnce(context.withGlobals({ maxWait: 0 }), reader, fieldsOf(input)).catch((error: unknown) => {
-      if (!(error instanceof ConnectionLost)) throw error
-      return error
-    })
+    callOnce(context.withGlobals({ maxWait: 0 }), reader, fieldsOf(input)).catch(lostCall)
 }
 
 function progressIn({ kind, operation: row, expected }: AcceptedWork, body: Row): WorkProgress {

@@ -11,11 +11,12 @@ import {
 } from '../../api/operations/table.js'
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
+import type { Step } from '../../runs/output/report.js'
+import { portionsOf } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { withoutStop } from '../context/errors.js'
 import { checkOutputFolder, checkOutputName, fileOf } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
-import type { Step } from '../output/progress.js'
 import { columnsOfKind } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
 import { notifyMissing, withFields } from './print.js'
@@ -36,10 +37,7 @@ export async function printNothing(context: Context, id: OperationId): Promise<n
   return exitCodes.ok
 }
 
-/**
- * Prints the records of accepted work, `single` without a list around it. Where nothing was found, it returns the data
- * vendors whose answers were lost.
- */
+/** Prints the records of accepted work. Where nothing was found, returns the data vendors whose answers were lost. */
 export async function printFound(
   context: Context,
   { kind, single }: Pick<AcceptedWork, 'kind' | 'single'>,
@@ -153,14 +151,9 @@ function resultOfKind(kind: EventKind): Shape['output'] {
 
 const pageRows = 500
 
-/** Yields what is read in pages of so many, each after the last ordinal of the one before. */
+/** Yields what is read in pages, each after the last ordinal of the one before. */
 export async function* readByOrdinal<T extends { readonly ordinal: number }>(
   read: (after: number, limit: number) => Promise<readonly T[]>,
-): AsyncGenerator<T> {
-  for (let after = 0; ; ) {
-    const page = await read(after, pageRows)
-    yield* page
-    if (page.length < pageRows) return
-    after = page.at(-1)?.ordinal ?? after
-  }
+) {
+  for await (const page of portionsOf<T>(pageRows, (last) => read(last?.ordinal ?? 0, pageRows))) yield* page
 }

@@ -41,10 +41,7 @@ import {
 /** Seconds that a command waits for rate limits by default. */
 const defaultMaxWait = 10
 
-/**
- * Calls an operation and records what it cost. Waits for rate limits as long as the waits together stay within
- * `--max-wait`, and says so on stderr.
- */
+/** Calls an operation and records what it cost. Waits for rate limits, no longer than `--max-wait` in all, and says so. */
 export async function callOnce(
   context: Context,
   id: OperationId,

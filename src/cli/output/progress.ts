@@ -1,4 +1,4 @@
-import type { RunProgress } from '../../runs/output/report.js'
+import type { Progress, Step } from '../../runs/output/report.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { drawingStream } from '../context/io.js'
 import {
@@ -14,14 +14,6 @@ import {
   oneLine,
   widthOf,
 } from './text.js'
-
-/** How far work has come: how many rows, and what else is counted. */
-export type Step = Pick<RunProgress, 'rows'> & Partial<RunProgress>
-
-export interface Progress {
-  update(step: Step): void
-  stop(): void
-}
 
 /** A text and its rank: where a line has no room for all, those of a low rank come first. */
 type ProgressPart = readonly [text: string, rank: number]

@@ -1,7 +1,7 @@
 import { isListedPlan, type QuotaName } from '../../api/operations/plans.js'
 import type { DecodedSearch } from '../../api/ports/ports.js'
 import { readVersion } from '../../storage/database/migrate.js'
-import type { Connection } from '../../storage/driver/connection.js'
+import { type Connection, portionsOf } from '../../storage/driver/connection.js'
 import { settleCounters } from '../clock.js'
 import {
   type Consumption,
@@ -76,8 +76,9 @@ export function reportAdmin(ports: AdminPorts) {
       const workspace = await used()
       const member = await store.read((tx) => readMemberId(tx, workspace.id, email))
       const emails = await store.read((tx) => emailsOf(tx, workspace))
-      for (let seq = 0; ; ) {
-        const page = await store.read((tx) => listMovements(tx, workspace.id, seq, pageSize))
+      const read = (last?: Movement) =>
+        store.read((tx) => listMovements(tx, workspace.id, last?.seq ?? 0, pageSize))
+      for await (const page of portionsOf(pageSize, read))
         for (const movement of page)
           if (
             movement.created_at >= from &&
@@ -85,9 +86,6 @@ export function reportAdmin(ports: AdminPorts) {
             (member === undefined || movement.member_id === member)
           )
             yield toMovementRecord(movement, emails)
-        if (page.length < pageSize) return
-        seq = page.at(-1)?.seq ?? seq
-      }
     },
     /** Returns at most `limit` movements before a number, newest first. Their numbers have no gaps. */
     movementsBefore: (before: number | undefined, limit: number): Promise<readonly MovementRecord[]> =>

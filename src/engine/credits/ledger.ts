@@ -8,6 +8,7 @@ import {
   type Connection,
   type Driver,
   joinGiven,
+  portionsOf,
   readNumber,
 } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt, nextRenewal } from '../clock.js'
@@ -48,10 +49,7 @@ const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement =
   ...applyMovement(balance, step),
 })
 
-/**
- * Appends a movement, and looks the last one up unless the caller has locked it. The caller has checked that the
- * balances allow it.
- */
+/** Appends a movement that the balances allow; `balance` is the last one, where the caller has locked it. */
 export async function addMovement(tx: Connection, step: NewMovement, balance?: Balances): Promise<Balances> {
   const movement = toMovement(step, balance ?? (await lockPosition(tx, step.workspace_id)))
   await appendMovement(tx, movement)
@@ -146,14 +144,14 @@ export async function settleHold(tx: Connection, job: AsyncJob, amount: number, 
 }
 
 /** Releases the rest of an ended job's hold. */
-export async function releaseHold(tx: Connection, job: AsyncJob, held: number, now: number): Promise<void> {
-  if (held > 0)
+export async function releaseHold(tx: Connection, job: AsyncJob, amount: number, now: number): Promise<void> {
+  if (amount > 0)
     await addMovement(tx, {
       ...from(job),
       kind: 'release',
       debit: 'held',
       credit: 'credits',
-      amount: held,
+      amount,
       at: now,
     })
 }
@@ -196,14 +194,13 @@ const pageSize = 10_000
 export async function verifyLedger(store: Pick<Driver, 'read'>, workspaceId: string) {
   const problems: string[] = []
   let position = start
-  for (;;) {
-    const page = await store.read((tx) => listMovements(tx, workspaceId, position.seq, pageSize))
+  const read = (last = start) => store.read((tx) => listMovements(tx, workspaceId, last.seq, pageSize))
+  for await (const page of portionsOf(pageSize, read))
     for (const movement of page) {
       problems.push(...findDifferences(applyMovement(position, movement), movement))
       position = movement
     }
-    if (page.length < pageSize) return { movements: position.seq, problems }
-  }
+  return { movements: position.seq, problems }
 }
 
 function findDifferences(expected: Balances, movement: Movement): string[] {

@@ -89,10 +89,7 @@ export interface RowCaller {
   readonly atOnce: number
   /** Returns whether a call may be repeated under its key and is charged once. */
   mayRepeat(): Promise<boolean>
-  /**
-   * Calls as the member of a key; nothing is written that the fencing check refuses. The outcome of a rejected call
-   * is unknown, unless it is the refusal `engine.not_sent`.
-   */
+  /** Calls as the member of a key, behind the fencing check. What a rejected call did is unknown, except `engine.not_sent`. */
   actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
 }
 

@@ -241,10 +241,9 @@ class InProgress {
   busy(): Required<Pick<DueDeliveries, 'busy' | 'busyWorkspaces'>> {
     const urls = Map.groupBy(this.#running, ({ url }) => url)
     const workspaces = Map.groupBy(this.#running, ({ workspaceId }) => workspaceId)
-    const isSlowUrl = (url: string) => this.#slowUrls.has(url)
     const free = deliveriesAtOnce - this.#running.size
     return {
-      busy: namesWith(urls, (url) => (isSlowUrl(url) ? 1 : rowsPerUrl)),
+      busy: namesWith(urls, (url) => (this.#slowUrls.has(url) ? 1 : rowsPerUrl)),
       busyWorkspaces: namesWith(workspaces, () => free),
     }
   }

@@ -537,7 +537,7 @@ export function createRowReader(
 /** Returns a reader of cells: countries by any name, email addresses as their domain, phone numbers with any separators. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
-  const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
+  const lists = new Map(Object.entries(fields).filter(([, kind]) => kindOf(kind).type === 'array'))
   const toCode = (text: string) => toCountryCode(text) ?? text
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return toCode(cell)
@@ -550,9 +550,6 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
     return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
   }
 }
-
-const isList = (schema: Parameters<typeof coerceField>[0] | undefined): boolean =>
-  schema !== undefined && kindOf(schema).type === 'array'
 
 /** Splits a cell with a list as an output writes it: `a; b`. */
 const partsOf = (cell: string): string[] =>

@@ -205,11 +205,10 @@ export async function checkTable(
   let rows = 0
   let ragged = 0
   let firstRagged: number | undefined
-  const isRagged = (row: CsvRow) => row.cells.length !== table.header.length
   for await (const batch of table.rows()) {
     rows += batch.length
     for (const row of batch) {
-      if (isRagged(row)) {
+      if (row.cells.length !== table.header.length) {
         ragged++
         firstRagged ??= row.line
       } else if (identityOf && repeats && !skip(row.cells)) see(repeats, identityOf, row)

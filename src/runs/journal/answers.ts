@@ -9,6 +9,7 @@ import {
   type Driver,
   insertList,
   placesOf,
+  portionsOf,
   rowsPerRun,
   toPlace,
   toRunNumber,
@@ -122,17 +123,13 @@ interface IdentifiedAnswer {
 }
 
 /** Yields the answers of a run that may serve other rows. */
-export async function* identifiedOf(driver: Driver, run: number): AsyncGenerator<IdentifiedAnswer> {
+export async function* identifiedOf(driver: Driver, run: number) {
   const [begin, end] = placesOf(run)
-  for (let from: number | undefined = begin; from !== undefined; ) {
-    const first: number = from
-    const answers = await driver.read((connection) =>
-      connection.all<IdentifiedAnswer>(identifiedSql, first, end, atOnce),
+  const read = (last?: IdentifiedAnswer) =>
+    driver.read((reads) =>
+      reads.all<IdentifiedAnswer>(identifiedSql, last ? last.place + 1 : begin, end, atOnce),
     )
-    yield* answers
-    const last = answers.at(-1)
-    from = last && last.place + 1
-  }
+  for await (const answers of portionsOf(atOnce, read)) yield* answers
 }
 
 const keptAnswer = (run: number, row: StoredAnswerRow) => ({

@@ -1,5 +1,5 @@
 import {
-  ConnectionLost,
+  type ConnectionLost,
   type Input,
   isOk,
   type Reply,
@@ -216,12 +216,6 @@ function pause({ headers, waitMs }: Reply, nowMs: number): ReplyVerdict {
 export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): RowAnswer {
   if (unknown && isMetered(operation)) return unknownAnswer
   return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
-}
-
-/** Returns the error of a call without a reply; throws any other error again, because it is a bug. */
-export function lostCall(error: unknown): ConnectionLost {
-  if (error instanceof ConnectionLost) return error
-  throw error
 }
 
 /** Passes answers to the journal as they come, in as few portions as its speed allows. */

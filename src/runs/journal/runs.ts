@@ -273,10 +273,12 @@ const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND tar
 const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
   OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
 const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
+/** Ends an INSERT of spending that adds to what is recorded. */
+export const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
+  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
+    doubted = spending.doubted + excluded.doubted`
 const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
-  SELECT day, profile, ?, operation, run, member, credits, calls, doubted FROM spending WHERE target = ?
-  ON CONFLICT (day, profile, target, operation, run, member) DO UPDATE SET credits = spending.credits + excluded.credits,
-    calls = spending.calls + excluded.calls, doubted = spending.doubted + excluded.doubted`
+  SELECT day, profile, ?, operation, run, member, credits, calls, doubted FROM spending WHERE target = ? ${addSpending}`
 
 /**
  * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers

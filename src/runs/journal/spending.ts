@@ -6,7 +6,7 @@ import { type Connection, type Driver, joinGiven, readNumber } from '../../stora
 import { identifiedOf, openNumbers } from './answers.js'
 import type { Budget, BudgetLeft } from './budget.js'
 import type { BudgetShortage, RowAnswer } from './journal.js'
-import { type Run, type RunIdentity, type Runs, runScope, sampleMark } from './runs.js'
+import { addSpending, type Run, type RunIdentity, type Runs, runScope, sampleMark } from './runs.js'
 
 /**
  * Returns the scope in which the rows of a run are written. Transactions of different runs do not wait for each other,
@@ -58,10 +58,6 @@ const usedBy = (connection: Connection, runs: readonly number[]): Promise<number
     `SELECT coalesce(sum(credits + reserved), 0) AS credits FROM runs WHERE number IN (${runs.map(() => '?').join(', ')})`,
     ...runs,
   )
-
-const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
-  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
-    doubted = spending.doubted + excluded.doubted`
 
 const addSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`

@@ -122,6 +122,14 @@ export interface RunProgress extends Counts {
   readonly waitsUntil?: number | undefined
 }
 
+/** How far work has come: how many rows, and what else is counted. */
+export type Step = Pick<RunProgress, 'rows'> & Partial<RunProgress>
+
+export interface Progress {
+  update(step: Step): void
+  stop(): void
+}
+
 const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
 
 /** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */

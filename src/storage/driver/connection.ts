@@ -162,11 +162,15 @@ interface RowsBehind {
   readonly limit: number
 }
 
-/** Yields all rows of a table in the order of a key, in portions of `limit`; the last one is smaller, maybe empty. */
-export async function* readPortions(connection: Connection, rows: Omit<RowsBehind, 'last'>) {
-  for (let portion: StoredRow[] | undefined; !portion || portion.length === rows.limit; yield portion)
-    portion = await readBehind(connection, { ...rows, last: portion?.at(-1) })
+/** Yields portions of `limit`, each read behind the last row of the one before; the last portion is smaller, maybe empty. */
+export async function* portionsOf<T>(limit: number, read: (last: T | undefined) => Awaitable<readonly T[]>) {
+  for (let portion: readonly T[] | undefined; !portion || portion.length === limit; yield portion)
+    portion = await read(portion?.at(-1))
 }
+
+/** Yields all rows of a table in the order of a key, in portions of `limit`. */
+export const readPortions = (connection: Connection, rows: Omit<RowsBehind, 'last'>) =>
+  portionsOf<StoredRow>(rows.limit, (last) => readBehind(connection, { ...rows, last }))
 
 /** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
 export interface Dialect {

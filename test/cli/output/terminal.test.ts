@@ -8,7 +8,6 @@ import {
   fitParts,
   type Money,
   progressParts,
-  type Step,
   startProgress,
 } from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
@@ -26,6 +25,7 @@ import {
   wrapText,
 } from '../../../src/cli/output/text.js'
 import { createContext } from '../../../src/cli/target/create.js'
+import type { Step } from '../../../src/runs/output/report.js'
 import { streamsOf } from '../../support/command.js'
 
 const codes = fc.array(fc.nat(0x2fff))
