@@ -136,10 +136,7 @@ interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
   readonly names?: WireNames
 }
 
-/**
- * Returns a fetch-shaped function that serves the whole API over a caller, under `/api/v2`, with `/health` and
- * `/openapi.json`.
- */
+/** Returns a fetch-shaped function that serves the whole API over a caller, under `/api/v2`, with `/health` and `/openapi.json`. */
 export function handler(options: ServeOptions): (request: Request) => Promise<Response> {
   const document = async () => (await import('./reference/openapi.js')).openapi({ version })
   const { caller, ...rest } = options

@@ -59,10 +59,7 @@ export class Session {
     public left: number,
   ) {}
 
-  /**
-   * Sets credits aside: as many as are asked for, or all that are left where `wanted` is undefined. Throws a Refusal where
-   * that is not left.
-   */
+  /** Sets credits aside: as many as are asked for, or all that are left. Throws a Refusal where that is not left. */
   hold(wanted: number | undefined): number {
     const credits = wanted ?? this.left
     if (credits > this.left || (wanted === undefined && credits <= 0))
@@ -121,10 +118,7 @@ export class Session {
     return started
   }
 
-  /**
-   * Starts a command that may spend what was set aside. The rest is returned when it has ended; nothing is where it is not
-   * known what was spent.
-   */
+  /** Starts a command that may spend what was set aside; the rest is returned at its end, unless it is not known what was spent. */
   startPaid(
     held: number,
     args: readonly string[],
@@ -163,10 +157,7 @@ export function resultOf({ exit, stdout, problem }: Ended): unknown {
   return stdout.trim() === '' ? {} : JSON.parse(stdout)
 }
 
-/**
- * Waits for the end of a command, at most so many milliseconds or until `signal`. `onStep` is told how far it comes. Returns
- * whether it has ended.
- */
+/** Waits for the end of a command, at most so many milliseconds or until `signal`. Returns whether it has ended. */
 export async function waitFor(
   { port }: Pick<Session, 'port'>,
   started: Started,

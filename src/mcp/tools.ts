@@ -39,10 +39,7 @@ const waitMs = 30_000
 /** Most records of accepted work in an answer. */
 const maxRecords = 100
 
-/**
- * Returns the tools of the operation table. Where the target is a server, their schemas let its answers differ: a client must
- * not discard one that was paid for.
- */
+/** Returns the tools of the operation table. Schemas let a server's answers differ: no client may discard one that was paid for. */
 export const operationTools = (isServer: boolean): Promise<readonly Tool[]> =>
   Promise.all(operations().map((row) => toTool(row, isServer)))
 

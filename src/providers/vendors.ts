@@ -505,10 +505,7 @@ class VendorDesk implements Vendors {
     return calls.map(() => (state === 'unknown' ? { is: 'unknown' } : { is: 'skipped', why: 'failed' }))
   }
 
-  /**
-   * Keeps how calls ended, and forgets those that the vendor did not take, which have none. Corrects what was set aside for
-   * them; that of an unknown one stays.
-   */
+  /** Keeps how calls ended; those that the vendor did not take are forgotten. What was set aside is corrected, except for unknown ones. */
   async #end(
     question: Question,
     calls: readonly ProviderCall[],

@@ -164,10 +164,7 @@ export async function notifyUnlessWritable(context: Context): Promise<void> {
   await admin.requireWritable().catch((error: unknown) => notifyReadOnly(context, error))
 }
 
-/**
- * Opens the catalogue if it is on a server, where it may be unreachable or not ours: better to fail now than at each
- * lookup. Reports a server that permits only reads; its catalogue may have to be created later.
- */
+/** Opens a catalogue on a server: better to fail now than at each lookup. Where only reads are permitted, it may be created later. */
 export async function checkServer(context: Context): Promise<void> {
   if (!isPostgres(context.home.engine)) return
   await notifyUnlessWritable(context)

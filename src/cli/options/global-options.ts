@@ -149,10 +149,7 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
 /** What the help of a command shows: its own options, those about a file, or everything. */
 export type HelpTopic = 'own' | 'csv' | 'all'
 
-/**
- * Reads `help WORDS`, `WORDS help`, `WORDS --help`, `--help csv` and `--help all`. Returns the command line without it, with
- * `--help` at its end.
- */
+/** Reads `help WORDS`, `WORDS help`, `WORDS --help`, `--help csv` and `--help all`; `--help` is left, at the end of the words. */
 export function readHelp(argv: readonly string[]): { argv: readonly string[]; topic: HelpTopic } {
   const [first, second] = argv
   if (first === 'help' || (second === 'help' && argv.length === 2)) {

@@ -161,10 +161,7 @@ export function readTimes({ since, until, from, to }: OptionsOf<typeof rangeOpti
 export const isoTime = <T extends number | null>(at: T) =>
   (at === null ? null : new Date(at).toISOString()) as T extends null ? null : string
 
-/**
- * What the value of an option may be, or what reads its text and, where it is repeated, the value so far; `words` are then
- * what completion offers.
- */
+/** What the value may be, or what reads its text and, where it is repeated, the value so far; completion offers `words`. */
 type Reader =
   | readonly string[]
   | (((text: string, before: never) => unknown) & { readonly words?: readonly string[] })

@@ -60,10 +60,7 @@ export async function withSink<T>(context: StreamsContext, work: (sink: Sink) =>
   }
 }
 
-/**
- * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
- * complete, so that half a result never has the final name.
- */
+/** Opens stdout, or a file: `FILE.partial`, 0600 from birth, which takes its name when complete, so that no half result has it. */
 async function openSink(context: StreamsContext): Promise<Sink> {
   const { streams, globals } = context
   const file = fileOf(globals)

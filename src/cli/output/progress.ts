@@ -49,10 +49,7 @@ export async function startProgress(context: Context, textOf: TextOf = progressP
   return canDraw(streams) ? spinner(context, parts) : lines(context, (step) => joinParts(parts(step)))
 }
 
-/**
- * Returns how long the rows of this part have taken: replaying the answers of earlier parts takes no time, and the wait
- * for a rate limit counts from its beginning.
- */
+/** Returns how long the rows of this part take: replayed answers take no time; the wait for a rate limit counts from its beginning. */
 function stopwatch(startedAt: number): (step: Step, now: number) => number {
   let since = startedAt
   return ({ rows, replayed = 0, waitsUntil = 0 }, now) => {

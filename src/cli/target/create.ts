@@ -301,10 +301,7 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
   return lazily((name) => (name === 'windows' || name === 'change' ? windows() : memory()))
 }
 
-/**
- * Returns the key for a server: the one given with the command, else that of the environment where it is not another
- * server's, else the one that the profile has stored for this very origin.
- */
+/** Returns the key for a server: the given one, else that of the environment if it is not another's, else the stored one of this origin. */
 async function keyFor(
   { streams, home, givenKey }: RemotePorts,
   target: RemoteTarget,

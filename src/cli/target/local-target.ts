@@ -254,10 +254,7 @@ export const sourceOfRun = ({ request }: Pick<Run, 'request'>): AnswerSource | u
 const readOrigins = async (context: Context): Promise<Origins | undefined> =>
   (await hasCatalogue(context.home)) ? (await context.catalogue()).origins() : undefined
 
-/**
- * Returns the real time before which the answers of a target are out of date: that of the latest import into the catalogue
- * of this machine's engine, and 0 for a server.
- */
+/** Returns the real time before which answers are out of date: that of the latest import into this machine's catalogue; 0 for a server. */
 export const answersFrom = async (context: Context): Promise<number> =>
   context.isLocal() ? ((await readOrigins(context))?.changedAt ?? 0) : 0
 

@@ -127,10 +127,7 @@ function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile
   return undefined
 }
 
-/**
- * The synchronous address of a profile belongs to the server of that profile. Keys of others, which a proxy passes on,
- * stay with the origin they were sent for.
- */
+/** That of a profile belongs to its server. Keys of others, which a proxy passes on, stay with the origin they were sent for. */
 function syncUrlOf({ origin }: URL, options: GlobalOptions, profile: Profile): string | undefined {
   const { base_url, sync_base_url } = profile
   if (sync_base_url === undefined || parseUrl(base_url ?? '')?.origin !== origin) return undefined

@@ -285,10 +285,7 @@ document.addEventListener('visibilitychange', () => {
   } else void follow()
 })
 
-/**
- * Changes the children of an element into those of another, and keeps what a person has done meanwhile: the focus, open
- * details, scroll positions and what was typed.
- */
+/** Changes the children of an element into another's. Focus, open details, scroll positions and what was typed stay. */
 function morphChildren(from: Element, to: Element): void {
   const kept = new Set<ChildNode>(from.childNodes)
   const byKey = new Map([...kept].flatMap((node) => (keyOf(node) ? [[keyOf(node), node] as const] : [])))
