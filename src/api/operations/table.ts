@@ -321,8 +321,11 @@ export function immediateOperation(operation: Operation): Operation {
   return found ? { ...found, batch } : operation
 }
 
-/** Returns the command of an operation, as tables show it; the text itself where it is no id of one. */
-export const commandOf = (id: string): string => rows.get(id)?.command ?? id
+/** Returns the command of an operation with its flag, as tables show it; the text itself where it is no id of one. */
+export function commandOf(id: string): string {
+  const { command, flag } = rows.get(id) ?? { command: id }
+  return flag === undefined ? command : `${command} --${flag}`
+}
 
 /** Returns the area of an operation: the part of its id before the dot. */
 export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))

@@ -3,7 +3,7 @@ import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import { type Input, isOk } from '../../api/calls/caller.js'
 import { ApiError, errors, failureOf, refusalOf } from '../../api/calls/errors.js'
 import { isPriced, pathParameters } from '../../api/operations/facts.js'
-import { areaOf, flagOf, type Operation, operations } from '../../api/operations/table.js'
+import { areaOf, commandOf, flagOf, type Operation, operations } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { validate } from '../../api/validation/validate.js'
 import { toPrintableJson } from '../../api/values/json.js'
@@ -41,7 +41,7 @@ export const tryIt: View = {
                       .filter(({ id }) => areaOf(id) === area)
                       .map((row) => (
                         <option value={row.id} selected={row.id === chosen?.id}>
-                          {wordsOf(row)}: {row.summary}
+                          {commandOf(row.id)}: {row.summary}
                         </option>
                       ))}
                   </optgroup>
@@ -77,9 +77,6 @@ export const tryIt: View = {
     },
   },
 }
-
-const wordsOf = ({ command, flag }: Operation): string =>
-  `${command}${flag === undefined ? '' : ` --${flag}`}`
 
 const findOperation = (id: string | undefined): Operation | undefined =>
   operations().find((one) => one.id === id)

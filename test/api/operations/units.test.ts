@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  commandOf,
   creditsCharged,
   type OperationId,
   operation,
@@ -42,4 +43,10 @@ describe('units of a reply', () => {
     }
     expect(now.filter((row) => creditsCharged(row, rich) === 0).map(({ id }) => id)).toEqual([])
   })
+})
+
+it('operations of one command have names of their own in tables', () => {
+  const names = operations().map(({ id }) => commandOf(id))
+  expect(new Set(names).size).toBe(names.length)
+  expect(names).toContain('contacts waterfall --bulk')
 })

@@ -1,6 +1,6 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf, type QuotaName, quotaLabel } from '../../../api/operations/plans.js'
-import { operation } from '../../../api/operations/table.js'
+import { commandOf } from '../../../api/operations/table.js'
 import { isRefused, type Limits, limitsOf } from '../../call/confirm.js'
 import { reportRefusal } from '../../call/print.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -105,9 +105,7 @@ function formatWindows(windows: Limits['windows'], which: 'plan' | 'own', look: 
 function formatCommand({ operation: own, group, live }: Limits['windows'][number]): string {
   const id = own ?? group
   if (id === null) return ''
-  const { command, flag } = operation(id)
-  const words = [command, flag === undefined ? '' : `--${flag}`, live === false ? '--no-live' : '']
-  return words.filter((word) => word !== '').join(' ')
+  return `${commandOf(id)}${live === false ? ' --no-live' : ''}`
 }
 
 export function formatQuotas(quotas: object, look: Look): string {
