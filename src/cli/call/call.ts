@@ -69,7 +69,9 @@ export async function reportSuccess(
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
   context.log?.write('result', facts as object)
-  if (operation.method === 'POST' && isEmptyList(reply.body)) await notifyMissing(context)
+  // What an import found is reported when it has ended.
+  if (operation.method === 'POST' && !operation.starts && isEmptyList(reply.body))
+    await notifyMissing(context)
   await extraOf(operation.id).after?.(context, reply, invocation)
   return exitCodes.ok
 }

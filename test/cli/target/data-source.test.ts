@@ -77,6 +77,13 @@ describe('commands', () => {
     await ends(home.run('accounts enrich --domain siemens.com'), 9, hint)
   })
 
+  it('say so once where an import finds nothing', async () => {
+    await loadSample()
+    const { stderr } = await home.run('accounts search --keyword nothing')
+    expect(stderr.split('All of it is invented').length - 1).toBe(1)
+    expect(stderr).toContain('Imported 0 companies.')
+  })
+
   it('do not call a catalogue practice data that has own companies', async () => {
     await loadSample()
     await home.run('data import companies in.csv --map domain=website')
