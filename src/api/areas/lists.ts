@@ -27,7 +27,8 @@ const listedCompany = () =>
 /** Without a kind, a list without companies is a mistake. */
 const companiesOrKind = () =>
   field.rule(
-    ({ companies, kind }) => (field.isGiven(kind) || companies ? undefined : field.missing('companies')),
+    ({ companies, kind }) =>
+      field.isGiven(kind) || companies !== undefined ? undefined : field.missing('companies'),
     {
       always: true,
     },

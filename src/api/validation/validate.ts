@@ -43,7 +43,8 @@ function refusal(id: OperationId, shape: Shape, fields: Fields, issues: readonly
   if (keys.length > 0 && !missingIsInvalid.has(id))
     return new ApiError('missing_keys', { keys: keys.join(', '), fields: keys.join(', ').split(', ') })
   const row = findSeverest(issues.map(rowOf))
-  const reported = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
+  const first = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
+  const reported = first.filter((issue) => !isFollowUp(issue, first))
   const sentences = [...new Set(reported.map((issue) => sentenceOf(issue, fields)))]
   if (row === 'missing_keys') return new ApiError(row, { keys: nameFields(sentences.join(', ')) })
   const sentence = joinSentences(sentences)
@@ -56,6 +57,11 @@ export function refuseField(name: string, why: string): ApiError {
   const sentence = `${markField(name)} ${why}`
   return new ApiError('invalid', { reason: nameFields(sentence), sentence })
 }
+
+/** Returns whether an issue is about the length or the like of a value whose type is wrong. */
+const isFollowUp = ({ code, path }: z.core.$ZodIssue, issues: readonly z.core.$ZodIssue[]): boolean =>
+  code !== 'invalid_type' &&
+  issues.some((other) => other.code === 'invalid_type' && other.path.join() === path.join())
 
 /** Returns the required fields that are missing, in the order of the schema. */
 const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
