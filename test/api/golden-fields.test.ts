@@ -30,7 +30,7 @@ describe('a filter that only the network supports', () => {
   it.each(Object.entries(filters))('%s is accepted with live results alone', async (name, value) => {
     const input = { webhook_url: hook, [name]: value }
     expect(await refusalOf('leads.advanced_search', input)).toBe('accepted')
-    const refused = `422 Not available with live: false: ${name}`
+    const refused = `422 Only with live results: ${name}`
     expect(await refusalOf('leads.advanced_search', { ...input, live: false })).toBe(refused)
   })
 })

@@ -88,6 +88,12 @@ describe('operations of the OpenAPI document', () => {
     }
   })
 
+  it('do not promise names for ids that requests must have', () => {
+    const text = JSON.stringify(document)
+    expect(text).toContain('"Functions, by id"')
+    expect(text).not.toMatch(/"(?:Functions|Seniority levels), by id or name/)
+  })
+
   it('require every path parameter, and have an example of each', () => {
     for (const [path, methods] of Object.entries(document.paths))
       for (const { parameters = [] } of Object.values(methods)) {

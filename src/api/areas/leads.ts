@@ -4,7 +4,7 @@ import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/e
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { markField, markFields } from '../values/objects.js'
+import { markFields } from '../values/objects.js'
 
 const yearIds = (of: string) =>
   field.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)
@@ -69,9 +69,7 @@ const someFilter = () =>
 const liveFiltersOnlyLive = () =>
   field.rule((fields) => {
     const refused = fields.live === false ? liveOnlyFilters.filter((name) => field.isGiven(fields[name])) : []
-    return refused.length > 0
-      ? field.invalid(`Not available with ${markField('live')}: false: ${markFields(refused)}`)
-      : undefined
+    return refused.length > 0 ? field.invalid(`Only with live results: ${markFields(refused)}`) : undefined
   })
 
 /** There are no lists of people yet; a search that ignored them would find others. */

@@ -266,7 +266,7 @@ export const pages = () => ({
         wrongKind('must be a next_cursor, unchanged'),
       ),
     ),
-    'next_cursor of the previous page, unchanged; omitted for the first page',
+    'The next_cursor of the previous page, unchanged; omitted for the first page',
   ).optional(),
   per_page: describe(
     whole('Rows per page', 1).check(z.overwrite((rows) => Math.min(rows, rowsPerPage))),
@@ -410,6 +410,6 @@ const known = (labels: Readonly<Record<string, string>>, what: string) =>
     })
   })
 
-export const functions = () => ids('Functions, by id or name').check(known(functionLabels, 'functions'))
+export const functions = () => ids('Functions, by id').check(known(functionLabels, 'functions'))
 export const seniorities = () =>
-  ids('Seniority levels, by id or name').check(known(seniorityLabels, 'seniority levels'))
+  ids('Seniority levels, by id').check(known(seniorityLabels, 'seniority levels'))

@@ -144,7 +144,7 @@ async function toPeopleQuery(connection: Connection, filters: PeopleFilters, now
   const refused = liveOnlyFilters.filter((name) => isGiven(filters[name]))
   if (refused.length > 0)
     throw new ApiError('invalid', {
-      reason: `${refused.join(', ')} cannot be applied by the local catalogue; leave them out`,
+      reason: `Not available in the local catalogue: ${refused.join(', ')}`,
     })
   const employers = await readEmployerFilters(connection, filters)
   const past = employers.past_companies

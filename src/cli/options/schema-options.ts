@@ -76,7 +76,9 @@ export function optionsOf(field: Field): Option[] {
   const named = namedFields[name]
   const values = named && !named.isOpen ? Object.values(named.labels) : undefined
   const item = values && { type: 'enum' as const, required: true, description: '', values }
-  const kind: FieldKind = item ? { ...field.kind, item } : field.kind
+  // Only options and flows take names for ids.
+  const description = field.kind.description.replace(/, by id$/, ', by id or name')
+  const kind: FieldKind = item ? { ...field.kind, item, description } : field.kind
   const inFieldGroup = (option: Option): Option => option.helpGroup(heading)
   if (kind.type === 'boolean') {
     const on = new Option(`--${flag}`, describe(kind))
