@@ -117,6 +117,7 @@ const providerProblems: Readonly<Record<string, Text>> = {
   missing: '{at} is missing.',
   batch_cost:
     '{at} says what a request of several rows costs. Give what each row costs, in its item: from: item.….',
+  no_provider: 'this is no provider. A provider has name, base_url, auth and kinds. See docs/waterfall.md.',
   no_kinds: 'kinds is empty: name what the provider can be asked for.',
   path: '{at}: "{text}" is not a path. Write one such as body.data.email.',
   placeholder: '{at}: {{word}} is not a field that can be sent.',
@@ -147,7 +148,7 @@ const budgets: Readonly<Record<string, readonly [of: string, hint: string]>> = {
   run: ['for this run', 'Raise --max-credits, then resume.'],
   profiles: ['for this run', 'Raise --max-profiles, then resume.'],
   day: ['a day', 'Resume tomorrow (UTC), or raise --max-credits-per-day.'],
-  flow: ['for this flow', 'Raise budget: credits: in its file, then run it again.'],
+  flow: ['for this flow', 'Raise --max-credits, or budget: credits: in its file, then run it again.'],
 }
 
 const truncationReasons: Readonly<Record<string, string>> = {
@@ -249,7 +250,7 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
 
   'flow.command_ended': { text: ({ command, cause, exit, isNoAnswer, line }) => (isNoAnswer ? `${command} answered a line that is no object of JSON for a row: ${line}` : cause === undefined ? `${command} has ended (exit code ${exit ?? 'by a signal'}).` : `${command} cannot be started: ${reasonOf(cause)}.`), hint: 'It should answer each line that it reads with a line: an object of JSON, or null.' },
-  'flow.http_refused': { text: '{url} did not take a request of the flow: {reason}.', exit: exitCodes.unreachable },
+  'flow.http_refused': { text: ({ url, reason }) => `${url} did not take a request of the flow: ${String(reason).replace(/\.$/, '')}.`, exit: exitCodes.unreachable },
   'flow.no_variable': { text: 'The variable {variable} with the header {header} is not set.', hint: 'Set it in the environment of the command.' },
   'flow.missing': { text: '{field} is missing.' },
   'flow.no_fields': { text: '{operation} takes fields below it.', hint: 'For example: {operation}: { live: false }' },

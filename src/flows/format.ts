@@ -5,6 +5,8 @@ import { type OperationId, operations } from '../api/operations/table.js'
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
 
+const address = () => z.url({ protocol: /^https?$/ })
+
 const map = () =>
   z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website')
 const headers = () =>
@@ -40,7 +42,7 @@ export const stepKinds = {
   }),
   http: z.strictObject({
     http: z.strictObject({
-      post: z.url().describe('Where each row is sent'),
+      post: address().describe('Where each row is sent'),
       headers: headers(),
       body: z.record(z.string(), z.unknown()).optional().describe('The body; {field} is a field of the row'),
       result: z.record(z.string(), text()).describe('The fields of the row, by their paths in the answer'),
@@ -72,7 +74,7 @@ export const outputKinds = {
   list: z.strictObject({ list: text().describe('The name of a new list of companies in the workspace') }),
   http: z.strictObject({
     http: z.strictObject({
-      post: z.url().describe('Where the rows are sent, as {"rows": […]}'),
+      post: address().describe('Where the rows are sent, as {"rows": […]}'),
       headers: headers(),
       rows: z.int().positive().max(1_000).optional().describe('Rows of a request (default: 100)'),
     }),

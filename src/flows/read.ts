@@ -11,6 +11,7 @@ import {
   operations,
 } from '../api/operations/table.js'
 import { withNamedIds } from '../api/schemas/enumerations.js'
+import { explainIssue } from '../api/validation/explain-issue.js'
 import { describeValue } from '../api/validation/validate.js'
 import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject, nameFields } from '../api/values/objects.js'
@@ -318,7 +319,7 @@ class Reader {
         for (const key of issue.keys) this.#unknown([...at, key], key, keysAt(schema, issue.path), 'key')
       else
         this.#add(at, 'value', {
-          reason: `${at.at(-1)} ${issue.code === 'invalid_type' ? `must be ${typeNames[issue.expected] ?? issue.expected}` : issue.message}`,
+          reason: `${at.at(-1)} ${explainIssue(issue)}`,
         })
     }
     return error === undefined
@@ -389,15 +390,6 @@ const isCommand = (id: string, name: string): boolean =>
 
 /** Most names that a sentence lists. */
 const maxNamed = 40
-
-const typeNames: Readonly<Record<string, string>> = {
-  string: 'text',
-  array: 'a list',
-  object: 'an object',
-  record: 'an object',
-  int: 'a whole number',
-  number: 'a number',
-}
 
 /** Returns the keys that an object within a schema may have. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {

@@ -1,8 +1,9 @@
 import type { Node, Pair } from 'yaml'
 import * as z from 'zod'
 import { Refusal } from '../api/calls/errors.js'
+import { explainIssue } from '../api/validation/explain-issue.js'
 import { nearest } from '../api/values/nearest.js'
-import { resultOr } from '../api/values/objects.js'
+import { isObject, resultOr } from '../api/values/objects.js'
 
 export const providerKinds = ['email', 'personal_email', 'phone', 'person', 'company', 'verify'] as const
 export type ProviderKind = (typeof providerKinds)[number]
@@ -62,7 +63,16 @@ export function toIntervalMs(rate: string): number {
 
 const condition = (description: string) =>
   say(z.string().min(1), `${description}: CEL over status, headers, body and item`)
-const path = (description: string) => say(z.string().min(1), `${description}: a path such as body.data.email`)
+const path = (description: string) =>
+  say(
+    z
+      .string()
+      .regex(
+        /^(?:status|headers|body|item)(?![\w-])/,
+        'begin with status, headers, body or item, such as body.data.email',
+      ),
+    `${description}: a path such as body.data.email`,
+  )
 const template: z.ZodType<unknown> = z.any()
 
 const requestFields = {
@@ -131,7 +141,10 @@ const kindSchema = z
       })
       .optional(),
     outcomes: say(z.array(outcomeSchema).min(1), 'what an answer means: the first that fits decides'),
-    result: say(z.record(z.string(), z.union([z.string(), mappedSchema])), 'which values the answer has'),
+    result: say(
+      z.record(z.string(), z.union([path('where the value is'), mappedSchema])),
+      'which values the answer has',
+    ),
     cost: costSchema.optional(),
   })
   .refine(({ request, submit }) => (request === undefined) !== (submit === undefined), {
@@ -241,6 +254,7 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
   }
   const value: unknown = resultOr(undefined, () => document.toJS({ maxAliasCount: 20 }))
   if (value === undefined) refuse('aliases', [])
+  if (!isObject(value)) refuse('no_provider', [])
   const { data: file, error } = providerSchema.safeParse(value, { reportInput: true })
   if (error) refuseIssue(error.issues, refuse)
   if (!file) throw new Error('a file is valid or not')
@@ -260,7 +274,8 @@ function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never
   if (issue.code === 'unrecognized_keys')
     refuseKey(refuse, issue.path, issue.keys[0] ?? '', namesAt(issue.path))
   if (issue.code === 'invalid_union') {
-    const inner = issue.errors.at(-1)?.map((one) => ({ ...one, path: [...issue.path, ...one.path] }))
+    const errors = issue.errors.find(([first]) => first?.code !== 'invalid_type') ?? issue.errors.at(-1)
+    const inner = errors?.map((one) => ({ ...one, path: [...issue.path, ...one.path] }))
     return refuseIssue(inner as z.core.$ZodIssue[], refuse)
   }
   if (issue.code === 'invalid_value') {
@@ -269,7 +284,7 @@ function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never
     return refuse('value', issue.path, { known, meant })
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined
-  return refuse(isMissing ? 'missing' : 'invalid', issue.path, { cause: issue.message })
+  return refuse(isMissing ? 'missing' : 'invalid', issue.path, { cause: explainIssue(issue) })
 }
 
 const refuseKey = (refuse: Refuse, at: Path, word: string, known: readonly string[]): never =>

@@ -35,6 +35,8 @@ describe('a provider file', () => {
     const bomb = `a: &a [x,x]\n${[...'bcdefghijk'].map((name, at) => `${name}: &${name} [*${'abcdefghijk'[at]},*${'abcdefghijk'[at]}]`).join('\n')}`
     for (const text of ['', '[]', 'just text', `# ${'x'.repeat(300_000)}`, bomb])
       await expect(read(text)).rejects.toBeInstanceOf(Refusal)
+    const empty = await read('').catch((error: unknown) => error)
+    expect(sentenceOf(empty as Refusal)).toContain('acme.yaml:1:1: this is no provider.')
   })
 })
 
