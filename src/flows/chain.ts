@@ -10,7 +10,7 @@ import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
 import type { Mapping } from '../runs/input/mapping.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
-import type { RunReport, RunStop, SkippedRows } from '../runs/output/report.js'
+import { ReasonCounter, type RunReport, type RunStop, type SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
 import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
@@ -181,6 +181,8 @@ const chunksBetween = 4
 /** The steps of a flow, each of which takes the rows of the one before it. */
 export class Chain {
   readonly counts: readonly StepCount[]
+  /** Why rows of each step are invalid or failed. They are not recorded, because a reason can quote a cell. */
+  readonly reasons: readonly ReasonCounter[]
   /** Whether the input has rows behind those that were read. */
   hasMore = false
   #isCut = false
@@ -208,6 +210,7 @@ export class Chain {
       invalid: 0,
       failed: 0,
     }))
+    this.reasons = steps.map(() => new ReasonCounter())
   }
 
   /** Passes all rows through the steps to the outputs. Returns why it ended early; `undefined` where it did not. */
@@ -300,6 +303,7 @@ export class Chain {
     const nothing = async () => {}
     const count = this.#countOf(stage.step)
     const next = this.steps.indexOf(stage.step) + 1
+    const reasons = this.reasons[next - 1]
     return {
       output: undefined,
       partial: undefined,
@@ -311,6 +315,7 @@ export class Chain {
           if (row.status === 'invalid') count.invalid++
           if (row.status === 'suppressed') count.suppressed = (count.suppressed ?? 0) + 1
           if (row.status === 'failed') count.failed++
+          if (row.status === 'invalid' || row.status === 'failed') reasons?.add(row.error ?? row.status)
           const going = rowsAfter(stage.step, row)
           for (const { fields } of going) if (fields) count.out++
           return going

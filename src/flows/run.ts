@@ -219,6 +219,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     run: record.id,
     flow: flow.name,
     steps: chain.counts,
+    reasons: chain.reasons.map(({ counts }) => counts),
     written: outputs.written,
     stopped,
     outputs: outputs.files,

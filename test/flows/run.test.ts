@@ -53,6 +53,7 @@ describe('prospect flow run', () => {
     expect(stderr).toContain(
       '1 accounts.enrich: 61 in · 36 found · 5 duplicates · 55 go on · 1 invalid · 33 credits',
     )
+    expect(stderr).toContain('Invalid: 1 row: ')
     expect(stderr).toContain('2 keep: 55 in · 13 kept\n3 accounts.stack: 13 in · 13 found · 39 credits\n')
     expect(out.split('\n').slice(0, 3)).toEqual([
       'name,headcount,country,Record ID',
@@ -74,7 +75,9 @@ describe('prospect flow run', () => {
     expect(code).toBe(12)
     expect(await spent()).toEqual({ 'accounts.enrich': 33, 'accounts.stack': 12 })
     expect(stderr).toContain('prospect flow resume')
-    expect(stderr).toContain('Budget reached: 45 credits for this flow.')
+    expect(stderr).toContain(
+      'Budget reached: 45 credits for this flow. Raise --max-credits, or budget: credits: in its file, then run it again. Resume:',
+    )
     expect(here.exists('out.csv')).toBe(false)
     companies(budget(1000))
     expect((await run()).code).toBe(11)
@@ -223,6 +226,20 @@ describe('prospect flow run', () => {
     await here.run(['flow', 'run', 'flow.yaml'], { env })
     expect(asked).toHaveLength(7)
     expect(batches).toHaveLength(3)
+  })
+
+  it('says why rows of a step failed', async () => {
+    const { origin } = closeAfterTest(await answering((_, response) => response.writeHead(418).end('{}')))
+    write(
+      `[{ http: { post: "${origin}", result: { score: score }, per_second: 1000 } }]`,
+      'name',
+      '{ csv: list.csv }',
+    )
+    const { code, stderr } = await run('--rows', '2')
+    expect([code, stderr]).toEqual([
+      11,
+      expect.stringContaining('2 failed\nFailed: 2 rows: The address answered 418'),
+    ])
   })
 
   it('begins with a list of the workspace, and with what another flow has written', async () => {

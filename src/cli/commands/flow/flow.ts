@@ -37,6 +37,7 @@ import {
   formatCredits,
   formatNumber,
   formatPath,
+  formatReasons,
   lookOn,
   oneLine,
 } from '../../output/text.js'
@@ -201,7 +202,7 @@ function untilOf({ steps }: Flow, until: string | undefined): number | undefined
 
 async function showReport(
   context: Context,
-  { flow, steps, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,
+  { flow, steps, reasons, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,
 ): Promise<void> {
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
@@ -218,6 +219,8 @@ async function showReport(
       credits > 0 && paid,
     ]
     context.notify(oneLine(`${names[at]}: ${parts.filter(Boolean).join(' · ')}`))
+    const what = failed === 0 ? 'Invalid' : invalid === 0 ? 'Failed' : 'Invalid or failed'
+    for (const line of formatReasons(reasons[at] ?? [])) context.notify(oneLine(`${what}: ${line}`))
     for (const vendor of step.not_asked ?? []) context.notify(formatSkipped(vendor))
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
@@ -225,8 +228,9 @@ async function showReport(
   const before = wasFinished ? ' It was finished before: nothing was paid.' : ''
   context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
   if (stopped) {
-    const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}. ${stopped.hint}`
-    context.notify(oneLine(`${reason} Resume: prospect flow resume ${run.slice(0, 8)}`))
+    const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
+    const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}`]
+    context.notify(oneLine(parts.filter(Boolean).join(' ')))
   }
   const source = await context.source()
   const isMissing = steps.every((step) => step.run === null || step.found === 0)
