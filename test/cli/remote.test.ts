@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
@@ -150,6 +151,11 @@ describe('older and other servers', () => {
     },
   )
 
+  it('that say with 400 that nothing was found have charged nothing', async () => {
+    const { stderr } = await answers(400, { error: 'Company not found' }, 'accounts enrich --domain x')
+    expect(JSON.parse(stderr)).toMatchObject({ exit_code: 9, hint: 'Nothing was charged.' })
+  })
+
   it('that limit the rate get the same idempotency key when the call is repeated, whatever the target', async () => {
     for (const direct of ['', ' --direct']) {
       const keys: unknown[] = []
@@ -165,6 +171,26 @@ describe('older and other servers', () => {
       await server.close()
       expect([ended.code, keys.length, new Set(keys).size]).toEqual([0, 3, 1])
     }
+  })
+
+  it.each([
+    ['closes the connection', (response: ServerResponse) => response.destroy()],
+    ['answers with no JSON', (response: ServerResponse) => response.end('<html>')],
+  ])('that %s gets the key again that a call with --direct is reported with', async (_, lose) => {
+    const keys: unknown[] = []
+    const server = await answering((request, response) => {
+      if (request.method !== 'POST') return response.writeHead(404).end()
+      keys.push(request.headers['idempotency-key'])
+      return lose(response)
+    })
+    const env = { PROSPECT_BASE_URL: at(server) }
+    const first = await run('accounts enrich --domain x.example --direct', env)
+    const [, key = ''] = /^It was sent with (--idempotency-key \S+)\.$/m.exec(first.stderr) ?? []
+    await run(`accounts enrich --domain x.example --direct ${key}`, env)
+    await server.close()
+    expect(keys).toEqual([key.split(' ')[1], key.split(' ')[1]])
+    expect(errorOf(first)).toMatchObject({ code: 'outcome_unknown', exit_code: 10 })
+    expect(errorOf(first).hint).toContain('with the --idempotency-key that it was sent with')
   })
 
   it('prints big integers with all their digits', async () => {

@@ -22,7 +22,8 @@ export async function reportRefusal(context: Context, operation: Operation, repl
   const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
-  const hint = (isMissing && (await explainMissing(context))) || report.hint
+  const hint =
+    (isMissing && (await explainMissing(context))) || (isNotFound ? 'Nothing was charged.' : report.hint)
   return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply) })
 }
 

@@ -7,6 +7,7 @@ import {
   type Input,
   isOk,
   type Layer,
+  lostCall,
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
@@ -53,8 +54,21 @@ export async function callOnce(
   const timeout = context.globals.timeout ?? targetIn(context).timeout
   const called = compose([withTimeout(timeout), doubtLayer(context)], await open())
   const apiKey = await context.apiKey()
-  const keys: CallOptions = { apiKey, idempotencyKey, freshKey: once(() => context.ids.uuid()) }
-  const reply = await waitForRateLimits(context, () => callAndLog(context, called, row, input, keys))
+  let sentKey = idempotencyKey
+  const freshKey = once(() => (sentKey = context.ids.uuid()))
+  // With --direct nothing is kept, so that only the user can send the same key again.
+  const noteKey = (unknown: boolean | undefined) => {
+    if (unknown && context.globals.direct && sentKey !== undefined)
+      context.notify(`It was sent with --idempotency-key ${sentKey}.`)
+  }
+  const keys: CallOptions = { apiKey, idempotencyKey, freshKey }
+  const reply = await waitForRateLimits(context, () => callAndLog(context, called, row, input, keys)).catch(
+    (error) => {
+      noteKey(lostCall(error).unknown)
+      throw error
+    },
+  )
+  noteKey(reply.unknown)
   const credits = costOfCall(row, reply, idempotencyKey !== undefined)
   if (isPriced(row) && isCostKnown(row, reply)) await recordSpent(context, id, credits)
   const note = noteIn(reply)

@@ -27,6 +27,11 @@ export class UsageError extends Stop {
   }
 }
 
+/** What to do with `--direct`, where no key is kept. */
+export const directHint =
+  'Run it again with the --idempotency-key that it was sent with: a server that supports idempotency keys charges once. ' +
+  'prospect credits shows the balance.'
+
 export const isExitPrompt = (error: unknown): boolean =>
   error instanceof Error && error.name === 'ExitPromptError'
 

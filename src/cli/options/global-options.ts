@@ -142,6 +142,7 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
     json: argv.includes('--json'),
     verbose: argv.includes('--verbose'),
     quiet: argv.includes('--quiet'),
+    direct: argv.includes('--direct'),
     ...withoutUndefined({ format: formats.find((each) => each === format), output, log }),
   }
 }

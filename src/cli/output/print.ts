@@ -9,7 +9,7 @@ import { crmKindOfRecords } from '../../runs/output/crm-layout.js'
 import { type FormatName, type Layout, rowFormats } from '../../runs/output/formats.js'
 import { type Sink, writeTo } from '../../runs/output/writer.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
-import { isExitPrompt, shortenPath, systemReason, UsageError } from '../context/errors.js'
+import { directHint, isExitPrompt, shortenPath, systemReason, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
 import { fieldsOf, fileOf, formatOf, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row, recordsIn, valueAt } from './records.js'
@@ -222,7 +222,9 @@ async function filterJson(json: string, expression: string, pretty: boolean): Pr
 }
 
 /** One line, or one object for JSON; on a terminal a usage error is a sentence. Returns the exit code. */
-export async function reportError(context: StreamsContext, report: Report): Promise<number> {
+export async function reportError(context: StreamsContext, given: Report): Promise<number> {
+  const isDirect = given.code === 'outcome_unknown' && context.globals.direct === true
+  const report = isDirect ? { ...given, hint: directHint } : given
   context.log?.write('error', report)
   const { stderr, env } = context.streams
   const look = lookOf(stderr, env, context.globals.color !== false)
