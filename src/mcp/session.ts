@@ -53,17 +53,22 @@ export class Session {
   readonly runs = new Map<string, Started>()
   readonly #underWay = new Set<Started>()
 
+  /** Credits that it may spend in all. */
+  readonly #most: number
+
   constructor(
     readonly port: CommandPort,
     /** Credits that may still be spent. */
     public left: number,
-  ) {}
+  ) {
+    this.#most = left
+  }
 
   /** Sets credits aside: as many as are asked for, or all that are left. Throws a Refusal where that is not left. */
   hold(wanted: number | undefined): number {
     const credits = wanted ?? this.left
     if (credits > this.left || (wanted === undefined && credits <= 0))
-      throw new Refusal('tools.no_budget', { wanted, left: Math.max(0, this.left) })
+      throw new Refusal('tools.no_budget', { wanted, left: Math.max(0, this.left), most: this.#most })
     this.left -= credits
     return credits
   }

@@ -81,7 +81,9 @@ describe('prospect mcp', () => {
     expect(all.filter(({ isError }) => !isError)).toHaveLength(3)
     expect(await spent()).toBe(3)
     // An import is lowered to what is left, which is nothing.
-    await expect(call('intents_stack', { stacks: ['react'], limit: 5 })).rejects.toThrow('Budget reached')
+    await expect(call('intents_stack', { stacks: ['react'], limit: 5 })).rejects.toThrow(
+      'this can cost 15 credits, and this server has none of its 3 left',
+    )
   })
 
   it('lowers the limit of an import to what the budget pays for, and returns what it did not need', async () => {
