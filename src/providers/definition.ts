@@ -180,7 +180,12 @@ export const providerSchema = z.strictObject({
     'what it is called here',
   ),
   base_url: say(
-    z.string().regex(/^https?:\/\/[^\s{}]+$/, 'give an address that begins with https://'),
+    z
+      .string()
+      .regex(
+        /^https?:\/\/[^\s{}@/?#]+(?:[/?#][^\s{}]*)?$/,
+        'give an address that begins with https://, without a user name',
+      ),
     'the address that paths are added to',
   ),
   auth: authSchema,

@@ -94,8 +94,8 @@ async function readAll(bytes: AsyncIterable<Uint8Array>, limit: number, name: st
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Reads stdin for `-`. `what` names the option in errors. A signal ends the wait for the writer of a pipe. */
-export async function readText(streams: Streams, path: string, what: string): Promise<string> {
+/** Reads stdin for `-`. Errors begin with the option, where one is given. A signal ends the wait for the writer of a pipe. */
+export async function readText(streams: Streams, path: string, option?: string): Promise<string> {
   if (path === '-') return readStdin(streams)
   const file = resolve(streams.cwd, path)
   try {
@@ -103,7 +103,8 @@ export async function readText(streams: Streams, path: string, what: string): Pr
     return await interruptible(streams, (signal) => readAll(readPipe(file, signal), bodyLimit, path))
   } catch (error) {
     if (error instanceof Refusal || error instanceof UsageError) throw error
-    throw new UsageError(`${what}: ${path} cannot be read: ${systemReason(error)}.`)
+    const where = option === undefined ? path : `${option}: ${path}`
+    throw new UsageError(`${where} cannot be read: ${systemReason(error)}.`)
   }
 }
 

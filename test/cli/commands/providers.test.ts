@@ -66,10 +66,19 @@ describe('providers', () => {
     ['order company acmemail', 2, 'Its file has: email, phone.'],
     ['order email acmemail --when headcont>5', 2, 'Did you mean headcount?'],
     ['add nothing.yaml --key-file acme.key', 2, ''],
+    ['add link-local.yaml --key-file acme.key', 2, /^$/],
+    ['add . --key-file acme.key', 2, /^$/],
   ])('refuses %s', async (line, code, hint) => {
     await add()
+    here.write('link-local.yaml', acmemail('https://169.254.169.254').replace('acmemail', 'other'))
     const result = await here.run(`providers ${line}`)
-    expect(errorOf(result)).toMatchObject({ exit_code: code, hint: expect.stringContaining(hint) })
+    expect(errorOf(result)).toMatchObject({ exit_code: code, hint: expect.stringMatching(hint) })
+  })
+
+  it('names a file that cannot be read once', async () => {
+    expect(errorOf(await here.run('providers add . --key-file acme.key'))).toMatchObject({
+      error: expect.not.stringContaining(': /'),
+    })
   })
 
   it.each([

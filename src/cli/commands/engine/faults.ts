@@ -93,7 +93,7 @@ function toWanted(place: string, { member, seed, ...options }: OptionsOf<typeof 
 
 /** Returns the faults of a file: on each line what follows `engine faults add`. Throws UsageError with the line of a mistake. */
 export async function readFaults(streams: Streams, file: string, seed?: number): Promise<WantedFault[]> {
-  const lines = (await readText(streams, file, 'faults')).split('\n')
+  const lines = (await readText(streams, file)).split('\n')
   return lines.flatMap((line, at) => {
     const words = line.replace(/(^|\s)#.*$/, '').match(/\S+/g) ?? []
     return words.length === 0 ? [] : [readFault(words, `Line ${at + 1} of ${file}`, seed)]

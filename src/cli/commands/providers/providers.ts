@@ -157,7 +157,7 @@ const addOptions = optionRows({
 
 async function readSource({ streams, notify }: Context, source: string): Promise<string> {
   const path = resolve(streams.cwd, source)
-  if (existsSync(path)) return readText(streams, path, source)
+  if (existsSync(path)) return readText(streams, path)
   const template: { readonly file: object; readonly unconfirmed: string } | undefined =
     templates[source as keyof typeof templates]
   if (template) {
