@@ -8,7 +8,7 @@ import { toJson } from '../api/values/json.js'
 import { LeftOutCounter, type LeftOutValue } from '../csv/names.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
 import { isBlank, type Table } from './input/table.js'
-import { type ReasonCount, ReasonCounter } from './output/report.js'
+import { ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
 import { checkWidth, identityOf, type Lookup } from './plan/lookup.js'
 import { type BatchQuote, createQuote, noRowCounts } from './plan/quote.js'
@@ -20,7 +20,7 @@ export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
 /** An array takes no more items. */
 const maxItems = 100_000
 
-/** The items, the line of each of them, and the rows that are none: invalid ones, and those of a list of known rows. */
+/** The items, the line of each of them, what is wrong with rows that are none, and the counts of all rows. */
 export type Items = Awaited<ReturnType<typeof readItems>>
 
 /** Reads the rows of a file as items of one request. Invalid rows go to the rejects. */
@@ -37,7 +37,10 @@ export async function readItems(
   const shape = { input: item, output: item }
   const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
   const problems: { readonly line: number; readonly text: string }[] = []
-  const found = { items: [] as Input[], lines: [] as number[], problems, known: 0 }
+  const items: Input[] = []
+  const lines: number[] = []
+  let known = 0
+  const reasons = new ReasonCounter()
   const counter = new LeftOutCounter()
   try {
     for await (const rows of table.rows())
@@ -52,14 +55,15 @@ export async function readItems(
         if (refusal) {
           const text = explain(refusal)
           problems.push({ line, text })
+          reasons.add(text)
           await rejects?.add([{ line, cells, reason: text }])
-        } else if (isKnown(input)) found.known++
+        } else if (isKnown(input)) known++
         else {
           counter.addRow(leftOut)
-          found.items.push(input)
-          found.lines.push(line)
+          items.push(input)
+          lines.push(line)
         }
-        if (found.items.length > maxItems)
+        if (items.length > maxItems)
           throw new Refusal('run.too_many_items', { path: table.path, max: maxItems })
       }
   } catch (error) {
@@ -67,13 +71,13 @@ export async function readItems(
     throw error
   }
   await rejects?.finish()
-  return { ...found, leftOut: counter.counts }
-}
-
-export function countReasons({ problems }: Pick<Items, 'problems'>): ReasonCount[] {
-  const reasons = new ReasonCounter()
-  for (const { text } of problems) reasons.add(text)
-  return reasons.counts
+  const counts = { rows: items.length + problems.length + known, invalid: problems.length, known }
+  return {
+    items,
+    lines,
+    problems,
+    counts: { ...counts, invalid_reasons: reasons.counts, not_understood: counter.counts },
+  }
 }
 
 /** Throws a Refusal for a request with more items in a field than its body can hold. */
@@ -95,26 +99,15 @@ const sizeOf = (value: unknown): number => Buffer.byteLength(toJson(value))
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(
   operation: Operation,
-  { items, problems, leftOut, known }: Pick<Items, 'items' | 'problems' | 'leftOut' | 'known'>,
+  { items, counts }: Items,
   { spendable, windows }: Remaining,
 ): BatchQuote {
-  const rows = items.length + problems.length + known
   const identities = items.map(identityOf(operation))
   // An item without an identity equals no other.
   const unknown = identities.filter((identity) => identity === undefined).length
   const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown
   return createQuote({
-    counted: {
-      ...noRowCounts,
-      rows,
-      unique,
-      invalid: problems.length,
-      lookups: 1,
-      rows_affordable: rows,
-      known,
-      invalid_reasons: countReasons({ problems }),
-      not_understood: leftOut,
-    },
+    counted: { ...noRowCounts, ...counts, unique, lookups: 1, rows_affordable: counts.rows },
     results: { credits: 0, answers: 0 },
     defaultShare: 0,
     spendable: { ...spendable, budget: undefined },

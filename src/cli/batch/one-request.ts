@@ -3,7 +3,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { openInput } from '../../runs/find-run.js'
 import { checkTable, selectRows } from '../../runs/input/table.js'
-import { checkSize, countReasons, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
+import { checkSize, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
 import { openKnownRows } from '../../runs/lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
 import type { InputChoices } from '../../runs/request.js'
@@ -67,7 +67,7 @@ export async function sendTogether(
 
 /** Returns the report of a request for all rows: its companies are all in the list, or none of them. */
 function createReport(
-  { items, problems, leftOut, known }: Items,
+  { items, counts }: Items,
   output: string | null,
   code: number,
   ms: number,
@@ -82,13 +82,9 @@ function createReport(
   }
   return {
     ...emptyReport,
-    rows: items.length + problems.length + known,
+    ...counts,
     found: isDone ? items.length : 0,
-    invalid: problems.length,
     failed: isDone ? 0 : items.length,
-    known,
-    invalid_reasons: countReasons({ problems }),
-    not_understood: leftOut,
     live: items.length,
     seconds: ms / 1_000,
     ...(isDone ? {} : { stopped }),
@@ -125,7 +121,7 @@ async function gatherRows(
   const explain = runSentences.explainRows(mapping, overrides)
   const rows = await readItems(operation, item, selected, mapping, explain, rejects, overrides, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
-  for (const line of formatLeftOut(rows.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
+  for (const line of formatLeftOut(rows.counts.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
   return { mapping, output, rows, rejects }
 }

@@ -1,3 +1,4 @@
+import { pickFields } from '../../api/values/objects.js'
 import { convertSheet } from '../../csv/workbook/convert.js'
 import type { ListPorts } from '../../runs/lists.js'
 import type { RunPorts } from '../../runs/ports.js'
@@ -17,12 +18,7 @@ export const filePorts = (
 })
 
 export const listPorts = (context: Context): ListPorts & Pick<RunPorts, 'openFile' | 'notify'> => ({
-  home: context.home,
-  clock: context.clock,
-  ids: context.ids,
-  streams: context.streams,
-  prepareHome: context.prepareHome,
-  onClose: context.onClose,
+  ...pickFields(context, ['home', 'clock', 'ids', 'streams', 'prepareHome', 'onClose']),
   ...filePorts(context),
   records: async function* (source, kind) {
     const { readListRecords } = await import('../call/views.js')

@@ -4,6 +4,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
+import { pickFields } from '../../api/values/objects.js'
 import { exitCodeOf } from '../../runs/output/report.js'
 import type { BatchDialog, BatchPorts, BatchTarget, KnownRun, RunPorts } from '../../runs/ports.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../runs/run-batch.js'
@@ -97,20 +98,10 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
 }
 
 function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
-  const {
-    live,
-    stored,
-    oldest_stored,
-    duplicates,
-    credits_before,
-    seconds,
-    stopped,
-    invalid_reasons,
-    not_understood,
-    ...counts
-  } = report
-  log?.write('result', { run: run.id, ...counts })
-  log?.spend(report.credits - credits_before)
+  const rows = ['rows', 'found', 'not_found', 'invalid', 'failed', 'skipped', 'known', 'suppressed'] as const
+  const others = ['credits', 'not_asked', 'doubted', 'output', 'partial'] as const
+  log?.write('result', { run: run.id, ...pickFields(report, [...rows, ...others]) })
+  log?.spend(report.credits - report.credits_before)
 }
 
 /** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
