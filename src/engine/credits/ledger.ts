@@ -256,6 +256,7 @@ SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText
 const consumed =
   "FROM movements WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?"
 const consumedSql = `SELECT coalesce(sum(amount), 0) AS credits ${consumed}`
+const behindSql = 'WHERE workspace_id = ? AND seq > ? ORDER BY seq LIMIT ?'
 
 const groupingSql = {
   day: `created_at / ${dayMs}`,
@@ -283,13 +284,7 @@ export function appendMovement(tx: Connection, movement: Movement): Awaitable<un
 
 /** Returns the movements of a workspace after `afterSeq`, oldest first, at most `limit`. */
 export const listMovements = (tx: Connection, workspaceId: string, afterSeq: number, limit: number) =>
-  movementTable.all(
-    tx,
-    'WHERE workspace_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-    workspaceId,
-    afterSeq,
-    limit,
-  )
+  movementTable.all(tx, behindSql, workspaceId, afterSeq, limit)
 
 /** Returns the credits consumed in `[from, to)` engine time, of one member if given. */
 export const readConsumed = (
@@ -321,14 +316,9 @@ export async function readConsumption(
   ])
   const keys = by.map((name) => `${groupingSql[name]} AS ${name}`)
   const places = by.map((_, at) => at + 1).join(', ')
-  const rows = await tx.all<Consumption>(
-    `SELECT ${keys.join(', ')}, sum(amount) AS credits, count(*) AS movements ${consumed}${of}
-     GROUP BY ${places} ORDER BY ${places}`,
-    workspaceId,
-    from,
-    to,
-    ...values,
-  )
+  const sql = `SELECT ${keys.join(', ')}, sum(amount) AS credits, count(*) AS movements ${consumed}${of}
+    GROUP BY ${places} ORDER BY ${places}`
+  const rows = await tx.all<Consumption>(sql, workspaceId, from, to, ...values)
   return rows.map((row) => (row.day === undefined ? row : { ...row, day: dayOf(Number(row.day)) }))
 }
 

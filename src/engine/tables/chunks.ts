@@ -70,6 +70,7 @@ const workerSql = `
 INSERT INTO chunk_workers (id, source, seen_until) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET seen_until = excluded.seen_until`
 const mine = "WHERE id = ? AND token = ? AND state = 'running'"
+const answerSql = `UPDATE chunks SET state = 'answered', replies = ?, calls = '' ${mine}`
 
 const heldSql = perDialect(({ forUpdate }) => `SELECT 1 AS held FROM chunks ${mine}${forUpdate}`)
 const heldRunSql = perDialect(
@@ -162,12 +163,7 @@ export const renewChunk = async (tx: Connection, id: string, token: string, leas
 
 /** Stores the results of a chunk. Returns whether this token still had it. */
 export const answerChunk = async (tx: Connection, id: string, token: string, replies: string) =>
-  (await tx.run(
-    `UPDATE chunks SET state = 'answered', replies = ?, calls = '' ${mine}`,
-    replies,
-    id,
-    token,
-  )) > 0
+  (await tx.run(answerSql, replies, id, token)) > 0
 
 /** Announces a worker until a moment of real time; null withdraws it. */
 export async function keepChunkWorker(tx: Connection, id: string, source: string, seenUntil: number | null) {

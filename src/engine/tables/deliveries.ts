@@ -217,11 +217,6 @@ export async function setSigningSecrets(
   secrets: readonly SigningSecret[],
 ) {
   await tx.run('DELETE FROM signing_secrets WHERE workspace_id = ?', workspaceId)
-  for (const { secret, until } of secrets)
-    await tx.run(
-      'INSERT INTO signing_secrets (workspace_id, secret, until) VALUES (?, ?, ?)',
-      workspaceId,
-      secret,
-      until,
-    )
+  const sql = 'INSERT INTO signing_secrets (workspace_id, secret, until) VALUES (?, ?, ?)'
+  for (const { secret, until } of secrets) await tx.run(sql, workspaceId, secret, until)
 }

@@ -136,7 +136,7 @@ export interface JobFilter {
 interface RecordRange {
   readonly after: number
   readonly last?: number
-  readonly status?: JobRecord['status']
+  readonly status?: JobRecord['status'] | null
   readonly skip?: number
 }
 
@@ -168,6 +168,9 @@ const heldSql = 'SELECT coalesce(sum(held), 0) AS held FROM jobs WHERE member_id
 const renewSql = "UPDATE jobs SET lease_until = ? WHERE id = ? AND token = ? AND state = 'running'"
 const addRecordSql = 'INSERT INTO records (job_id, ordinal, status, record) VALUES (?, ?, ?, ?)'
 const ofStatus = '(CAST(? AS TEXT) IS NULL OR status = ?)'
+const recordsSql = `SELECT ordinal, status, record FROM records
+  WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`
+const countRecordsSql = `SELECT count(*) AS total FROM records WHERE job_id = ? AND ${ofStatus}`
 
 async function getJob(tx: Connection, sql: string, ...values: Value[]): Promise<AsyncJob | undefined> {
   const row = await tx.get<StoredRow>(sql, ...values)
@@ -268,29 +271,12 @@ export async function updateJob(tx: Connection, id: string, change: Partial<Asyn
 export const listRecords = async (
   tx: Connection,
   jobId: string,
-  { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }: RecordRange,
+  { after, last = Number.MAX_SAFE_INTEGER, status = null, skip = 0 }: RecordRange,
   limit: number,
-) =>
-  tx.all<JobRecord>(
-    `SELECT ordinal, status, record FROM records
-    WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`,
-    jobId,
-    after,
-    last,
-    status ?? null,
-    status ?? null,
-    limit,
-    skip,
-  )
+) => tx.all<JobRecord>(recordsSql, jobId, after, last, status, status, limit, skip)
 
 export const countRecords = (tx: Connection, jobId: string, status: JobRecord['status'] | null = null) =>
-  readNumber(
-    tx,
-    `SELECT count(*) AS total FROM records WHERE job_id = ? AND ${ofStatus}`,
-    jobId,
-    status,
-    status,
-  )
+  readNumber(tx, countRecordsSql, jobId, status, status)
 
 export async function insertRecords(tx: Connection, jobId: string, records: readonly JobRecord[]) {
   for (const { ordinal, status, record } of records)

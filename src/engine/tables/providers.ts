@@ -104,12 +104,8 @@ export const listOrders = (tx: Connection, workspaceId: string) =>
 /** Sets an order in place of the one with the same condition; without names there is none. */
 export async function putOrder(tx: Connection, order: ProviderOrder): Promise<void> {
   const { workspaceId, kind, condition, names } = order
-  await tx.run(
-    'DELETE FROM provider_orders WHERE workspace_id = ? AND kind = ? AND condition = ?',
-    workspaceId,
-    kind,
-    condition,
-  )
+  const sql = 'DELETE FROM provider_orders WHERE workspace_id = ? AND kind = ? AND condition = ?'
+  await tx.run(sql, workspaceId, kind, condition)
   if (names.length > 0) await orderTable.insert(tx, order)
 }
 
@@ -139,15 +135,11 @@ export const updateCall = async (
 export const dropCall = (tx: Connection, call: ProviderCall) =>
   tx.run(`DELETE FROM provider_calls WHERE ${ofOpen}`, ...keyOf(call), call.attempt)
 
+const inFlight = "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0"
+
 /** How many requests to a provider are in flight in all processes. */
 export const countInFlight = async (tx: Connection, workspaceId: string, provider: string, now: number) =>
-  callTable.count(
-    tx,
-    "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0",
-    workspaceId,
-    provider,
-    now,
-  )
+  callTable.count(tx, inFlight, workspaceId, provider, now)
 
 /** Takes the next moment at which a call may begin, in microseconds; those that follow begin `intervalUs` later. */
 export async function takeSlot(
@@ -163,15 +155,11 @@ export async function takeSlot(
   return (await readNumber(tx, sql, workspaceId, name)) - intervalUs
 }
 
+const postponeSql = `UPDATE providers SET next_at = ? WHERE ${ofName} AND next_at < ?`
+
 /** Lets the next call begin no earlier than a moment in microseconds. */
 export const postpone = async (tx: Connection, workspaceId: string, name: string, untilUs: number) =>
-  tx.run(
-    `UPDATE providers SET next_at = ? WHERE ${ofName} AND next_at < ?`,
-    untilUs,
-    workspaceId,
-    name,
-    untilUs,
-  )
+  tx.run(postponeSql, untilUs, workspaceId, name, untilUs)
 
 const budgetInsert = insertInto(
   'provider_budgets',
@@ -180,19 +168,13 @@ const budgetInsert = insertInto(
 )
 
 const ofBudget = 'workspace_id = ? AND run = ? AND provider = ?'
+const spentSql = `SELECT coalesce(sum(spent), 0) FROM provider_budgets WHERE ${ofBudget}`
 
 /** Returns what a run, or a day, costs at a provider so far. */
 export const readSpent = (
   tx: Connection,
   { workspaceId, run, provider }: Pick<ProviderCall, 'workspaceId' | 'run' | 'provider'>,
-): Promise<number> =>
-  readNumber(
-    tx,
-    `SELECT coalesce(sum(spent), 0) FROM provider_budgets WHERE ${ofBudget}`,
-    workspaceId,
-    run,
-    provider,
-  )
+): Promise<number> => readNumber(tx, spentSql, workspaceId, run, provider)
 
 /** Adds to what a run, or a day, costs at a provider, unless that would be more than `most`. Returns whether it was added. */
 export async function spendBudget(

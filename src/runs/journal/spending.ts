@@ -68,15 +68,11 @@ export async function settleDays(connection: Connection, profile: string, now: n
   const isLater = 'profile = ? AND day > ?'
   const later = await connection.get(`SELECT 1 AS one FROM spending WHERE ${isLater} LIMIT 1`, profile, today)
   if (later === undefined) return
-  await connection.run(
-    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
-     SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls), sum(doubted)
-     FROM spending WHERE ${isLater}
-     GROUP BY profile, target, operation, run, member ${addSpending}`,
-    today,
-    profile,
-    today,
-  )
+  const sql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+    SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls), sum(doubted)
+    FROM spending WHERE ${isLater}
+    GROUP BY profile, target, operation, run, member ${addSpending}`
+  await connection.run(sql, today, profile, today)
   await connection.run(`DELETE FROM spending WHERE ${isLater}`, profile, today)
 }
 

@@ -36,14 +36,9 @@ export const serverMemory = (driver: Driver, origin: string) => ({
     return row && row.honours === 1
   },
   remember: async (honours: boolean) => {
-    await driver.transaction((connection) =>
-      connection.run(
-        `INSERT INTO servers (origin, honours_keys) VALUES (?, ?)
-         ON CONFLICT (origin) DO UPDATE SET honours_keys = excluded.honours_keys`,
-        origin,
-        honours ? 1 : 0,
-      ),
-    )
+    const sql = `INSERT INTO servers (origin, honours_keys) VALUES (?, ?)
+      ON CONFLICT (origin) DO UPDATE SET honours_keys = excluded.honours_keys`
+    await driver.transaction((connection) => connection.run(sql, origin, honours ? 1 : 0))
   },
   windows: (owner: string, names: readonly string[]) =>
     driver.read((connection) => windowsOf(connection, owner, names)),
@@ -58,17 +53,7 @@ export const serverMemory = (driver: Driver, origin: string) => ({
       for (const [at, window] of keep.entries())
         if (window) {
           const { endsAt, count, most, confirmed } = window
-          await connection.run(
-            `INSERT INTO windows (owner, name, ends_at, count, most, confirmed) VALUES (?, ?, ?, ?, ?, ?)
-             ON CONFLICT (owner, name) DO UPDATE SET ends_at = excluded.ends_at, count = excluded.count,
-               most = excluded.most, confirmed = excluded.confirmed`,
-            owner,
-            names[at] ?? '',
-            endsAt,
-            count,
-            most,
-            confirmed ? 1 : 0,
-          )
+          await connection.run(keepSql, owner, names[at] ?? '', endsAt, count, most, confirmed ? 1 : 0)
         }
       return answer
     }),
@@ -76,15 +61,8 @@ export const serverMemory = (driver: Driver, origin: string) => ({
   take: ({ fingerprint, operation, fresh, now }: OpenCall) =>
     driver.transaction(async (connection) => {
       await connection.run('DELETE FROM open_calls WHERE sent_at < ?', now - idempotencyTtlMs)
-      const added = await connection.run(
-        `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO NOTHING`,
-        fingerprint,
-        operation,
-        fresh,
-        now,
-      )
-      if (added > 0) return { key: fresh, again: false }
+      const values = [fingerprint, operation, fresh, now]
+      if ((await connection.run(openSql, ...values)) > 0) return { key: fresh, again: false }
       const sql = 'SELECT idempotency_key AS key FROM open_calls WHERE fingerprint = ?'
       const row = await connection.get<{ key: string }>(sql, fingerprint)
       return { key: row?.key ?? fresh, again: true }
@@ -96,14 +74,18 @@ export const serverMemory = (driver: Driver, origin: string) => ({
   },
 })
 
+const openSql = `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
+  ON CONFLICT DO NOTHING`
+const keepSql = `INSERT INTO windows (owner, name, ends_at, count, most, confirmed) VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (owner, name) DO UPDATE SET ends_at = excluded.ends_at, count = excluded.count,
+    most = excluded.most, confirmed = excluded.confirmed`
+const windowSql = 'SELECT ends_at AS endsAt, count, most, confirmed FROM windows WHERE owner = ? AND name = ?'
+
 async function windowsOf(connection: Connection, owner: string, names: readonly string[]) {
   const windows: (ServerWindow | undefined)[] = []
   for (const name of names) {
-    const row = await connection.get<Omit<ServerWindow, 'confirmed'> & { confirmed: number }>(
-      'SELECT ends_at AS endsAt, count, most, confirmed FROM windows WHERE owner = ? AND name = ?',
-      owner,
-      name,
-    )
+    type WindowRow = Omit<ServerWindow, 'confirmed'> & { readonly confirmed: number }
+    const row = await connection.get<WindowRow>(windowSql, owner, name)
     windows.push(row && { ...row, confirmed: row.confirmed === 1 })
   }
   return windows

@@ -160,28 +160,20 @@ export const rememberIds = async (connection: Connection, now: number, condition
 /** Events of one search are forwarded in order; one without a search waits for no other. */
 const laneOf = (search: string | null, seq: number): string => search ?? `#${seq}`
 
+const addSql = `INSERT INTO events (path, id, received_at, event, search, verified, headers, body)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM gone_events WHERE id = ? AND path = ?)
+  ON CONFLICT DO NOTHING RETURNING seq`
+
 /** Keeps a delivery, and queues it for forwarding behind the untried ones of its search. Returns whether it is new. */
 async function keep(connection: Connection, delivery: ReceivedDelivery, forwardTo?: string) {
   const { id, path, receivedAt, event, search, verified, headers, body } = delivery
   await connection.run('DELETE FROM gone_events WHERE received_at < ?', receivedAt - rememberedMs)
   const values = [path, id, receivedAt, event, search, verified ? 1 : 0, JSON.stringify(headers), body]
-  const row = await connection.get<{ seq: number }>(
-    `INSERT INTO events (path, id, received_at, event, search, verified, headers, body)
-     SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM gone_events WHERE id = ? AND path = ?)
-     ON CONFLICT DO NOTHING RETURNING seq`,
-    ...values,
-    id,
-    path,
-  )
+  const row = await connection.get<{ seq: number }>(addSql, ...values, id, path)
   if (row && forwardTo !== undefined) {
     const lane = laneOf(search, row.seq)
-    await connection.run(
-      `INSERT INTO forwards (target, seq, lane, state, attempts, changed_at) VALUES (?, ?, ?, 'waiting', 0, ?)`,
-      forwardTo,
-      row.seq,
-      lane,
-      receivedAt,
-    )
+    const sql = `INSERT INTO forwards (target, seq, lane, state, attempts, changed_at) VALUES (?, ?, ?, 'waiting', 0, ?)`
+    await connection.run(sql, forwardTo, row.seq, lane, receivedAt)
     await promote(connection, forwardTo, lane, receivedAt)
   }
   return row !== undefined
@@ -252,16 +244,10 @@ function outboxOver(driver: Driver, target: string, clean: CleanDelivery): Outbo
       driver.transaction(async (connection) => {
         const state = ok ? 'delivered' : retryAt === undefined ? 'failed' : 'waiting'
         const nextAt = state === 'waiting' ? (retryAt ?? now) : null
-        const row = await connection.get<{ lane: string }>(
-          `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
-           WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`,
-          state,
-          answer,
-          nextAt,
-          now,
-          target,
-          seq,
-        )
+        const sql = `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
+          WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`
+        const values = [state, answer, nextAt, now, target, seq]
+        const row = await connection.get<{ lane: string }>(sql, ...values)
         if (row) await promote(connection, target, row.lane, now)
       }),
     release: async ({ seq }, now) => {
