@@ -123,6 +123,7 @@ export interface RecordedRequest {
   readonly source?: AnswerSource | undefined
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
+  /** For earlier builds; this one reads the table of operations. */
   readonly batch: Operation['batch']
   /** The lowest `maxAgeMs` of the parts that sent rows that have no answer yet; 0 where none was reused. */
   readonly sentMaxAgeMs?: number | undefined

@@ -9,7 +9,7 @@ import {
 } from '../api/calls/caller.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
-import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
+import { type Operation, type OperationId, operation, rowOperation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { isObject } from '../api/values/objects.js'
@@ -179,13 +179,8 @@ export function createStoredLookups(ports: StoredLookupPorts) {
 /** Returns a priced operation as a batch calls it for a row; `undefined` where no batch does. */
 function asRow(row: Operation): Operation | undefined {
   if (row.starts !== undefined || !isPriced(row)) return undefined
-  const batch =
-    row.batch ??
-    operations().find(
-      ({ command, batch: other }) =>
-        command === row.command && other?.through !== undefined && other.through === row.flag,
-    )?.batch
-  return batch && { ...row, batch }
+  const found = rowOperation(row)
+  return found.batch && found
 }
 
 /** Returns a body that is passed on as it came, as text in our words. */

@@ -313,6 +313,14 @@ export function operation(id: OperationId): Operation {
   return row
 }
 
+/** Returns an operation with what a batch knows of its rows, where that stands at the one whose command it answers for. */
+export function rowOperation(row: Operation): Operation {
+  if (row.batch || row.flag === undefined) return row
+  const { batch } =
+    operations().find(({ command, batch }) => command === row.command && batch?.through === row.flag) ?? row
+  return batch ? { ...row, batch } : row
+}
+
 /** Returns the operation that answers at once, where the one of a command only accepts work. */
 export function immediateOperation(operation: Operation): Operation {
   const { command, batch } = operation

@@ -8,6 +8,7 @@ import {
   type Operation,
   type OperationId,
   operation,
+  rowOperation,
 } from '../../api/operations/table.js'
 import { kindOf } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
@@ -103,7 +104,8 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   refuseJq(globals, 'runs resume and runs export')
   refuseFlow(run)
   const request = parseExact(run.request) as RecordedRequest
-  const row = operation(run.operation as OperationId)
+  // Builds before the release recorded what a batch knows of its rows by other names.
+  const row = rowOperation(operation(run.operation as OperationId))
   const output = globals.output ?? run.output
   const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
   const shaped = {
@@ -113,7 +115,7 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
     ...withoutUndefined(selectChoicesOf(context, options)),
   }
   const command: BatchCommand = {
-    operation: request.batch ? { ...row, batch: request.batch } : row,
+    operation: row,
     shape: await rowShapeOf(row),
     constants: request.constants,
     choices: {
