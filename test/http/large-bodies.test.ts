@@ -93,10 +93,10 @@ describe('a large body', () => {
   it('is parsed while other requests are answered', async () => {
     await shapeOf('lists.create')
     const beside = await answeredBeside(thread)
-    expect(beside.status).toBe(400)
+    expect(beside.status).toBe(422)
     expect(beside.answered).toBeGreaterThan(3)
     // What the thread is for: in that of the event loop, nothing else is answered.
-    if (isLong) expect(await answeredBeside({ parse: performTask })).toEqual({ status: 400, answered: 0 })
+    if (isLong) expect(await answeredBeside({ parse: performTask })).toEqual({ status: 422, answered: 0 })
   })
 
   it('creates the list that a small one creates', async () => {
