@@ -9,7 +9,7 @@ beforeEach(() => here.json('init'))
 
 const create = (options = ''): Promise<{ id: string; key: string; member: string }> =>
   here.json(`engine keys create --member me@localhost ${options}`)
-const askAs = (key: string) => here.run('credits', { env: { PROSPECT_API_KEY: key } })
+const askAs = (key: string, line = 'credits') => here.run(line, { env: { PROSPECT_API_KEY: key } })
 
 describe('engine keys', () => {
   it('prints a new key once, stores only its hash, and accepts it', async () => {
@@ -58,7 +58,7 @@ describe('engine keys', () => {
       await create(),
     ]
     const codes = async () => {
-      const ended = [scoped, timed, own].map(({ key }) => askAs(key))
+      const ended = [scoped, timed, own].map(({ key }) => askAs(key, 'account'))
       return (await Promise.all(ended)).map(({ code }) => code)
     }
     expect(await codes()).toEqual([3, 0, 0])

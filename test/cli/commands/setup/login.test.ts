@@ -22,6 +22,13 @@ describe('login', () => {
     expect((await here.run(`credits ${at()}`)).code).toBe(0)
   })
 
+  it('stores a key that may use one area only', async () => {
+    const { key } = await there.bench.admin.createKey({ member: 'me@localhost', scopes: ['accounts'] })
+    const { json, code } = await here.run(`login ${at()} --api-key-stdin`, { stdin: key })
+    expect([code, json]).toMatchObject([0, { stored: true, credits: 1_000 }])
+    expect((await here.run(`doctor ${at()} --json`)).stdout).toContain('The server accepts the key')
+  })
+
   it('says what commands use from then on, and how to use the server in all commands', async () => {
     const login = async (more = '') =>
       (await here.run(`login ${more} --api-key-stdin`, { stdin: there.bench.key })).stderr
