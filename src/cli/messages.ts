@@ -572,6 +572,6 @@ function reportOfRefusal(refusal: Refusal): Report | undefined {
 function reportOfLoss({ message, unknown }: ConnectionLost): Report {
   if (unknown)
     return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exitCodes.unreachable, unknownHint)
-  const hint = 'Check the address and the network; nothing was charged.'
+  const hint = 'Check the address and the network; this request was not charged.'
   return report(message, 'unreachable', null, exitCodes.unreachable, hint)
 }

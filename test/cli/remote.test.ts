@@ -99,13 +99,13 @@ describe('a server that does not answer', () => {
     expect(await there.bench.balance()).toBe(999)
   })
 
-  it('says that nothing was charged when the server cannot be reached', async () => {
+  it('says that the request was not charged when the server cannot be reached', async () => {
     await there.server.close()
     const ended = await run('accounts enrich --domain known.example --json')
     expect([ended.code, errorOf(ended).code, errorOf(ended).hint]).toEqual([
       10,
       'unreachable',
-      expect.stringContaining('nothing was charged'),
+      expect.stringContaining('this request was not charged'),
     ])
   })
 

@@ -57,9 +57,9 @@ export const errors = {
   vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked about this again.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   too_many_bodies: { status: 503, text: 'Too many large requests at once', exit: 10, hint: 'Send large requests one after the other.' },
-  storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; nothing was charged.' },
-  database_read_only: { status: 503, text: 'The database is read-only: {reason}', exit: 10, stops: true, hint: 'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written; nothing was charged.' },
-  database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; nothing was charged.' },
+  storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; this request was not charged.' },
+  database_read_only: { status: 503, text: 'The database is read-only: {reason}', exit: 10, stops: true, hint: 'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written; this request was not charged.' },
+  database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; this request was not charged.' },
   outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once.' },
 } as const satisfies Record<string, ErrorRow>
 
