@@ -242,7 +242,7 @@ async function shownBy(line: string, columns: number, env: Record<string, string
 describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)', () => {
   beforeAll(() => run('init --yes'))
 
-  it.each(sample(['limits', 'credits', 'engine status', 'runs show 0', 'commands'], 3))(
+  it.each(sample(['limits', 'credits', 'engine status', 'doctor', 'runs show 0', 'commands'], 3))(
     'of 60 columns has no longer line, no colour with NO_COLOR and only ASCII with LC_ALL=C: %s',
     async (line) => {
       const plain = await shownBy(line, 60, { NO_COLOR: '1', LC_ALL: 'C' })

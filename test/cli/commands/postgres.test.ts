@@ -20,6 +20,8 @@ describe('commands on PostgreSQL', () => {
       { credits: '999', spent: '1' },
     ])
     expect(here.exists('engine.db')).toBe(false)
+    // The catalogue is in the same database: one of this machine is never created.
+    expect((await here.run('doctor --json', on(schema.url))).stdout).not.toContain('catalogue.db')
   })
 
   it('imports an exported engine into PostgreSQL with its keys', async () => {

@@ -11,7 +11,7 @@ import { checkFile, checkFolder, foldersOf, profileOf, statsOf } from '../../con
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
-import { countOf, formatNumber, type Look, oneLine, widthOf } from '../../output/text.js'
+import { countOf, formatNumber, type Look, oneLine, widthOf, wrapText } from '../../output/text.js'
 import { describeServer } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 import { readSetting } from '../setup/profiles.js'
@@ -92,8 +92,12 @@ type Examination = Awaited<ReturnType<typeof runChecks>>
 
 function linesOf({ name, status, text, hint }: Examination['checks'][number], width: number, look: Look) {
   const word = status === 'ok' ? look.dim(status) : look.bold(status)
-  const first = `${word}${' '.repeat(9 - status.length)}${name.padEnd(width)}  ${oneLine(text)}`
-  return hint === null ? [first] : [first, `${' '.repeat(11 + width)}→ ${oneLine(hint)}`]
+  const margin = 11 + width
+  const room = look.isTerminal ? Math.max(20, look.width - margin) : Number.POSITIVE_INFINITY
+  const [first, ...rest] = wrapText(oneLine(text), room)
+  const hints = hint === null ? [] : wrapText(`${look.isAscii ? '->' : '→'} ${oneLine(hint)}`, room)
+  const below = [...rest, ...hints].map((line) => ' '.repeat(margin) + line)
+  return [`${word}${' '.repeat(9 - status.length)}${name.padEnd(width)}  ${first}`, ...below]
 }
 
 /** Checks that SQLite loads, in a version that several processes can write with safely. */

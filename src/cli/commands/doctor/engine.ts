@@ -54,6 +54,7 @@ const repairOf = (name: Name, reason: string): string =>
 export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
   const path = home[name]
   const found = await doctor.find(name)
+  if (found.is === 'missing' && name === 'catalogue' && isShared(home)) return undefined
   if (found.is === 'missing')
     return ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {

@@ -73,12 +73,14 @@ describe('doctor', () => {
 
   it('prints a line for each check on a terminal, with its hint below', async () => {
     await here.json('engine clock advance 1d')
-    const { stdout } = await here.run('doctor', { terminal: true })
+    const { stdout } = await here.run('doctor', { terminal: true, columns: 160 })
     expect(stdout).toMatch(/^ok {7}node +Node \d+\.\d+\.\d+ is new enough\.\n/)
     expect(stdout).toMatch(
       /\nwarning {2}clock +The engine clock was changed.*\n +→ Set it to real time: prospect engine clock reset/,
     )
     expect(stdout).toMatch(/\n\n\d problems?, \d warnings?\.\n$/)
+    const narrow = await here.run('doctor', { terminal: true, columns: 60 })
+    expect(narrow.stdout.split('\n').filter((line) => line.length > 60)).toEqual([])
   })
 })
 
