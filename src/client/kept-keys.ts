@@ -33,12 +33,8 @@ export function idempotent(options: KeptKeysOptions): Layer {
       if (underWay.has(fingerprint)) return caller.call(id, input, call)
       underWay.add(fingerprint)
       try {
-        const { key, again } = await keys.take({
-          fingerprint,
-          operation: id,
-          fresh: call.freshKey?.() ?? ids.uuid(),
-          now: clock.now(),
-        })
+        const fresh = call.freshKey?.() ?? ids.uuid()
+        const { key, again } = await keys.take({ fingerprint, operation: id, fresh, now: clock.now() })
         if (again) onAgain(id)
         const ended = await caller.call(id, input, { ...call, idempotencyKey: key }).catch(lostCall)
         if (isKnown(ended, again)) await keys.drop(fingerprint)

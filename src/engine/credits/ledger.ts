@@ -85,16 +85,11 @@ export async function readSpendableCredits(
 
 /** Throws 402 when the balance is too low, or 403 when the weekly allowance is. */
 export function checkSpendable(
-  bill: Pick<Bill, 'credits' | 'topUpUrl'>,
-  { credits, allowance }: SpendableCredits,
+  { credits: need, topUpUrl: top_up_url }: Pick<Bill, 'credits' | 'topUpUrl'>,
+  { credits: have, allowance }: SpendableCredits,
 ): void {
-  if (credits < bill.credits)
-    throw new ApiError('insufficient_credits', {
-      need: bill.credits,
-      have: credits,
-      top_up_url: bill.topUpUrl,
-    })
-  if (allowance < bill.credits) throw new ApiError('workspace_limit_exceeded')
+  if (have < need) throw new ApiError('insufficient_credits', { need, have, top_up_url })
+  if (allowance < need) throw new ApiError('workspace_limit_exceeded')
 }
 
 /** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */
@@ -145,15 +140,9 @@ export async function settleHold(tx: Connection, job: AsyncJob, amount: number, 
 
 /** Releases the rest of an ended job's hold. */
 export async function releaseHold(tx: Connection, job: AsyncJob, amount: number, now: number): Promise<void> {
-  if (amount > 0)
-    await addMovement(tx, {
-      ...from(job),
-      kind: 'release',
-      debit: 'held',
-      credit: 'credits',
-      amount,
-      at: now,
-    })
+  if (amount === 0) return
+  const what = { ...from(job), amount, at: now }
+  await addMovement(tx, { ...what, kind: 'release', debit: 'held', credit: 'credits' })
 }
 
 const from = ({ id, workspaceId, memberId, operation }: AsyncJob) => ({
@@ -177,15 +166,9 @@ export async function grantDue(store: Driver, workspace: Workspace, now: number)
 
 async function grant(tx: Connection, workspace: Workspace, at: number): Promise<void> {
   const amount = planOf(workspace.plan).monthlyCredits
-  if (amount > 0)
-    await addMovement(tx, {
-      workspace_id: workspace.id,
-      kind: 'allocation',
-      debit: 'issued',
-      credit: 'credits',
-      amount,
-      at,
-    })
+  if (amount === 0) return
+  const what = { workspace_id: workspace.id, amount, at }
+  await addMovement(tx, { ...what, kind: 'allocation', debit: 'issued', credit: 'credits' })
 }
 
 const pageSize = 10_000

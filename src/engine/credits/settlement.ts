@@ -41,13 +41,10 @@ export interface Request {
   readonly topUpUrl: string
 }
 
-export const billOf = (request: Request, credits: number): Bill => ({
-  workspace: request.principal.workspace,
-  member: request.principal.member,
-  operation: request.operation.id,
-  credits,
-  topUpUrl: request.topUpUrl,
-})
+export function billOf({ principal, operation, topUpUrl }: Request, credits: number): Bill {
+  const { workspace, member } = principal
+  return { workspace, member, operation: operation.id, credits, topUpUrl }
+}
 
 /** Throws when another process has taken over this work. */
 export type FencingCheck = (tx: Connection) => Awaitable<void>

@@ -78,12 +78,8 @@ async function readHead(path: string, copy?: FileHandle): Promise<{ head: Buffer
     if (!found.isFile()) throw new Refusal('csv.not_regular', { path })
     const file = copy ?? (await open(path))
     try {
-      const { buffer, bytesRead } = await file.read(
-        Buffer.alloc(encodingSampleBytes),
-        0,
-        encodingSampleBytes,
-        0,
-      )
+      const sample = Buffer.alloc(encodingSampleBytes)
+      const { buffer, bytesRead } = await file.read(sample, 0, encodingSampleBytes, 0)
       return { head: buffer.subarray(0, bytesRead), bytes: (await file.stat()).size }
     } finally {
       if (!copy) await file.close()

@@ -182,12 +182,8 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
 function notFound(reply: Reply, text: string | null): ReplyVerdict {
   const not_asked = notAskedIn(reply.body)
   if (not_asked.length === 0) return toAnswer('not_found', text, reply, false)
-  return toAnswer(
-    'not_found',
-    `Not asked: ${notAskedText(not_asked)}`,
-    { ...reply, body: { not_asked } },
-    true,
-  )
+  const note = `Not asked: ${notAskedText(not_asked)}`
+  return toAnswer('not_found', note, { ...reply, body: { not_asked } }, true)
 }
 
 function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBody: boolean): ReplyVerdict {
