@@ -5,14 +5,14 @@ import { lostIn, resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
-import { withSink } from '../output/output.js'
+import { formatOf, withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
-import { formatCredits } from '../output/text.js'
+import { formatCredits, formatNumber } from '../output/text.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { extraOf } from './extras.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
-import { sendRequest } from './send.js'
+import { paginationOf, sendRequest } from './send.js'
 import { findStored } from './spending.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
@@ -60,9 +60,10 @@ const isEmptyList = (body: unknown): boolean => {
 /** Reports on stderr what a success means beside its body; returns the exit code. */
 export async function reportSuccess(
   context: Context,
-  { operation, invocation }: OperationRequest,
+  { operation, input, invocation }: OperationRequest,
   reply: Reply,
 ): Promise<number> {
+  const { options } = invocation
   if (resolvesNothing(operation, reply.body))
     return reportNothingFound(context, reply.status, lostIn(reply.body))
   if (reply.credits > 0 && context.streams.stdout.isTTY)
@@ -72,6 +73,13 @@ export async function reportSuccess(
   // What an import found is reported when it has ended.
   if (operation.method === 'POST' && !operation.starts && isEmptyList(reply.body))
     await notifyMissing(context)
+  const { has_more, total_count: total } = paginationOf(reply)
+  const isChosen = [options.all, input.page, input.cursor].some((one) => one !== undefined)
+  // JSON and tables say it themselves.
+  if (has_more === true && !isChosen && !['json', 'table'].includes(formatOf(context))) {
+    const rows = typeof total === 'number' ? ` of ${formatNumber(total)} rows` : ''
+    context.notify(`This is the first page${rows}. Add --all for the rest.`)
+  }
   await extraOf(operation.id).after?.(context, reply, invocation)
   return exitCodes.ok
 }

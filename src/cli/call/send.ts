@@ -173,7 +173,7 @@ export async function everyPage(ask: (input: Input) => Promise<Reply>, input: In
 
 const isPage = ({ body }: Reply): boolean => isObject(body) && Object.hasOwn(body, 'pagination')
 
-const paginationOf = ({ body }: Reply): Fields =>
+export const paginationOf = ({ body }: Reply): Fields =>
   isObject(body) && isObject(body.pagination) ? body.pagination : {}
 
 /** Returns one reply with the rows of all pages; its other fields are those of the last page. */

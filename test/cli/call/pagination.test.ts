@@ -25,6 +25,18 @@ it('fetches all pages of a list and prints them as one', async () => {
   expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 500 }, { per_page: 500, cursor: 'c1' }])
 })
 
+it.each([
+  ['csv', '', 'This is the first page of 3 rows. Add --all for the rest.\n'],
+  ['ids', '', 'This is the first page of 3 rows. Add --all for the rest.\n'],
+  ['json', '', ''],
+  ['csv', ' --page 1', ''],
+  ['csv', ' --quiet', ''],
+])('says that a page in the format %s%s is not all', async (format, more, stderr) => {
+  const caller = answering(page(['a', 'b'], { page: 1, has_more: true, next_cursor: 'c1' }))
+  const ended = await here.run(`personas list --format ${format}${more}`, { caller })
+  expect(ended).toMatchObject({ code: 0, stderr })
+})
+
 it('starts at --cursor with the given page size', async () => {
   const caller = answering(page(['c'], { has_more: false }))
   const argv = 'lists list --all --cursor c1 --per-page 2'
