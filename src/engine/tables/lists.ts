@@ -69,13 +69,8 @@ export const updateList = (tx: Connection, id: string, change: Partial<CompanyLi
 
 /** Returns the companies of a list after an ordinal, without the first `skip`, at most `limit`. */
 export async function listCompanies(tx: Connection, listId: string, after: number, limit: number, skip = 0) {
-  const rows = await tx.all<Omit<ListedCompany, 'company'> & { readonly company: string }>(
-    companiesSql,
-    listId,
-    after,
-    limit,
-    skip,
-  )
+  type StoredCompany = Omit<ListedCompany, 'company'> & { readonly company: string }
+  const rows = await tx.all<StoredCompany>(companiesSql, listId, after, limit, skip)
   return rows.map((row) => ({ ...row, company: JSON.parse(row.company) as CompanyQuery }))
 }
 

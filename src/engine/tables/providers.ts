@@ -93,13 +93,11 @@ export const updateProvider = async (
 export const dropProvider = async (tx: Connection, workspaceId: string, name: string): Promise<boolean> =>
   (await tx.run(`DELETE FROM providers WHERE ${ofName}`, workspaceId, name)) > 0
 
+const ordersSql = `WHERE workspace_id = ?
+  ORDER BY kind, CASE WHEN condition = '' THEN 1 ELSE 0 END, created_at, condition`
+
 /** The orders of a workspace; those with a condition come first, the oldest before the others. */
-export const listOrders = (tx: Connection, workspaceId: string) =>
-  orderTable.all(
-    tx,
-    "WHERE workspace_id = ? ORDER BY kind, CASE WHEN condition = '' THEN 1 ELSE 0 END, created_at, condition",
-    workspaceId,
-  )
+export const listOrders = (tx: Connection, workspaceId: string) => orderTable.all(tx, ordersSql, workspaceId)
 
 /** Sets an order in place of the one with the same condition; without names there is none. */
 export async function putOrder(tx: Connection, order: ProviderOrder): Promise<void> {
@@ -212,17 +210,13 @@ export async function sumCalls(
 ) {
   const sum = (what: string, ...states: ProviderCallState[]) =>
     `sum(CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN ${what} ELSE 0 END)`
-  const rows = await tx.all<CallSums>(
-    `SELECT provider, kind, ${groupings[by]} AS "by", count(*) AS asked, ${sum('1', 'found')} AS found,
-       ${sum('1', 'not_found')} AS "notFound", ${sum('1', 'unknown')} AS unknown, ${sum('1', 'failed')} AS failed,
-       sum(cost) AS cost, ${sum('reserved', 'unknown', 'asked', 'submitted')} AS "atRisk",
-       ${sum('cost', 'found')} AS "costFound",
-       coalesce(${sum('answered_at - asked_at', 'found', 'not_found')}, 0) AS ms
-     FROM provider_calls WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
-    workspaceId,
-    from,
-    to,
-  )
+  const sql = `SELECT provider, kind, ${groupings[by]} AS "by", count(*) AS asked, ${sum('1', 'found')} AS found,
+      ${sum('1', 'not_found')} AS "notFound", ${sum('1', 'unknown')} AS unknown, ${sum('1', 'failed')} AS failed,
+      sum(cost) AS cost, ${sum('reserved', 'unknown', 'asked', 'submitted')} AS "atRisk",
+      ${sum('cost', 'found')} AS "costFound",
+      coalesce(${sum('answered_at - asked_at', 'found', 'not_found')}, 0) AS ms
+    FROM provider_calls WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+  const rows = await tx.all<CallSums>(sql, workspaceId, from, to)
   return by === 'day' ? rows.map((row) => ({ ...row, by: toDay(row.by) })) : rows
 }
 
@@ -232,12 +226,10 @@ interface CallCosts
 
 /** What a provider was asked by a member in a run on a day (UTC), and what that cost in its credits, the oldest day first. */
 export async function listCosts(tx: Connection, workspaceId: string) {
-  const rows = await tx.all<CallCosts>(
-    `SELECT ${groupings.day} AS day, provider, kind AS operation, run, ${groupings.member} AS member, count(*) AS calls,
-       sum(cost) AS cost
-     FROM provider_calls WHERE workspace_id = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`,
-    workspaceId,
-  )
+  const sql = `SELECT ${groupings.day} AS day, provider, kind AS operation, run, ${groupings.member} AS member,
+      count(*) AS calls, sum(cost) AS cost
+    FROM provider_calls WHERE workspace_id = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
+  const rows = await tx.all<CallCosts>(sql, workspaceId)
   return rows.map(({ day, member, cost, ...row }) => ({
     day: toDay(day),
     ...row,

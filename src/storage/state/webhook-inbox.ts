@@ -187,18 +187,15 @@ interface KeptRow extends Omit<ReceivedDelivery, 'verified' | 'headers'> {
 
 const headersIn = ({ headers }: Pick<KeptRow, 'headers'>) => JSON.parse(headers) as Record<string, string>
 
+const forwardsSql = `SELECT target, state, attempts, answer, changed_at AS at, next_at AS nextAt FROM forwards
+  WHERE seq = ? ORDER BY target`
+
 async function findEvent(connection: Connection, condition: string, value: Value) {
-  const row = await connection.get<KeptRow>(
-    `SELECT seq, path, id, received_at AS receivedAt, event, search, verified, headers, body
-     FROM events WHERE ${condition}`,
-    value,
-  )
+  const sql = `SELECT seq, path, id, received_at AS receivedAt, event, search, verified, headers, body
+    FROM events WHERE ${condition}`
+  const row = await connection.get<KeptRow>(sql, value)
   if (!row) return undefined
-  const forwards = await connection.all<Forwarding>(
-    `SELECT target, state, attempts, answer, changed_at AS at, next_at AS nextAt FROM forwards
-     WHERE seq = ? ORDER BY target`,
-    row.seq,
-  )
+  const forwards = await connection.all<Forwarding>(forwardsSql, row.seq)
   return { ...row, verified: row.verified === 1, headers: headersIn(row), forwards }
 }
 
@@ -258,12 +255,10 @@ function outboxOver(driver: Driver, target: string, clean: CleanDelivery): Outbo
 
 /** Makes the first untried delivery of each lane due, where the one before it was deleted. */
 export async function promoteAll(connection: Connection, now: number): Promise<void> {
-  await connection.run(
-    `UPDATE forwards SET next_at = ? WHERE state = 'waiting' AND next_at IS NULL AND NOT EXISTS (
-       SELECT 1 FROM forwards AS before WHERE before.target = forwards.target AND before.lane = forwards.lane
-         AND before.state = 'waiting' AND before.attempts = 0 AND before.seq < forwards.seq)`,
-    now,
-  )
+  const sql = `UPDATE forwards SET next_at = ? WHERE state = 'waiting' AND next_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM forwards AS before WHERE before.target = forwards.target AND before.lane = forwards.lane
+      AND before.state = 'waiting' AND before.attempts = 0 AND before.seq < forwards.seq)`
+  await connection.run(sql, now)
 }
 
 /** Makes the first untried delivery of a lane due: first attempts are made in order, and a failed one delays no other. */
