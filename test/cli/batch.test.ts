@@ -75,6 +75,21 @@ describe('a batch', () => {
     expect((await shown('--format csv'))[0]?.[0]).toMatch(/^domain,Notes,id,name,/)
   })
 
+  it('keeps what was found in a table on a narrow terminal, and every column that was asked for', async () => {
+    const file = 'domain,name,country\na-long-domain-name.example,A company with a long name,DE\n'
+    const given = { terminal: true, columns: 50 }
+    const usual = await enrich(file, '--fields headcount --yes', given)
+    expect(usual.stdout).toMatch(/^Name +Headcount +Status\n/)
+    const chosen = await enrich(
+      file,
+      '--columns domain,name,country,result.name,_status,_credits --yes',
+      given,
+    )
+    expect(chosen.stdout).toMatch(
+      /^Domain +a-long.*\nName .*\nCountry .*\nResult name .*\nStatus .*\nCredits/,
+    )
+  })
+
   it.each([
     ['out.ndjson', /^\{"domain":"a.example"/],
     ['out.json', /^\[\n\{"domain"/],

@@ -42,9 +42,13 @@ export function screenOf(context: Context, { operation, choices }: BatchCommand)
     const kind = eventOf(operation.id)
     const usual = [...(kind ? columnsOfKind(kind) : []), ...operation.columns]
     const ofResult = asked ?? layout.header.filter((name) => usual.includes(name))
-    const names = choices.columns || choices.layout ? ofResult : [...mapped, ...ofResult, '_status']
+    const isLayout = choices.layout !== undefined
+    const names = [...new Set(choices.columns || isLayout ? ofResult : [...mapped, ...ofResult, '_status'])]
+    // What the file has already is left out before what was found; columns that were asked for stay.
+    const optional = [...(isLayout ? [] : mapped.slice(1).reverse()), ...names.slice(1, -1).reverse()]
+    const shown = choices.columns ? { fields: names } : { optional }
     const look = lookOn(context, streams.stdout)
-    return createTable(layout, [...new Set(names)], look, (text) => context.notify(text))
+    return createTable(layout, names, look, (text) => context.notify(text), shown)
   }
   return { screen: { stdout: styledStream(streams.stdout), tableFormat } }
 }

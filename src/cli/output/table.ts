@@ -46,12 +46,13 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
 
 export const tableRows = 1_000
 
-/** Returns a format of rows that draws them as a table when all have come; the last columns are left out where room is short. */
+/** Returns a format of rows that draws them as a table when all have come. */
 export function tableFormat<Line>(
   { record: toRecord }: Layout<Line>,
   names: readonly string[],
   look: Look,
   notify: (text: string) => void,
+  shown: Pick<Shown, 'fields' | 'optional'> = { optional: [...names].slice(1, -1).reverse() },
 ): Format<Line> {
   const rows: Row[] = []
   let left = 0
@@ -59,15 +60,15 @@ export function tableFormat<Line>(
     head: '',
     isHeldBack: true,
     rows(some) {
-      const shown = some.slice(0, tableRows - rows.length)
-      for (const row of shown) rows.push(toRecord(row))
-      left += some.length - shown.length
+      const taken = some.slice(0, tableRows - rows.length)
+      for (const row of taken) rows.push(toRecord(row))
+      left += some.length - taken.length
       return ''
     },
     end() {
-      const shown = `the first ${formatNumber(tableRows)} rows are shown`
-      if (left > 0) notify(`Only ${shown}. For all of them: -o FILE or --format csv`)
-      return rows.length === 0 ? '' : grid(names, rows, look, { optional: [...names].slice(1, -1).reverse() })
+      const first = `the first ${formatNumber(tableRows)} rows are shown`
+      if (left > 0) notify(`Only ${first}. For all of them: -o FILE or --format csv`)
+      return rows.length === 0 ? '' : grid(names, rows, look, shown)
     },
   }
 }
