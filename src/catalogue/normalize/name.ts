@@ -102,3 +102,6 @@ const trailingPhrases = Map.groupBy(phrases, (words) => words.at(-1))
 
 /** Legal forms that may also begin a name, without those that are words of well-known names. */
 const leadingForms: ReadonlySet<string> = new Set(legalForms.leading)
+
+/** What stands for nothing in exports and spreadsheets. `Null` is a family name. */
+export const placeholder = /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL)\s*$/

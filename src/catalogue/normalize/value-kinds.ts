@@ -6,7 +6,7 @@ import { isColumnName, isNameOfPeople } from '../../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import commonNames from './given-names.json' with { type: 'json' }
-import { foldName, foldText, trailingForms } from './name.js'
+import { foldName, foldText, placeholder, trailingForms } from './name.js'
 import { type NetworkProfile, parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
@@ -184,9 +184,6 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
   return "must be a company's own: pages of social networks, short links and free email identify none"
 }
-
-/** What stands for nothing in exports and spreadsheets. `Null` is a family name. */
-const placeholder = /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL)\s*$/
 
 /** Whether a cell of a field that identifies or describes somebody is as good as blank. */
 export const isPlaceholder = (field: string, cell: string): boolean =>

@@ -5,6 +5,7 @@ import { notAskedText, type Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { valueAt, valuesAt } from '../../api/values/objects.js'
+import { placeholder } from '../../catalogue/normalize/name.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { FieldType } from '../../lists/expressions.js'
@@ -305,11 +306,13 @@ export function createLayout(
   const inPlace = [onlyMissing?.column.name, onlyMissing?.status?.column.name]
   const shown = results.filter(({ name }) => !inPlace.includes(name))
   const completedIn = ({ cells, body }: OutputRow): readonly Pick<OnlyMissing, 'at' | 'column'>[] => {
-    if (!onlyMissing || !isBlank(cells[onlyMissing.at])) return []
+    const cell = onlyMissing && cells[onlyMissing.at]
+    if (!onlyMissing || !isMissing(cell)) return []
     const { column, status } = onlyMissing
-    return status && !isBlank(displayedCell(valueAt(body, column.path), column))
-      ? [onlyMissing, status]
-      : [onlyMissing]
+    if (!isBlank(displayedCell(valueAt(body, column.path), column)))
+      return status ? [onlyMissing, status] : [onlyMissing]
+    // Where nothing was found, a word for no value stays.
+    return isBlank(cell) ? [onlyMissing] : []
   }
   const named = shown.map((column) => ({ ...column, name: freeName(column.name, taken) }))
   const paths = named.map(({ path }) => path)
@@ -345,7 +348,9 @@ export function createLayout(
   }
 }
 
-export const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
+const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
+
+const isMissing = (cell: string | undefined): boolean => isBlank(cell) || placeholder.test(cell as string)
 
 /** Results as the fields of an object: what is nested stays nested. */
 function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) {
@@ -410,7 +415,7 @@ export const onlyMissingOf = (
 export const hasResult =
   (onlyMissing: OnlyMissing, header: readonly string[]) =>
   (cells: readonly string[]): boolean =>
-    cells.length === header.length && !isBlank(cells[onlyMissing.at])
+    cells.length === header.length && !isMissing(cells[onlyMissing.at])
 
 /** The column with the line of the row that a result came from. */
 const lineColumn = '_line'

@@ -24,10 +24,10 @@ describe('an --only-missing result', () => {
     expect(() => inWords(() => findOnlyMissing(text, columns, header))).toThrow(message)
   })
 
-  test('is present when its cell is not blank, and never in a ragged row', () => {
+  test('is present when its cell has a value, and never in a ragged row', () => {
     const header = ['a', 'phone']
     const skip = hasResult(findOnlyMissing('phone', columns, header), header)
-    const rows = [['a', '1'], ['a', ' '], ['a', ''], ['a'], ['a', '1', '2']]
+    const rows = [['a', '1'], ['a', ' '], ['a', ''], ['a', 'N/A'], ['a', '-'], ['a'], ['a', '1', '2']]
     expect(rows.filter(skip)).toEqual([['a', '1']])
   })
 
@@ -39,6 +39,8 @@ describe('an --only-missing result', () => {
     expect(layout.cells(outputRow(['x', 'old'], body)).slice(0, 3)).toEqual(['x', 'old', '1'])
     expect(layout.cells(outputRow(['x', ''], body)).slice(0, 3)).toEqual(['x', '+1555', '1'])
     expect(layout.cells(outputRow(['x', ' '])).slice(0, 3)).toEqual(['x', '', ''])
+    expect(layout.cells(outputRow(['x', 'n/a'], body)).slice(0, 3)).toEqual(['x', '+1555', '1'])
+    expect(layout.cells(outputRow(['x', 'n/a'])).slice(0, 3)).toEqual(['x', 'n/a', ''])
     expect(layout.record(outputRow(['x', ''], body))).toMatchObject({
       a: 'x',
       Phone: '+1555',
