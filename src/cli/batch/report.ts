@@ -66,7 +66,9 @@ export async function showReport(
   const { oldest_stored: oldest } = report
   const oldestMs = oldest === undefined ? undefined : context.clock.now() - oldest
   const reused = formatReused(report.stored, report.rows, oldestMs)
-  if (reused !== '') context.notify(`${reused}; --refresh asks again.`)
+  // With --refresh, what is reused are the answers of a sample.
+  if (reused !== '')
+    context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatDoubted(report.doubted)) context.notify(line)
   for (const one of report.not_asked) context.notify(formatSkipped(one))

@@ -79,6 +79,14 @@ describe('--sample', () => {
     ])
   })
 
+  it('is paid for again with --fresh and --refresh, as the summary says', async () => {
+    await here.enrich('--sample 4 --refresh')
+    const { stderr } = await here.enrich('--refresh')
+    expect(stderr).toMatch(/^4 of 20 reused, the oldest \d+ s old; --fresh asks again\.$/m)
+    await here.enrich('--fresh --refresh')
+    expect(await charged()).toBe(40)
+  })
+
   it('that was stopped is resumed by its own command, and leaves what it paid for to the whole file', async () => {
     await here.enrich('--sample 6 --max-credits 2')
     expect(await charged()).toBe(2)
