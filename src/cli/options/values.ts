@@ -117,14 +117,14 @@ const momentWhere =
       const of = period as Period
       return (now) => endOf(of, which === 'this' ? now : periodStart(of, now) - 1)
     }
-    if (/^[a-z]/i.test(text))
-      throw new InvalidArgumentError(
-        'Write today, yesterday, this-week, last-week, this-month, last-month, 7d or 2026-03-01.',
-      )
-    if (/[smhd]$/.test(text)) {
+    if (/^\d.*[smhd]$/.test(text)) {
       const agoMs = durationMs(text)
       return (now) => now - agoMs
     }
+    if (!/^\d{4}/.test(text))
+      throw new InvalidArgumentError(
+        'Write today, yesterday, this-week, last-week, this-month, last-month, 7d or 2026-03-01.',
+      )
     const at = readTime(text)
     return () => at
   }

@@ -65,7 +65,7 @@ function withCopy<T>(from: string, file: string, use: (partial: string) => T): T
   try {
     closeSync(create(partial))
   } catch (error) {
-    throw toFileRefusal(error, partial, partial)
+    throw toFileRefusal(error, file, file)
   }
   try {
     copy(from, partial)

@@ -125,7 +125,7 @@ const profileKeys = {
     `the format on a terminal: ${formats.join(', ')}`,
     (text) => formats.find((each) => each === text),
   ],
-  concurrency: ['rows of a batch that are looked up at the same time', positiveWhole],
+  concurrency: ['the number of rows of a batch that are looked up at the same time', positiveWhole],
   pager: ['the command that shows long text, such as less -R', matching(/^.{1,200}$/)],
   confirm_above: [
     'the percentage of the balance above which a question is answered no by default, such as 10%',
