@@ -266,15 +266,15 @@ export const knownLists = (
   })
 }
 
-/** Throws UsageError for `--jq` with a command that writes rows of a run. */
-export function refuseJq({ jq }: GlobalOptions, command: string): void {
-  if (jq !== undefined) throw new Refusal('usage.jq_of_rows', { command })
+/** Throws UsageError for `--jq` with a command that writes rows of a run. A quote and a mapping are JSON. */
+export function refuseJq({ jq }: GlobalOptions, { mapOnly, dryRun }: Given, command: string): void {
+  if (jq !== undefined && !mapOnly && !dryRun) throw new Refusal('usage.jq_of_rows', { command })
 }
 
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
 export function choicesOf(context: StreamsContext, { options }: Invocation<Given>): BatchChoices {
   const { globals, streams } = context
-  refuseJq(globals, '--csv')
+  refuseJq(globals, options, '--csv')
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key cannot be used with --csv: each paid row has a key of its own.')
   if (options.rows !== undefined && options.sample !== undefined)

@@ -101,7 +101,7 @@ function refuseFlow({ id, operation: of, request }: Run): void {
 /** Returns the batch of a recorded run, and the context for it. Options of this command replace recorded ones. */
 export async function fromRecord(context: Context, run: Run, { options }: Invocation) {
   const { globals, streams } = context
-  refuseJq(globals, 'runs resume and runs export')
+  refuseJq(globals, options, 'runs resume and runs export')
   refuseFlow(run)
   const request = parseExact(run.request) as RecordedRequest
   // Builds before the release recorded what a batch knows of its rows by other names.

@@ -30,14 +30,19 @@ export interface OperationRequest {
 
 /** Returns the fields of a request: those of `--input`, replaced by those that options and arguments give. */
 export async function collectInput(
-  { streams }: StreamsContext,
+  { streams, globals }: StreamsContext,
   operation: Operation,
   shape: Shape,
   { args, options }: Invocation,
 ): Promise<Input> {
   const file = typeof options.input === 'string' ? options.input : undefined
-  if (file === '-' && options.csv === '-')
-    throw new UsageError('--input - and --csv - cannot both read stdin.')
+  const ofStdin = {
+    '--input -': file === '-',
+    '--csv -': options.csv === '-',
+    '--api-key-stdin': globals.apiKeyStdin,
+  }
+  const [one, other] = Object.entries(ofStdin).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
+  if (other !== undefined) throw new UsageError(`${one} and ${other} cannot both read stdin.`)
   const base = file === undefined ? {} : await readInput(streams, file)
   const names = pathParameters(operation)
   const fields = fieldsOfSchema(shape.input).filter(({ name }) => !names.includes(name))

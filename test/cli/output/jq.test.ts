@@ -49,6 +49,16 @@ describe('--jq', () => {
   })
 })
 
+it('--jq is applied to the quote and the mapping of a file, and to the quote of a recorded run', async () => {
+  here.write('in.csv', 'name,domain\nA,a.example\nB,b.example\n')
+  const file = ['accounts', 'enrich', '--csv', 'in.csv']
+  const quoted = await here.run([...file, '--dry-run', '--jq', '.credits.max'])
+  const mapped = await here.run([...file, '--map-only', '--jq', '.columns[].column'])
+  await here.run([...file, '--rows', '1'])
+  const resumed = await here.run(['runs', 'resume', '--last', '--rows', '2', '--dry-run', '--jq', '.lookups'])
+  expect([quoted.stdout, mapped.stdout, resumed.stdout]).toEqual(['2\n', 'name\ndomain\n', '1\n'])
+})
+
 it('--jq with many records is applied to each record of data export, and refuses the rows of a recorded run', async () => {
   const stdin = `name,domain\n${Array.from({ length: 1_200 }, (_, at) => `C${at},c${at}.example\n`).join('')}`
   await here.fill('companies', stdin)
