@@ -132,9 +132,9 @@ export function withoutBlanks(id: OperationId, { input }: Input, fields: Fields)
 export function unwrap(id: OperationId, fields: Fields): Fields {
   const wrapper = wrapperOf(id)
   const inner = wrapper === undefined ? undefined : fields[wrapper]
-  if (wrapper === undefined || !isObject(inner)) return fields
+  if (wrapper === undefined || !(isObject(inner) || isBlank(inner))) return fields
   const { [wrapper]: _, ...beside } = fields
-  const given = Object.entries(inner).filter(([, value]) => !isBlank(value))
+  const given = Object.entries(isObject(inner) ? inner : {}).filter(([, value]) => !isBlank(value))
   const twice = given.find(([name]) => !isBlank(beside[name] ?? null))?.[0]
   if (twice !== undefined) throw twoSpellings(twice, `${wrapper}.${twice}`)
   return { ...beside, ...Object.fromEntries(given) }
@@ -201,6 +201,7 @@ export function checkNames(id: OperationId, { input }: Input, fields: Fields): F
   if (unknown.length === 0) return internal
   const known = Object.keys(input.shape)
   const named = unknown.slice(0, maxNamed).map((name) => {
+    if (name === wrapperOf(id)) return `${name} must be an object`
     const shown = name.slice(0, maxNameLength)
     return `Unknown field ${shown || '""'}, the nearest is ${closest(shown, known)}`
   })
