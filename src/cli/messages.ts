@@ -370,7 +370,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.faults_upstream': { text: '--faults is for a server of the local engine.', hint: 'Start that with --faults, and this one with --upstream.' },
   'usage.file_as_word': { text: '"{file}" is a file, and this takes one {field}.', hint: 'For each row of the file: --csv {file}' },
   'usage.flow_file': { text: ({ file, reason }) => (reason === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read (${reason}).`), hint: 'Give the file of a flow, such as leads.yaml.' },
-  'usage.flow_outward': { text: '{flow} starts programs or sends rows to addresses, which is not permitted here.', hint: 'A person can run it: prospect flow run FILE' },
+  'usage.flow_outward': { text: '{flow} starts programs or sends rows to addresses, which is not permitted here.', hint: 'A person can run it (prospect flow run FILE), or allow it: prospect mcp --allow-commands' },
   'usage.folder_read_only': { text: '{option} {file}: the folder {folder} cannot be written.', hint: 'Name a file elsewhere.' },
   'usage.format_of_rows': { text: 'The format {format} is not for the rows of a file.', hint: 'Use --format csv, tsv, ndjson or json.' },
   'usage.id_ambiguous': { text: '{given} is the beginning of more than one {noun}: {known}{more}.', hint: 'Give more of the id.' },

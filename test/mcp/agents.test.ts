@@ -360,6 +360,7 @@ describe('prospect mcp', () => {
     expect(await refused('flow_run', { file: 'outside.yaml' })).toMatchObject({ code: 'usage' })
     expect(await refused('flow_run', { file: 'program.yaml' })).toMatchObject({
       error: 'program starts programs or sends rows to addresses, which is not permitted here.',
+      hint: expect.stringContaining('prospect mcp --allow-commands'),
     })
     expect(() => readFileSync(here.path('started'))).toThrow('ENOENT')
     const allowed = await connectAgent(here.home, ['--allow-commands'])

@@ -126,6 +126,13 @@ describe('a waterfall over vendors', () => {
     const { message, not_asked } = await find('King')
     expect(message).toContain('not asked: vendor1 (out of credits)')
     expect(not_asked).toEqual([{ provider: 'vendor1', reason: 'out_of_credits' }])
+    for (const how of ['--sync', '--wait']) {
+      const line = ['contacts', 'waterfall', ...person('King'), '--enrichment-type', 'email', how, '--json']
+      expect(errorOf(await run(...line))).toMatchObject({
+        exit_code: 9,
+        error: 'Nothing was found; not asked: vendor1 (out of credits).',
+      })
+    }
     await run('providers', 'enable', 'vendor1')
     expect(await find('King')).toMatchObject({ email_source: 'vendor1' })
   })

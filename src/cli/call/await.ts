@@ -106,7 +106,7 @@ async function waitFor(
   const interruption = exitOfSignal(interrupted)
   if (state !== 'going')
     await recordSpent(context, accepted.operation.id, spent, { work: `work ${accepted.id}` })
-  const lost =
+  const empty =
     state === 'finished' && printsResult
       ? await printFound(context, accepted, () => work.records(), known)
       : undefined
@@ -114,7 +114,7 @@ async function waitFor(
   const report = refusal && reportOf(refusal)
   let code: number = exitCodes.ok
   if (report) code = await reportError(context, report)
-  else if (lost) code = await reportNothingFound(context, null, lost)
+  else if (empty) code = await reportNothingFound(context, null, empty)
   else {
     if (done === 0) await notifyMissing(context)
     context.notify(`${successText(accepted, progress)}${printsResult ? '' : ` See: ${next.see}`}`)

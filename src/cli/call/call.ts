@@ -1,7 +1,7 @@
 import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered } from '../../api/operations/facts.js'
-import { lostIn, resolvesNothing } from '../../api/operations/table.js'
+import { resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
@@ -64,8 +64,7 @@ export async function reportSuccess(
   reply: Reply,
 ): Promise<number> {
   const { options } = invocation
-  if (resolvesNothing(operation, reply.body))
-    return reportNothingFound(context, reply.status, lostIn(reply.body))
+  if (resolvesNothing(operation, reply.body)) return reportNothingFound(context, reply.status, [reply.body])
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }

@@ -2,7 +2,13 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { ApiError, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { type Operation, saysNothingFound } from '../../api/operations/table.js'
+import {
+  lostIn,
+  notAskedIn,
+  notAskedText,
+  type Operation,
+  saysNothingFound,
+} from '../../api/operations/table.js'
 import { requireCrmKind } from '../../runs/output/crm-layout.js'
 import type { Context } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
@@ -42,18 +48,21 @@ export function printRefusedBody(context: Context, body: unknown): Promise<void>
   return print(context.withGlobals(whole), redactBody(context, body))
 }
 
-/** Reports that a lookup found nothing, and which data vendors' answers were lost; returns its exit code. */
+/** Reports that a lookup found nothing, and which data vendors' answers were lost or not asked for; returns its exit code. */
 export async function reportNothingFound(
   context: Context,
   status: number | null = null,
-  lost: readonly string[] = [],
+  bodies: readonly unknown[] = [],
 ): Promise<number> {
+  const lost = [...new Set(bodies.flatMap(lostIn))]
   if (lost.length > 0) {
     const { reportOf } = await import('../messages.js')
     const loss = reportOf(new ApiError('vendor_answer_lost', { names: lost.join(', ') }))
     if (loss) return reportError(context, loss)
   }
-  const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
+  const skipped = bodies.length === 1 ? notAskedText(notAskedIn(bodies[0])) : ''
+  const error = skipped === '' ? 'Nothing was found.' : `Nothing was found; not asked: ${skipped}.`
+  const report = { error, code: null, status, exit_code: exitCodes.notFound }
   const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
   return reportError(context, { ...report, hint })
 }

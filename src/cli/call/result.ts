@@ -2,13 +2,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import {
-  lostIn,
-  type Operation,
-  type OperationId,
-  operation,
-  resolvesNothing,
-} from '../../api/operations/table.js'
+import { type Operation, type OperationId, operation, resolvesNothing } from '../../api/operations/table.js'
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Step } from '../../runs/output/report.js'
@@ -37,13 +31,13 @@ export async function printNothing(context: Context, id: OperationId): Promise<n
   return exitCodes.ok
 }
 
-/** Prints the records of accepted work. Where nothing was found, returns the data vendors whose answers were lost. */
+/** Prints the records of accepted work. Returns them where nothing was found. */
 export async function printFound(
   context: Context,
   { kind, single }: Pick<AcceptedWork, 'kind' | 'single'>,
   records: Records,
   known?: KnownRecords,
-): Promise<readonly string[] | undefined> {
+): Promise<readonly unknown[] | undefined> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
     await printRecords(context, known?.without(records) ?? records, { columns, isOnce: true })
@@ -55,7 +49,7 @@ export async function printFound(
   await print(context, single ? found[0] : found, { isOnce: true, ...shown })
   const sync = operation('contacts.enrich_sync')
   const isFound = kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
-  return isFound ? undefined : [...new Set(found.flatMap((one) => lostIn(one)))]
+  return isFound ? undefined : found
 }
 
 export interface AcceptedWork {
