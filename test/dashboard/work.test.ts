@@ -149,6 +149,16 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     expect(shown).toHaveLength(2)
   })
 
+  it('names a flow that stopped once, and not the runs of its steps', async () => {
+    const steps = '[accounts.enrich, { http: { post: "http://192.168.1.1/", result: { score: score } } }]'
+    const file = `name: blocked\ninput: { csv: companies.csv }\nsteps: ${steps}\noutput: { csv: blocked.csv }\n`
+    writeFileSync(join(full.home, 'blocked.yaml'), file)
+    await full.run(['flow', 'run', 'blocked.yaml'])
+    const page = await full.open('')
+    const notes = await page.locator('.notes li').allInnerTexts()
+    expect(notes.filter((note) => note.includes('blocked.yaml'))).toEqual(['The flow blocked.yaml stopped.'])
+  })
+
   it('lists the runs that the command prints, and shows one with its funnel', async () => {
     const page = await full.open('runs')
     const runs = await full.json<RunView[]>('runs', 'list')

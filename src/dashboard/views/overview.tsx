@@ -158,6 +158,17 @@ type Status = Awaited<ReturnType<DashboardPorts['admin']['status']>>
 /** The share of a quota that is worth a notice while it is left. */
 const little = 0.1
 
+/** The operation of the record of a flow. */
+const flow = 'flow'
+
+const nameOf = (file: string) => file.split(/[\\/]/).at(-1)
+
+/** Returns runs without those of the steps of a flow that is among them: their file is that of the flow. */
+function withoutSteps(runs: readonly ListedRun[]): readonly ListedRun[] {
+  const flows = new Set(runs.filter(({ operation }) => operation === flow).map(({ file }) => file))
+  return runs.filter(({ operation, file }) => operation === flow || !flows.has(file))
+}
+
 async function attention(
   { admin }: DashboardPorts,
   { quotas }: LimitsReport,
@@ -180,12 +191,18 @@ async function attention(
           {quotaLabel(name as QuotaName)}: {formatNumber(remaining)} of {formatNumber(limit)} left.
         </>
       )),
-    ...stopped.map(({ id, file, done, rows }) => (
-      <>
-        <a href={pathOf('runs', { id })}>The run over {file.split(/[\\/]/).at(-1)}</a> stopped after{' '}
-        {formatNumber(done)} of {formatNumber(rows)} rows.
-      </>
-    )),
+    ...withoutSteps(stopped).map(({ id, operation: what, file, done, rows }) =>
+      what === flow ? (
+        <>
+          <a href={pathOf('runs', { id })}>The flow {nameOf(file)}</a> stopped.
+        </>
+      ) : (
+        <>
+          <a href={pathOf('runs', { id })}>The run over {nameOf(file)}</a> stopped after {formatNumber(done)}{' '}
+          of {formatNumber(rows)} rows.
+        </>
+      ),
+    ),
     ...failedJobs.map(({ id, operation: what, error }) => (
       <>
         <a href={pathOf('jobs', { id })}>A job of {commandOf(what)} failed</a>:{' '}
