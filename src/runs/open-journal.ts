@@ -260,6 +260,7 @@ export const noCaller: Caller = {
 const notBegun = {
   id: '',
   number: 0,
+  done: 0,
   sentFrom: 0,
   sentTo: 0,
   loweredRow: null,

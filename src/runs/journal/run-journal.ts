@@ -65,7 +65,7 @@ export interface JournalOptions {
   readonly window?: number
 }
 
-export type JournalledRun = Pick<Run, 'id' | 'sentFrom' | 'sentTo' | 'loweredRow' | 'loweredLimit'> &
+export type JournalledRun = Pick<Run, 'id' | 'done' | 'sentFrom' | 'sentTo' | 'loweredRow' | 'loweredLimit'> &
   ConstructorParameters<typeof RunTurns>[1] &
   Spender
 
@@ -103,7 +103,7 @@ class RunJournal {
   readonly #turns: RunTurns | undefined
   /** Range of rows that may have been sent and have no recorded answer. */
   #sent: { from: number; to: number }
-  #done = 0
+  #done: number
 
   constructor(
     private readonly driver: Driver,
@@ -114,6 +114,7 @@ class RunJournal {
     this.#own = { number: run.number, fence: options.fence ?? '' }
     this.#scope = scopeOf(run, options.budget)
     this.#sent = { from: run.sentFrom, to: run.sentTo }
+    this.#done = run.done
     this.#duplicates = new DuplicateAnswers(run.number, options.window)
     this.stated = new StatedInRun(driver, run.number)
     this.#holds = new Holds(run)
@@ -302,7 +303,8 @@ class RunJournal {
 
   /** Notes that every row before the ordinal `cleared` has a recorded answer, and that `rows` rows are in the output. */
   async written(cleared: number, rows: number): Promise<void> {
-    this.#done = rows
+    // A part that stops before the end of an earlier one leaves the answers of that.
+    this.#done = Math.max(this.#done, rows)
     const { from, to } = this.#sent
     if (cleared > from) this.#sent = { from: Math.min(cleared, to), to }
   }

@@ -61,6 +61,14 @@ it('a quote says how many lookups are paid for already when none are reused', as
   expect(await quoted()).toMatchObject({ in_store: 20, stored: 0, lookups: 10 })
 })
 
+it('a part that ends before an earlier one leaves the number of answered rows as it is', async () => {
+  await here.enrich('--max-credits 5')
+  await here.enrich('--rows 2')
+  expect(await here.runs()).toMatchObject([{ status: 'stopped', done: 5, credits: 5 }])
+  const { stderr } = await here.enrich()
+  expect(stderr).toMatch(/^Resuming run \S+: 5 of 20 rows are answered, 5 credits paid\.$/m)
+})
+
 describe('--sample', () => {
   it('looks up rows spread over the file, and the whole file then takes their answers', async () => {
     expect(await quoted('--sample 4')).toMatchObject({ rows: 4, lookups: 4 })
