@@ -48,6 +48,14 @@ it.each([
   expect(passed('intents.hiring', event, body).finished.map(({ credits }) => credits)).toEqual(costs)
 })
 
+it.each([
+  ['that of the bulk enrichment it belongs to', 's', ['one', 's']],
+  ['no other', null, ['one']],
+])('a delivered contact is noted under its own id and %s', (_, search, ids) => {
+  const contact = { enrichment_id: 'one', status: 'pending' }
+  expect(passed('contacts.enrich', 'contact_enrichment.updated', contact, search).ids).toEqual(ids)
+})
+
 it('an enrichment that failed ends at no cost', () => {
   expect(passed('contacts.enrich', 'contact_enrichment.failed', {}).finished).toMatchObject([{ credits: 0 }])
 })

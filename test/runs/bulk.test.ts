@@ -667,8 +667,21 @@ describe.each(states())('%s', (name, open) => {
   })
 })
 
-test('the ids of accepted work belong to no row when there are fewer of them than rows', () => {
-  const contacts = [{ enrichment_id: 'a' }, { enrichment_id: 'c' }]
-  const accepted = acceptedIn({ enrichment_id: 'whole', contacts }, [4, 5, 6], 'contacts')
-  expect(accepted?.parts).toEqual([null, null, null])
+test.each([
+  [
+    'in their order, where no item names its row',
+    [{ enrichment_id: 'a' }, { enrichment_id: 'b' }],
+    ['a', 'b'],
+  ],
+  [
+    'to the row that an item names',
+    [
+      { enrichment_id: 'b', custom: { prospect_row: '6' } },
+      { enrichment_id: 'a', custom: { prospect_row: '5' } },
+    ],
+    ['a', 'b'],
+  ],
+  ['to no row, where there are fewer of them than rows', [{ enrichment_id: 'a' }], [null, null]],
+])('the ids of accepted work belong %s', (_, contacts, parts) => {
+  expect(acceptedIn({ enrichment_id: 'whole', contacts }, [4, 5], 'contacts')?.parts).toEqual(parts)
 })

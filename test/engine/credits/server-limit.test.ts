@@ -43,6 +43,13 @@ it.each([
   },
 )
 
+it('a member who asks a server for jobs without a limit is given as many as the week permits', async () => {
+  const { layer, member } = await limited(50)
+  const server = answering({})
+  await layer(server).call('accounts.hiring', { domain: 'acme.example' }, { member })
+  expect(server.asked.map(({ input }) => input.limit)).toEqual([50])
+})
+
 it('a member may spend the weekly limit at a server while work of this engine holds all of it', async () => {
   const { bench, member, layer } = await limited(3)
   const { caller, key } = bench

@@ -286,6 +286,14 @@ describe.each(states())('%s', (name, open) => {
       expect(await reserved()).toBe(2)
     })
 
+    it('releases the credits of a row once, though its answer is known only after an unknown one', async () => {
+      const { driver, journal, bulks } = await opened()
+      await bulks.plan([row(0), row(1), row(2)], 2)
+      await journal.keep([answered(row(0), unknownAnswer)])
+      await journal.keep([answered(row(0))])
+      expect(await driver.read((tx) => tx.all('SELECT reserved FROM bulks'))).toEqual([{ reserved: 2 }])
+    })
+
     it('keeps its credits after an orderly end, until its rows have answers', async () => {
       const { part, record } = await newParts()
       const journal = await part()
