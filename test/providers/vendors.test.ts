@@ -292,6 +292,14 @@ kinds:
       expect(await here.json(...line.split(' '), ...who)).toMatchObject({ ...fields, source: 'vendor1' })
     expect(vendor.charged()).toBe(10)
   })
+
+  it('says which one could not be asked where a lookup finds nothing', async () => {
+    await withVendors([(_, __, response) => response.writeHead(429).end('{}')], withPeopleOutcomes)
+    expect(errorOf(await run('leads', 'enrich', ...person('King'), '--json'))).toMatchObject({
+      exit_code: 9,
+      error: 'No person found; not asked: vendor1 (out of credits)',
+    })
+  })
 })
 
 describe('a batch over vendors', () => {

@@ -30,7 +30,9 @@ export async function reportRefusal(context: Context, operation: Operation, repl
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
   const hint =
     (isMissing && (await explainMissing(context))) || (isNotFound ? 'Nothing was charged.' : report.hint)
-  return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply) })
+  const skipped = notAskedText(notAskedIn(reply.body))
+  const error = skipped === '' ? report.error : `${report.error}; not asked: ${skipped}`
+  return reportError(context, { ...report, error, exit_code, hint, ...rateLimitReport(context, reply) })
 }
 
 function rateLimitReport(context: Context, { status, body, headers }: Reply) {
