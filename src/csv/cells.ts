@@ -1,7 +1,7 @@
 import { stringify } from 'csv-stringify/sync'
 
-/** A phone number in any usual form: `+49 89 123456`, `+1 (415) 555-0132`. A spreadsheet computes nothing but digits from it. */
-const phone = /^\+[1-9](?:[ ().\-–/]{0,2}\d){6,14}$/
+/** Phone numbers in any usual form: `+49 89 123456; +1 (415) 555-0132`. A spreadsheet computes nothing but digits from them. */
+const phones = /^\+[1-9](?:[ ().\-–/]{0,2}\d){6,14}(?:; \+[1-9](?:[ ().\-–/]{0,2}\d){6,14})*$/
 const bareNumber = /^\+[1-9]\d{1,14}$/
 /** What many systems write for no value. */
 const dashes = /^-+$/
@@ -23,7 +23,7 @@ function isFormula(cell: string): boolean {
   while (cell.charCodeAt(at) === apostrophe) at++
   if (!triggers.has(cell.charAt(at))) return false
   const core = cell.slice(at)
-  return !bareNumber.test(core) && !number.test(core) && !phone.test(core) && !dashes.test(core)
+  return !bareNumber.test(core) && !number.test(core) && !phones.test(core) && !dashes.test(core)
 }
 
 /** Makes a cell safe to open in a spreadsheet: a possible formula gets an apostrophe; phone numbers, numbers and lone dashes do not. */
