@@ -165,6 +165,14 @@ describe('P11: misuse is refused, never crossed', () => {
     await bench.admin.addCredits(1)
     expect(await enrich(known, 'key')).toMatchObject({ status: 200, headers: {} })
   })
+
+  it('never stores what its work refuses: with the consent that was missing the same key executes', async () => {
+    const asked = { network_url: 'https://www.linkedin.com/in/ada', enrichment_type: ['personal_email'] }
+    const sync = () => bench.call('contacts.enrich_sync', asked, { idempotencyKey: 'key' })
+    expect((await sync()).status).toBe(422)
+    await bench.admin.changeMember('me@localhost', { consentPersonalEmail: true })
+    expect(await sync()).toMatchObject({ status: 200, headers: {} })
+  })
 })
 
 describe('P12: crash-safe claim', () => {

@@ -45,6 +45,20 @@ describe('P28: keys are stored safely', () => {
   })
 })
 
+it('records when a key was last used, anew after an hour', async () => {
+  const bench = await openBench()
+  const used: (number | null | undefined)[] = []
+  const start = bench.clock.now()
+  for (const minutes of [0, 59, 60]) {
+    bench.clock.advance(start + minutes * 60_000 - bench.clock.now())
+    await bench.call('credits.show', {})
+    // The request does not wait for it; what is written next does.
+    await bench.store.transaction(async () => {})
+    used.push((await bench.admin.keys())[0]?.usedAt)
+  }
+  expect(used.map((at) => ((at ?? 0) - start) / 60_000)).toEqual([0, 0, 60])
+})
+
 describe('P29: uniform refusal, fast revocation', () => {
   it('delays the 11th refusal of a second, and answers a valid key at once', async () => {
     const bench = await openBench()
