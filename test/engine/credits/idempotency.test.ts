@@ -166,12 +166,20 @@ describe('P11: misuse is refused, never crossed', () => {
     expect(await enrich(known, 'key')).toMatchObject({ status: 200, headers: {} })
   })
 
-  it('never stores what its work refuses: with the consent that was missing the same key executes', async () => {
-    const asked = { network_url: 'https://www.linkedin.com/in/ada', enrichment_type: ['personal_email'] }
-    const sync = () => bench.call('contacts.enrich_sync', asked, { idempotencyKey: 'key' })
-    expect((await sync()).status).toBe(422)
-    await bench.admin.changeMember('me@localhost', { consentPersonalEmail: true })
-    expect(await sync()).toMatchObject({ status: 200, headers: {} })
+  it('never stores what its work refuses: when the list is there the same key executes', async () => {
+    const list = await bench.call('lists.create', { name: 'Mine', companies: [known] })
+    const { id } = list.body as { id: string }
+    const asked = {
+      included_account_lists: [id],
+      job_titles: ['cto'],
+      webhook_url: 'https://hooks.example/leads',
+      limit: 1,
+    }
+    const search = () => bench.call('leads.advanced_search', asked, { idempotencyKey: 'key' })
+    expect(await search()).toMatchObject({ status: 422, body: { error: expect.stringContaining('pending') } })
+    await bench.store.transaction((tx) => tx.run("UPDATE lists SET status = 'completed'"))
+    bench.clock.advance(60_000)
+    expect(await search()).toMatchObject({ status: 202, headers: {} })
   })
 })
 
