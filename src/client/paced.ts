@@ -112,10 +112,14 @@ type KnownWindow = ServerWindow | undefined
 /** How long the first reply of a window may take. A busy machine gets it late, a killed process never. */
 const firstReplyMs = 10_000
 
-/** Returns the window for a request at `now`. A limit that the server reported outlives the window. */
-function current({ windowMs }: WindowKept, known: KnownWindow, now: number): ServerWindow {
-  if (known !== undefined && known.endsAt > now) return known
-  return { endsAt: latestEnd(windowMs, now), count: 0, most: known?.most ?? null, confirmed: false }
+/**
+ * Returns the window for a request at `now`. A limit that the server reported outlives the window; one that was asked for is
+ * only waited for as long as the first reply may take.
+ */
+function current(window: WindowKept, known: KnownWindow, now: number): ServerWindow {
+  if (known !== undefined && known.endsAt > (isUnknown(window, known) ? now + window.windowMs : now))
+    return known
+  return { endsAt: latestEnd(window.windowMs, now), count: 0, most: known?.most ?? null, confirmed: false }
 }
 
 const latestEnd = (windowMs: number, now: number): number => now + windowMs + firstReplyMs

@@ -150,6 +150,23 @@ describe('a paced caller', () => {
     expect(seen).toEqual({ refused: 0, admitted: 2 })
   })
 
+  it('asks for the limit again after ten seconds, since the process that asked may have been killed', async () => {
+    const { call, clock } = pacedServer('basic')
+    const shared = { windows: sharedWindows(), clock }
+    void pacing(() => new Promise(() => {}), shared).call('personas.list', {})
+    await new Promise(setImmediate)
+    const { replies, late } = held(call)
+    const slow = pacing(late, shared)
+    clock.wait(9_999)
+    expect(await slow.call('personas.list', {})).toMatchObject({ status: 429, waitMs: 50 })
+    clock.wait(1)
+    const first = slow.call('personas.list', {})
+    await new Promise(setImmediate)
+    expect(await slow.call('personas.list', {})).toMatchObject({ status: 429, waitMs: 50 })
+    replies[0]?.()
+    expect((await first).status).toBe(200)
+  })
+
   it('does not wait for a limit that the server never states, nor for a lost reply', async () => {
     let isLost = true
     const slow = pacing(() => (isLost ? Promise.reject(new Error('lost')) : Promise.resolve(accepted)))
