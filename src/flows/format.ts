@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { shapeOf } from '../api/areas/shapes.js'
 import { type OperationId, operations } from '../api/operations/table.js'
+import { orByName } from '../api/schemas/enumerations.js'
 
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
@@ -139,7 +140,14 @@ export async function flowJsonSchema(): Promise<object> {
     output: z.union([output, z.array(output).min(1)]).describe('Where rows go'),
   })
   return {
-    ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'ref' }),
+    ...z.toJSONSchema(schema, {
+      io: 'input',
+      unrepresentable: 'any',
+      reused: 'ref',
+      override: ({ jsonSchema }) => {
+        if (jsonSchema.description) jsonSchema.description = orByName(jsonSchema.description)
+      },
+    }),
     title: 'A flow of prospect',
   }
 }

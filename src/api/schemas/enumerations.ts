@@ -38,6 +38,9 @@ export function idsNamed(labels: Labels, text: string): string[] {
   return exact.length > 0 || key === '' ? exact : ids.filter((id) => toKey(labels[id] ?? '').startsWith(key))
 }
 
+/** Returns the description of a field where names are taken for ids, as options and flows do. */
+export const orByName = (description: string): string => description.replace(/, by id$/, ', by id or name')
+
 /** Returns an input with ids for the names of functions and the like. What names none of them, or several, stays. */
 export function withNamedIds(input: Fields): Fields {
   const idOf = (labels: Labels, given: unknown): unknown => {

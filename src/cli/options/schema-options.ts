@@ -9,6 +9,7 @@ import {
   importFields,
   liveOnlyFilters,
   namedFields,
+  orByName,
   withNamedIds,
 } from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf, mapCountries } from '../../api/validation/coerce.js'
@@ -76,8 +77,7 @@ export function optionsOf(field: Field): Option[] {
   const named = namedFields[name]
   const values = named && !named.isOpen ? Object.values(named.labels) : undefined
   const item = values && { type: 'enum' as const, required: true, description: '', values }
-  // Only options and flows take names for ids.
-  const description = field.kind.description.replace(/, by id$/, ', by id or name')
+  const description = orByName(field.kind.description)
   const kind: FieldKind = item ? { ...field.kind, item, description } : field.kind
   const inFieldGroup = (option: Option): Option => option.helpGroup(heading)
   if (kind.type === 'boolean') {
