@@ -253,10 +253,13 @@ function refuseOnly(name: string): never {
 
 /** Returns the lists of `--skip-known`, with the paths of files; `undefined` without any. */
 export const knownLists = (
-  { skipKnown }: { readonly skipKnown?: unknown },
+  { skipKnown, keepKnown }: { readonly skipKnown?: unknown; readonly keepKnown?: unknown },
   streams: Pick<Streams, 'cwd'>,
 ): readonly string[] | undefined => {
-  if (!Array.isArray(skipKnown)) return undefined
+  if (!Array.isArray(skipKnown)) {
+    if (keepKnown === true) throw new UsageError('--keep-known needs --skip-known, whose rows it writes.')
+    return undefined
+  }
   return skipKnown.map(String).map((source) => {
     if (source === '-' || source === '')
       throw new UsageError(

@@ -181,7 +181,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
   }
   const { runAsync } = await import('../call/await.js')
   const known =
-    options.skipKnown === undefined
+    options.skipKnown === undefined && options.keepKnown === undefined
       ? undefined
       : await (await import('../batch/request.js')).openKnownRecords(context, { ...request, input })
   return runAsync(context, { ...request, input }, undefined, known)
