@@ -21,7 +21,7 @@ beforeAll(async () => {
   ])
 })
 
-const leaseMs = '600'
+const leaseMs = '1500'
 
 /** Kills workers so many times, evenly over the progress of their work, until all of that is done. Returns how often. */
 async function killOverProgress(crew: ReturnType<typeof startCrew>, kills: number, work: AcceptedWork) {

@@ -46,8 +46,8 @@ export const intents: HandlersOf<'intents'> = {
 }
 
 /**
- * Returns a company of the free preview: what it does, where and with what, but not who it is. Blurs the identity: name, domain and URLs keep only their first character (`A•••`). The location
- * becomes city and country, because its own text may contain a street.
+ * Returns a company of the free preview: what it does, where and with what, but not who it is. Of name, domain and URLs only
+ * the first character stays (`A•••`). The location becomes city and country, because its own text may contain a street.
  */
 export function blurCompany(
   account: Account,

@@ -272,9 +272,9 @@ const namesWith = (groups: ReadonlyMap<string, readonly unknown[]>, most: (name:
 const maxAttempts = 10
 
 /**
- * Runs a claimed job to its end, one transaction a step. Returns the job at its end, or as it stood when `signal`
- * aborted or its turn of so many milliseconds was over; `undefined` when another process took it over. Rejects when store or source cannot be reached: the job is
- * taken again when its lease has expired.
+ * Runs a claimed job to its end, one transaction a step. Returns the job at its end, or as it stood when `signal` aborted or
+ * its turn of so many milliseconds was over; `undefined` when another process took it over. Rejects when store or source
+ * cannot be reached: the job is taken again when its lease has expired.
  */
 export async function runJob(
   ports: WorkerPorts,

@@ -18,9 +18,9 @@ export interface SqliteOptions {
 const turnsPerCommit = 4
 
 /**
- * Opens a SQLite database in WAL mode for several processes at once; the file is created readable by its owner
- * only; one without a name is temporary. Reads and transactions take turns on one connection, whose page cache no commit of this process empties.
- * A work that waited for another work of the same database would wait for itself.
+ * Opens a SQLite database in WAL mode for several processes at once. The file is created readable by its owner only; one
+ * without a name is temporary. Reads and transactions take turns on one connection, whose page cache no commit of this process
+ * empties. A work that waited for another work of the same database would wait for itself.
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   if (!isTemporary(path)) createPrivately(path)
