@@ -62,9 +62,9 @@ describe('the quote of a batch', () => {
     ).toEqual([])
   })
 
-  it('quotes rows from a pipe and stores none of them', async () => {
+  it('quotes rows from a pipe, whose lookups use no quota of profiles, and stores none of them', async () => {
     const { stdout } = await here.run('accounts enrich --csv - --dry-run', { stdin: csvOf(3) })
-    expect(JSON.parse(stdout)).toMatchObject({ rows: 3, credits: { max: 3 } })
+    expect(JSON.parse(stdout)).toMatchObject({ rows: 3, credits: { max: 3 }, profiles_max: null })
     expect(here.exists('runs') ? readdirSync(here.path('runs')) : []).toEqual([])
   })
 
