@@ -11,6 +11,7 @@ import {
   systemReason,
   toFlag,
   unknownHint,
+  withoutStop,
 } from './context/errors.js'
 
 /** A sentence, in which `{name}` is a detail, `{name,}` a number with its thousands separated, and `{name"}` a list in quotes. */
@@ -250,7 +251,7 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
 
   'flow.command_ended': { text: ({ command, cause, exit, isNoAnswer, line }) => (isNoAnswer ? `${command} answered a line that is no object of JSON for a row: ${line}` : cause === undefined ? `${command} has ended (exit code ${exit ?? 'by a signal'}).` : `${command} cannot be started: ${reasonOf(cause)}.`), hint: 'It should answer each line that it reads with a line: an object of JSON, or null.' },
-  'flow.http_refused': { text: ({ url, reason }) => `${url} did not take a request of the flow: ${String(reason).replace(/\.$/, '')}.`, exit: exitCodes.unreachable },
+  'flow.http_refused': { text: ({ url, reason }) => `${url} did not take a request of the flow: ${withoutStop(String(reason))}.`, exit: exitCodes.unreachable },
   'flow.no_variable': { text: 'The variable {variable} with the header {header} is not set.', hint: 'Set it in the environment of the command.' },
   'flow.missing': { text: '{field} is missing.' },
   'flow.no_fields': { text: '{operation} takes fields below it.', hint: 'For example: {operation}: { live: false }' },

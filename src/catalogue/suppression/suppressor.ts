@@ -7,6 +7,7 @@ import {
   type Reply,
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { itemsOf } from '../../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Contact, Source, Vendors } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
@@ -241,8 +242,8 @@ async function callItems(
   options?: CallOptions,
 ): Promise<Reply> {
   const one = single[id as keyof typeof single]
-  const [items] = [input.accounts, input.leads].filter(Array.isArray)
-  if (one === undefined || items?.length !== 1) return caller.call(id, input, options)
+  const items = itemsOf(input)
+  if (one === undefined || !Array.isArray(items) || items.length !== 1) return caller.call(id, input, options)
   const { accounts: _, leads: __, ...rest } = input
   const reply = await caller.call(one, { ...rest, ...(items[0] as Fields) }, options)
   if (isOk(reply)) return { ...withoutBytes(reply), body: { results: [bodyOf(reply)] } }

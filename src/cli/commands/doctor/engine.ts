@@ -1,4 +1,4 @@
-import { refusalOf } from '../../../api/calls/errors.js'
+import { Refusal, refusalOf } from '../../../api/calls/errors.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
 import { readEngineTime } from '../../../engine/clock.js'
 import { listMovements, readBalances } from '../../../engine/credits/ledger.js'
@@ -34,6 +34,7 @@ import {
   reasonOf,
   schemaOf,
   type Usable,
+  type Verdict,
   warning,
 } from './context.js'
 
@@ -46,9 +47,12 @@ const repairs: Readonly<Record<Name, string>> = {
   state: 'Move it away: runs and received events of this machine are lost with it.',
 }
 
-/** Returns what to do about a database that cannot be read. Where that is no fault of the file, it must stay in its place. */
-const repairOf = (name: Name, reason: string): string =>
-  /\b(?:disk|permissions)\b/.test(reason) ? 'Check free space and permissions.' : repairs[name]
+/** Reports a database that cannot be read. One whose file is intact must stay in its place. */
+function unreadable(name: Name, what: string, error: unknown): Verdict {
+  const isIntact = error instanceof Refusal && error.details.isIntact === true
+  const repair = isIntact ? 'Check free space and permissions.' : repairs[name]
+  return problem(`${what}: ${reasonOf(error)}.`, repair)
+}
 
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
 export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
@@ -59,8 +63,7 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
     return ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {
     if (isPostgres(path)) throw found.error
-    const reason = reasonOf(found.error)
-    return problem(`${path} cannot be read: ${reason}.`, repairOf(name, reason))
+    return unreadable(name, `${path} cannot be read`, found.error)
   }
   const { driver, schema } = found
   if (!isPostgres(path)) return [schemaTrouble(path, schema), await soundness(path, doctor, name, found)]
@@ -97,8 +100,7 @@ async function soundness(path: string, { thorough }: Doctor, name: Name, { drive
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     return problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])
   } catch (error) {
-    const reason = reasonOf(error)
-    return problem(`${path} cannot be read to the end: ${reason}.`, repairOf(name, reason))
+    return unreadable(name, `${path} cannot be read to the end`, error)
   }
 }
 

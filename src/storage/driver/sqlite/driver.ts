@@ -282,12 +282,14 @@ class BatchInserts {
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  SQLITE_FULL: 'the disk is full',
-  SQLITE_READONLY: 'the file is read-only; check its permissions',
-  SQLITE_CANTOPEN: 'the file cannot be opened; check its permissions',
-  SQLITE_CORRUPT: 'the file is damaged; restore a backup',
-  SQLITE_NOTADB: 'the file is not a database',
+/** What the beginning of a code means. `isIntact`: the fault is not of the file, which stays as it is. */
+const reasons: Readonly<Record<string, { readonly reason: string; readonly isIntact?: true }>> = {
+  SQLITE_FULL: { reason: 'the disk is full', isIntact: true },
+  SQLITE_READONLY: { reason: 'the file is read-only; check its permissions', isIntact: true },
+  SQLITE_CANTOPEN: { reason: 'the file cannot be opened; check its permissions', isIntact: true },
+  SQLITE_IOERR: { reason: 'the disk cannot be read or written', isIntact: true },
+  SQLITE_CORRUPT: { reason: 'the file is damaged; restore a backup' },
+  SQLITE_NOTADB: { reason: 'the file is not a database' },
 }
 
 /** Returns the `ApiError` for an error of SQLite; any other error unchanged. */
@@ -297,10 +299,7 @@ export function fromSqliteError(error: unknown): unknown {
   if (isBusyError(error)) return new ApiError('busy')
   if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new StorageFault('already_there')
   const known = Object.keys(reasons).find((name) => code.startsWith(name))
-  if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
-  if (code.startsWith('SQLITE_IOERR'))
-    return new ApiError('storage_failed', { reason: 'the disk cannot be read or written' })
-  return error
+  return known ? new ApiError('storage_failed', reasons[known]) : error
 }
 
 /** Whether another connection holds a lock that an operation needs. */
