@@ -24,10 +24,8 @@ const longest = [
   'flows/examples',
   'dashboard/work',
   'mcp/clients',
-  'cli/runs/distributed',
   'cli/runs/workbooks',
   'cli/runs/elsewhere',
-  'engine/distributed-faults',
   'storage/driver/postgres/driver',
   'catalogue/postgres',
 ]

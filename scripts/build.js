@@ -3,9 +3,9 @@
  * before it packs. Neither is a `prepare` script: npm 12 reports that of an installed tarball as blocked. (In spite of its
  * name, npm runs `prepublish` after `npm ci` and `npm install` only.)
  */
-import { rename, rm } from 'node:fs/promises'
+import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { external, vendored } from './packages.js'
+import { vendored } from './packages.js'
 import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
@@ -41,13 +41,13 @@ try {
   await Promise.all([
     buildProgram(fresh),
     buildLibrary(),
-    buildThreads(),
     buildWorkbookProcess(),
     buildPage(),
     writeTypes(join(fresh, 'types')),
     ...Object.entries(vendored).map(buildPackage),
   ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
+  await copyFile(join(root, 'src/catalogue/sample/sample.ndjson.br'), join(fresh, 'sample.ndjson.br'))
   // npm links the man pages of a clone as well.
   await writeManuals(fresh, await exitRows())
   for (const node of await runtimes()) await writeCodeCache(node)
@@ -71,18 +71,6 @@ function buildLibrary() {
     splitting: true,
     chunkNames: 'library/[hash]',
     packages: 'external',
-  })
-}
-
-/** What reads long files beside the thread that writes them, and large requests beside the event loop. */
-function buildThreads() {
-  return build({
-    ...shared,
-    entryPoints: ['src/catalogue/import/reader-worker.ts', 'src/http/body-thread.ts'],
-    entryNames: '[name]',
-    outdir: fresh,
-    format: 'esm',
-    external,
   })
 }
 

@@ -16,7 +16,7 @@ export const external = [
 ]
 
 /** Packages that a user does not have, and that few commands need: each is a file of its own. */
-export const vendored = { '@faker-js/faker': 'faker.js' }
+export const vendored = {}
 
 /** How esbuild loads the statements of the databases, which are files of their own. */
 export const sqlAsText = { '.sql': 'text' }

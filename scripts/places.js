@@ -24,7 +24,7 @@ export async function writePlaces(path, last) {
 
 async function foldingSource() {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL('../src/catalogue/normalize/name.ts', import.meta.url))],
+    entryPoints: [fileURLToPath(new URL('../src/identity/name.ts', import.meta.url))],
     bundle: true,
     format: 'esm',
     write: false,

@@ -63,10 +63,14 @@ function fillEngine(database, deliveries, now) {
 function fillState(database, runs, now) {
   const run =
     database.prepare(`INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output,
-    status, total, done, credits, started_at, ended_at) VALUES (?, ?, 'accounts.enrich', 'local', 'default', ?, ?, '{}', NULL,
-    ?, ?, ?, 1, ?, ?)`)
-  const answer = database.prepare(`INSERT INTO answers (place, status, error, credits, source, answered_at)
-    VALUES (?, ?, ?, 1, 'live', ?)`)
+    status, total, done, started_at, ended_at) VALUES (?, ?, 'accounts.enrich', 'local', 'default', ?, ?, '{}', NULL,
+    ?, ?, ?, ?, ?)`)
+  const spent = database.prepare(
+    `INSERT INTO budgets (scope, spent, held) VALUES ('run ' || CAST(? AS INTEGER), 1, 0)`,
+  )
+  const answer = database.prepare(
+    `INSERT INTO lookups (run, row, state, cost, asked_at, answered_at) VALUES (?, ?, ?, 1, ?, ?)`,
+  )
   const event =
     database.prepare(`INSERT INTO events (path, id, received_at, event, search, verified, headers, body)
     VALUES ('p', ?, ?, 'lead_search.record', 'search-1', 1, '{}', '{}')`)
@@ -75,7 +79,7 @@ function fillState(database, runs, now) {
       const id = `${String(at).padStart(8, '0')}-0000-4000-8000-000000000000`
       const status = at % 100 === 0 ? 'stopped' : 'finished'
       const rows = at === runs - 1 ? answers : 10
-      run.run(
+      const { lastInsertRowid } = run.run(
         id,
         `known-${at}`,
         `/data/file-${at}.csv`,
@@ -86,11 +90,12 @@ function fillState(database, runs, now) {
         now - (runs - at) * 60_000,
         now,
       )
+      spent.run(lastInsertRowid)
       event.run(`msg_${at}`, now - (runs - at) * 60_000)
     }
     const { number } = database.prepare('SELECT max(number) AS number FROM runs').get()
     for (let at = 0; at < answers; at++)
-      answer.run(number * 2 ** 32 + at, at % 5 === 0 ? 'not_found' : 'found', null, now)
+      answer.run(number, at, at % 5 === 0 ? 'not_found' : 'found', now, now)
   })()
   database.close()
 }

@@ -121,7 +121,7 @@ const isAboutBuilding = (path) => /^docs\/(architecture|performance|soak)\.md$/.
 
 /** The statuses of a row, in the row of the status columns that explains them: those of the program, all of them. */
 function unlistedStatuses(documents) {
-  const source = readFileSync(`${root}src/runs/journal/journal.ts`, 'utf8')
+  const source = readFileSync(`${root}src/lookups/answer.ts`, 'utf8')
   const statuses = /type RowStatus = (.+)/.exec(source)?.[1].match(/\w+/g) ?? []
   const rows = documents.flatMap(({ path, text }) =>
     [...text.matchAll(/^\| `_status` \|(.+)\|$/gm)].map(([, cell]) => ({ path, cell })),

@@ -24,6 +24,7 @@ const limits = {
 const floors = [
   'api',
   'csv',
+  'identity',
   'storage',
   'reference',
   'catalogue',
@@ -31,6 +32,7 @@ const floors = [
   'providers',
   'client',
   'http',
+  'lookups',
   'runs',
   'lists',
   'flows',

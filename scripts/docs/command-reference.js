@@ -16,13 +16,13 @@ export function commandReference(map) {
 
 /** The options that every lookup with `--csv` has. */
 function optionsOfFiles(map) {
-  const lookups = map.filter(({ method, options }) => method && options.some(isOfDistribution))
+  const lookups = map.filter(({ method, options }) => method && options.some(isOfFiles))
   return lookups[0].options.filter(
     (option) => option.group === 'Many rows' && lookups.every(({ options }) => hasOption(options, option)),
   )
 }
 
-const isOfDistribution = ({ flags }) => flags === '--distribute'
+const isOfFiles = ({ flags }) => flags === '--fresh'
 const hasOption = (options, { flags, description }) =>
   options.some((option) => option.flags === flags && option.description === description)
 

@@ -1,6 +1,6 @@
 import type { Clock, CompanyQuery, Ids, Source } from '../api/ports/ports.js'
 import type { Awaitable, Fields } from '../api/values/objects.js'
-import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
+import { migrate, prepareDatabase } from '../storage/database/migrate.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords, readRecord } from './export/export.js'
 import type { ImportOptions, RecordKind } from './kinds/kind.js'
@@ -25,7 +25,6 @@ import { findUnknownCompanies } from './search/conditions.js'
 import { countProfiles } from './search/people.js'
 import { countRecords, findRecords } from './search/searches.js'
 import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'
-import { endBulkLoad } from './write/bulk-load.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export type Catalogue = ReturnType<typeof createCatalogue>
@@ -35,19 +34,11 @@ export async function openCatalogue(
   driver: Driver,
   ports: { readonly clock: Clock; readonly ids: Ids },
 ): Promise<Catalogue> {
-  return createCatalogue(await prepareDatabase(driver, migrateCatalogue), ports)
-}
-
-async function migrateCatalogue(driver: Driver): Promise<void> {
-  const stored = await driver.read(readStoredNumber)
-  const { is } = toSchemaState(stored, catalogueSchema)
-  // Steps of the schema may need the indexes that an import left to be built when it was killed.
-  if (is !== 'newer' && is !== 'unfinished') await endBulkLoad(driver)
-  await migrate(driver, catalogueSchema)
+  return createCatalogue(await prepareDatabase(driver, () => migrate(driver, catalogueSchema)), ports)
 }
 
 function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
-  const ports = { driver, clock, ids, bulkWrites: {} }
+  const ports = { driver, clock, ids }
   const withCompany = <T>(
     query: CompanyQuery,
     ask: (connection: Connection, company: CompanyMatch) => Awaitable<T>,

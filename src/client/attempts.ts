@@ -26,6 +26,10 @@ export const isOutcomeUnknown = (attempted: AttemptResult): boolean =>
 export const isConclusive = (attempted: AttemptResult): boolean =>
   'status' in attempted && retry.concludesEarlier(attempted)
 
+/** Whether the key of a call is claimed by one that is under way, or was when its server died. */
+export const isInProgress = (attempted: AttemptResult): attempted is Reply =>
+  'status' in attempted && retry.isInProgress(attempted)
+
 /** Whether the same request may succeed shortly after. */
 const isRetryable = (attempted: AttemptResult): boolean =>
   'status' in attempted
@@ -64,8 +68,9 @@ export class Outage {
   #failures = 0
 
   note(attempted: AttemptResult): void {
-    // A doubted answer comes from a server that answers.
-    const isFailure = isRetryable(attempted) && !('status' in attempted && attempted.isDoubted)
+    // A doubted answer comes from a server that answers, and so does one about a claim.
+    const isAnswer = 'status' in attempted && (attempted.isDoubted || isInProgress(attempted))
+    const isFailure = isRetryable(attempted) && !isAnswer
     this.#failures = isFailure ? this.#failures + 1 : 0
   }
 

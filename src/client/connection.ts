@@ -5,7 +5,7 @@ import { ApiError, Refusal } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
 import { engineFilterIn, hasBody, queryOf, splitPath } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
-import { toRequestJson } from '../api/values/json.js'
+import { toJson } from '../api/values/json.js'
 import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import { hostOf } from './ssrf-guard.js'
@@ -331,7 +331,7 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
     throw new ApiError('invalid', { reason: `${unknown} works only with the engine, not at a server` })
   const { path, rest } = splitPath(operation, input, segment)
   const fields = (names ? renameOut(rest, names) : rest) as Input
-  if (hasBody(operation)) return { method, path, body: toRequestJson(fields) }
+  if (hasBody(operation)) return { method, path, body: toJson(fields) }
   return { method, path: path + queryOf(fields) }
 }
 

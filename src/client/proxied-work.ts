@@ -1,6 +1,6 @@
 import { type FinishedWork, isOk, type Layer, type Reply, type WorkHold } from '../api/calls/caller.js'
 import type { WireNames } from '../api/calls/wire-names.js'
-import { isPriced, largeBytes } from '../api/operations/facts.js'
+import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
 import { failedSearchStatuses } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
@@ -48,7 +48,6 @@ export function createProxiedWork(
   ledger: ProxiedWorkLedger,
   onError: (error: unknown) => Promise<void> | void,
   names: WireNames | undefined,
-  parse: (task: RecordsTask) => Promise<PassedResults>,
 ) {
   const attempt = (work: () => Promise<void>) => work().catch(onError)
   const record = async (id: OperationId, { ids, records, finished }: PassedResults) => {
@@ -104,8 +103,7 @@ export function createProxiedWork(
       attempt(async () => {
         const row = operations().find(({ id }) => id === started)
         if (!row || !isPriced(row)) return
-        const task: RecordsTask = { kind: 'records', operation: row.id, delivery, names }
-        await record(row.id, delivery.body.length > largeBytes ? await parse(task) : passedResults(task))
+        await record(row.id, passedResults({ operation: row.id, delivery, names }))
       }),
   }
 }
@@ -150,7 +148,6 @@ interface PassedResults {
 }
 
 interface RecordsTask {
-  readonly kind: 'records'
   readonly operation: OperationId
   readonly delivery: ProxiedDelivery
   readonly names: WireNames | undefined

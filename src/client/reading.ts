@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import { largeBytes } from '../api/operations/facts.js'
 import failures from './failures.json' with { type: 'json' }
 
 /** Limits for reading an answer, and its server. */
@@ -42,8 +41,6 @@ export class Lost extends Error {
 
 export class Reading implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
-  /** Room for a large body, filled as it arrives. The thread that parses it shares the memory, so that nothing is copied. */
-  #room: Buffer<ArrayBuffer> | undefined
   #size = 0
   #controller: Dispatcher.DispatchController | undefined
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
@@ -80,18 +77,11 @@ export class Reading implements Dispatcher.DispatchHandler {
     }
     const length = Number(headers['content-length'])
     if (length > bodyBytes) this.end('large')
-    else if (length > largeBytes) this.#room = roomFor(length)
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    const at = this.#size
     this.#size += chunk.length
-    if (this.#room && this.#size > this.#room.length) {
-      this.#chunks = [this.#room.subarray(0, at)]
-      this.#room = undefined
-    }
     if (this.#size > this.settings.bodyBytes) this.end('large')
-    else if (this.#room) this.#room.set(chunk, at)
     else this.#chunks.push(chunk)
   }
 
@@ -123,7 +113,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   #answer(broken?: string): void {
-    const body = this.#room?.subarray(0, this.#size) ?? Buffer.concat(this.#chunks)
+    const body = Buffer.concat(this.#chunks)
     if (!this.#head) this.#lost(new Error('no status'))
     else this.settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
   }
@@ -133,9 +123,6 @@ export class Reading implements Dispatcher.DispatchHandler {
     this.settled.reject(lostTo(this.settings, cause, sent))
   }
 }
-
-/** TypeScript tells shared memory from other memory, but whatever reads a body takes both. */
-const roomFor = (bytes: number) => Buffer.from(new SharedArrayBuffer(bytes)) as Buffer as Buffer<ArrayBuffer>
 
 function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent: boolean): Lost {
   const { host } = base

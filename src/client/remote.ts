@@ -9,13 +9,14 @@ import {
 import { ApiError, toRefusal } from '../api/calls/errors.js'
 import { fails } from '../api/calls/retry.js'
 import type { WireNames } from '../api/calls/wire-names.js'
-import { hasBody, largeBytes } from '../api/operations/facts.js'
+import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { ServerMemory } from '../storage/state/remote-servers.js'
 import {
   type AttemptResult,
   isConclusive,
+  isInProgress,
   isOutcomeUnknown,
   isRead,
   maxAttempts,
@@ -33,12 +34,14 @@ import {
 } from './connection.js'
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
-import { doubted, type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
+import { doubted, readReply } from './reply.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
 export interface RemoteOptions {
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
+  /** Other addresses of the same server, or of servers over one database. Each is used once the one before cannot be reached. */
+  readonly otherUrls?: readonly string[] | undefined
   readonly clock: Clock
   readonly ids: Ids
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -61,8 +64,8 @@ export interface RemoteOptions {
   readonly ca?: string | undefined
   /** Whether the base address is the synchronous one, which answers operations at their `syncPath`. */
   readonly sync?: boolean | undefined
-  /** Reads large replies elsewhere. Each reply then has its bytes, to be passed on. */
-  readonly passOn?: PassOn | undefined
+  /** Whether each reply has its bytes, to be passed on. */
+  readonly passesOn?: boolean | undefined
 }
 
 /** A caller over HTTP with one connection pool. */
@@ -70,22 +73,14 @@ export type Remote = Caller & Required<Pick<Caller, 'supportsIdempotency'>>
 
 /** Creates the caller of a server. Nothing is sent and undici is not loaded before the first call. */
 export function createRemote(options: RemoteOptions): Remote {
-  const base = new URL(options.baseUrl)
-  const connection = createConnection({
-    base,
-    proxy: proxyOf(base, options.env ?? {}),
-    ca: options.ca,
-    connectMs: options.connectMs ?? 10_000,
-    answerMs: options.timeoutMs ?? 120_000,
-    bodyBytes: options.bodyBytes ?? 32 * 1_048_576,
-    connections: options.connections ?? 64,
-    now: () => options.clock.now(),
-  })
-  const prefix = base.pathname.replace(/\/$/, '')
-  const probe = () => saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
+  const addresses = new Addresses(options)
+  const probe = () => {
+    const { connection, prefix } = addresses.current
+    return saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
+  }
   const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
   const recent = new RecentRequests(() => options.clock.now())
-  const server: Server = { options, connection, prefix, honoured, outage: new Outage(), recent }
+  const server: Server = { options, addresses, honoured, recent }
   return {
     call: async (id, input, call = {}) => {
       const row = operation(id)
@@ -100,7 +95,54 @@ export function createRemote(options: RemoteOptions): Remote {
       }
     },
     supportsIdempotency: () => honours(server),
-    close: () => connection.close(),
+    close: () => addresses.close(),
+  }
+}
+
+interface Address {
+  readonly connection: Connection
+  /** Path of the base address. */
+  readonly prefix: string
+  readonly outage: Outage
+}
+
+function addressAt(base: URL, options: RemoteOptions): Address {
+  const connection = createConnection({
+    base,
+    proxy: proxyOf(base, options.env ?? {}),
+    ca: options.ca,
+    connectMs: options.connectMs ?? 10_000,
+    answerMs: options.timeoutMs ?? 120_000,
+    bodyBytes: options.bodyBytes ?? 32 * 1_048_576,
+    connections: options.connections ?? 64,
+    now: () => options.clock.now(),
+  })
+  return { connection, prefix: base.pathname.replace(/\/$/, ''), outage: new Outage() }
+}
+
+/** The addresses of a server, of which one is in use until it is lost. */
+class Addresses {
+  readonly #all: readonly [Address, ...Address[]]
+  #at = 0
+
+  constructor(options: RemoteOptions) {
+    const others = (options.otherUrls ?? []).map((url) => addressAt(new URL(url), options))
+    this.#all = [addressAt(new URL(options.baseUrl), options), ...others]
+  }
+
+  get current(): Address {
+    return this.#all[this.#at] ?? this.#all[0]
+  }
+
+  /** Notes the result of an attempt at an address. A lost one is left, once, however many requests were out on it. */
+  note(address: Address, attempted: AttemptResult): void {
+    address.outage.note(attempted)
+    const isLost = !('status' in attempted) && attempted.code !== 'aborted'
+    if (isLost && address === this.current) this.#at = (this.#at + 1) % this.#all.length
+  }
+
+  close = async (): Promise<void> => {
+    await Promise.all(this.#all.map(({ connection }) => connection.close()))
   }
 }
 
@@ -126,11 +168,8 @@ export const withSyncServer = (
 
 interface Server {
   readonly options: RemoteOptions
-  readonly connection: Connection
-  /** Path of the base address. */
-  readonly prefix: string
+  readonly addresses: Addresses
   readonly honoured: IdempotencySupport
-  readonly outage: Outage
   readonly recent: RecentRequests
 }
 
@@ -145,6 +184,7 @@ async function honours({ options, honoured }: Server): Promise<boolean> {
 const probeMs = 5_000
 
 const maxProbes = 4
+const maxProbeBytes = 65_536
 
 /**
  * Whether a server reports support for idempotency keys; `undefined` when it does not answer. It is not sent any key. A
@@ -166,7 +206,7 @@ async function probeOnce(connection: Connection, path: string, signal: AbortSign
     const request = { method: 'GET', path, isAlone: true } as const
     const { status, body } = await connection.exchange(request, { accept: 'application/json' }, signal)
     if (fails({ status })) return undefined
-    if (body.length > largeBytes) return false
+    if (body.length > maxProbeBytes) return false
     const said = JSON.parse(Buffer.from(body).toString()) as { readonly idempotency?: unknown } | null
     return String(said?.idempotency).toLowerCase() === defaultHeader
   } catch (error) {
@@ -182,26 +222,36 @@ async function answered(
   call: CallOptions,
   recent: RecentRequest | undefined,
 ): Promise<Reply> {
-  const { options, outage, prefix } = server
+  const { options, addresses } = server
   const { syncPath } = row
   const at = options.sync && syncPath !== undefined ? { ...row, path: syncPath } : row
   const { path, ...wire } = wireRequest(at, input, options.names)
-  const request = { ...wire, path: prefix + path }
   const headers = headersOf(options, row, call)
   let open = false
+  let claimedUntil: number | undefined
   for (let attempts = 1; ; attempts++) {
-    const attempted = await attempt(server, row, { ...request, headers, recent }, call)
-    outage.note(attempted)
+    const address = addresses.current
+    const request = { ...wire, path: address.prefix + path, headers, recent, address }
+    const attempted = await attempt(server, row, request, call)
+    addresses.note(address, attempted)
     open = isOutcomeUnknown(attempted) || (open && !isConclusive(attempted))
     const repeatable =
       isRead(row) || (isOutcomeUnknown(attempted) && attempts < maxAttempts && (await honours(server)))
     const now = options.clock.now()
+    // A server that was killed has claimed the key, and another one waits until that claim expires.
+    if (open && isInProgress(attempted)) {
+      claimedUntil ??= now + claimMs
+      if (now < claimedUntil) attempts--
+    }
     const pause = pauseAfter(attempted, { attempts, repeatable, random: options.random(), now })
-    const goesOn = pause !== undefined && !outage.lasts && !call.signal?.aborted
+    const goesOn = pause !== undefined && !addresses.current.outage.lasts && !call.signal?.aborted
     if (goesOn) await options.sleep(pause, call.signal).catch(() => {})
     if (!goesOn || call.signal?.aborted) return replayed(ending(attempted, open && !isRead(row)), attempts)
   }
 }
+
+/** Longer than a claim of a server of this program lives without a heartbeat. */
+const claimMs = 20_000
 
 /** A replayed reply was paid for by an earlier call, unless that was an attempt of this one. */
 function replayed(reply: Reply, attempts: number): Reply {
@@ -230,6 +280,7 @@ function headersOf(
 }
 
 interface Attempt extends WireRequest {
+  readonly address: Address
   readonly headers: Readonly<Record<string, string>>
   /** Absent where the answer identifies nobody. */
   readonly recent: RecentRequest | undefined
@@ -238,31 +289,20 @@ interface Attempt extends WireRequest {
 async function attempt(
   server: Server,
   row: Operation,
-  { headers, recent, ...request }: Attempt,
+  { headers, recent, address, ...request }: Attempt,
   { signal, onDoubted }: CallOptions,
 ): Promise<AttemptResult> {
-  const { connection, options, honoured } = server
+  const { options, honoured } = server
   let wire: Wire | undefined
   try {
-    const answer = await connection.exchange(request, headers, signal, (opened) => {
+    const answer = await address.connection.exchange(request, headers, signal, (opened) => {
       wire = opened
       if (recent)
         recent.connections = recent.connections.length === 0 ? opened.alone : [...recent.connections, opened]
     })
-    const { names, passOn } = options
+    const { names, passesOn = false } = options
     const apiKey = headers['x-api-key']
-    const task: ReplyTask = {
-      kind: 'reply',
-      operation: row.id,
-      answer,
-      names,
-      apiKey,
-      isPassedOn: passOn !== undefined,
-    }
-    const reply =
-      passOn && answer.body.length > largeBytes
-        ? await passOn(task).catch(() => unusable(row, 'with a body that cannot be read', {}))
-        : await readReply(task)
+    const reply = await readReply({ operation: row.id, answer, names, apiKey, isPassedOn: passesOn })
     const isOfAnother =
       recent !== undefined &&
       isOk(reply) &&

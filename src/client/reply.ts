@@ -18,7 +18,6 @@ import type { WireAnswer } from './reading.js'
 
 /** A server's answer to be read. */
 export interface ReplyTask {
-  readonly kind: 'reply'
   readonly operation: OperationId
   readonly answer: WireAnswer
   /** The server's words for `network` and `premium`. */
@@ -27,9 +26,6 @@ export interface ReplyTask {
   /** Whether the body is passed on as it came. */
   readonly isPassedOn: boolean
 }
-
-/** Reads large answers beside the event loop. */
-export type PassOn = (task: ReplyTask) => Promise<Reply>
 
 /**
  * Converts a server's answer, which may be anything, to a reply. A success that cannot be used becomes a 502. A refusal
@@ -55,43 +51,6 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   if (misfit !== undefined) return { ...unusable(operation, misfit, headers), unusable: textOf(read) }
   return { status, body, headers, credits: creditsCharged(operation, body), ...pickForm(read, task) }
 }
-
-/** Reads an answer whose body is handed back as bytes, with what a proxy settles the reply by. */
-export async function summarizeReply(task: ReplyTask): Promise<Reply> {
-  const reply = await readReply(task)
-  return { ...reply, body: reply.wire ? summaryOf(reply.body) : reply.body }
-}
-
-/** Maximum number of items that are kept of a list; all postings in `jobs` are those of one company. */
-const maxItems = { contacts: 1_000, results: 1_000, jobs: 1 }
-
-/** Returns the values of a body, and those of the lists that say whom it is about. */
-function summaryOf(body: unknown): unknown {
-  if (!isObject(body)) return null
-  const lists = Object.entries(maxItems).flatMap(([name, max]) => {
-    const list = body[name]
-    return Array.isArray(list) ? [[name, list.slice(0, max).filter(isObject).map(valuesOf)]] : []
-  })
-  return { ...valuesOf(body), ...Object.fromEntries(lists) }
-}
-
-function valuesOf(fields: Fields): Fields {
-  const objects = Object.entries(fields)
-    .slice(0, 100)
-    .flatMap(([name, value]) => (isObject(value) ? [[name, singleValues(value)]] : []))
-  return { ...singleValues(fields), ...Object.fromEntries(objects) }
-}
-
-/** Returns the single values of an object; of a list in it, whether it is empty. */
-const singleValues = (fields: Fields): Fields =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .slice(0, 100)
-      .map(([name, value]) => [name, Array.isArray(value) ? value.slice(0, 1).map(Boolean) : value])
-      .filter(
-        ([, value]) => Array.isArray(value) || (typeof value !== 'object' && String(value).length <= 1_000),
-      ),
-  )
 
 /** Maximum size of an unusable body that is kept. */
 const keptBytes = 8 * 1_048_576

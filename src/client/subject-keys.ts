@@ -1,7 +1,7 @@
-import { foldName, foldText } from '../catalogue/normalize/name.js'
-import { parseProfile } from '../catalogue/normalize/profile.js'
-import { toDomain } from '../catalogue/normalize/value-kinds.js'
-import { readWrittenName } from '../catalogue/normalize/written-name.js'
+import { foldName, foldText } from '../identity/name.js'
+import { parseProfile } from '../identity/profile.js'
+import { toDomain } from '../identity/value-kinds.js'
+import { readWrittenName } from '../identity/written-name.js'
 
 /** Whom a request or an answer is about. */
 export interface Subject {

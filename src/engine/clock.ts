@@ -3,7 +3,6 @@ import { dayMs } from '../api/values/dates.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { type Counter, hasCounterAfter, restartCounters } from './tables/counters.js'
 import { readClock, type StoredClock } from './tables/members.js'
-import type { Lease } from './tables/record-table.js'
 
 export const engineTime = (clock: StoredClock, realNow: number) => clock.frozenAt ?? realNow + clock.offsetMs
 
@@ -107,8 +106,3 @@ export const leaseMsOf = ({ leaseMs = defaultLeaseMs }: { readonly leaseMs?: num
 /** Renews work from time to time. A missed heartbeat is no failure: the fencing token decides what is stored. */
 export const startHeartbeat = (everyMs: number, beat: () => Promise<unknown>): NodeJS.Timeout =>
   setInterval(() => void beat().catch(() => undefined), everyMs).unref()
-
-export function leaseFrom(ports: { readonly clock: Clock; readonly leaseMs?: number }): Lease {
-  const realNow = ports.clock.now()
-  return { realNow, leaseUntil: realNow + leaseMsOf(ports) }
-}

@@ -6,12 +6,13 @@ import { isPriced } from '../api/operations/facts.js'
 import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/list-index.js'
+import { changeRun } from '../lookups/leases.js'
+import { openNumbers } from '../lookups/numbers.js'
+import { identifiedOf } from '../lookups/store.js'
 import { hashOfFile, isForeign, isOutdated } from '../runs/find-run.js'
-import { identifiedOf, openNumbers } from '../runs/journal/answers.js'
-import { changeRun } from '../runs/journal/run-leases.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
-import { addFiles, beginRun, openCalls, openJournal } from '../runs/open-journal.js'
+import { addFiles, beginRun, openCalls, openRun } from '../runs/open-lookups.js'
 import { identityOf } from '../runs/plan/lookup.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
@@ -46,8 +47,6 @@ export interface FlowRequest {
   readonly fresh: boolean
   readonly retryUnknown: boolean
   readonly concurrency?: number | undefined
-  /** Lets the workers of its database make the calls. */
-  readonly distribute?: boolean | undefined
   /** Address of the database with the records of its runs; this machine's state when absent. */
   readonly database?: string | undefined
   readonly place?: string | undefined
@@ -165,10 +164,10 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
     const same = await findSame(own)
     const batch = { request, records, identity: own, known: same, notBefore, input, sharedBudget }
-    const opened = await openJournal(stepPorts, batch, 0, { path: null, files: [] })
+    const opened = await openRun(stepPorts, batch, 0, { path: null, files: [] })
     const { id, number, status } = opened.run
     sharedBudget?.runs.push(number)
-    const { calls } = await openCalls({ ...stepPorts, sleep: ports.sleep }, request, opened, stop.signal)
+    const calls = await openCalls({ ...stepPorts, sleep: ports.sleep }, request, opened, stop.signal)
     const caller = status === 'finished' ? calls.caller : (custom ?? calls.caller)
     const call: Caller['call'] = async (...asking) => {
       underWay++
@@ -267,7 +266,7 @@ async function requestFor(
   step: RunStep,
   flow: string,
 ): Promise<BatchRequest> {
-  const { path, concurrency, retryUnknown, database, place, targetOptions, distribute } = asked
+  const { path, concurrency, retryUnknown, database, place, targetOptions } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
   const constants = what.operation.starts === 'import' ? await ports.importInput(what) : what.constants
   // A search is made again, for what is new.
@@ -289,7 +288,6 @@ async function requestFor(
       format: 'csv',
       maxAgeMs: isKept ? defaultMaxAgeMs : undefined,
       // An import waits here for its results.
-      distribute: distribute && step.kind === 'lookup' && what.operation.starts !== 'import',
       maxCreditsPerDay: asked.flow.budget.per_day,
     },
     targetOptions,

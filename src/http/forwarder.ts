@@ -64,7 +64,7 @@ async function attempt(options: ForwarderOptions, forward: Forward, signal: Abor
   const { outbox, clock, pass, pausesMs = forwardPausesMs } = options
   const passed = await pass(forward.delivery, signal)
   try {
-    if (signal.aborted && !passed.ok) return await outbox.release(forward, clock.now())
+    if (signal.aborted && !passed.ok) return await outbox.release(forward)
     const pause = passed.ok || passed.isFinal ? undefined : pausesMs[forward.attempts]
     const retryAt = pause === undefined ? undefined : clock.now() + pause
     await outbox.settle(forward, passed, clock.now(), retryAt)

@@ -1,22 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import {
-  type Caller,
-  type CallOptions,
-  ConnectionLost,
-  type Input,
-  type InputReader,
-  type ReadRequest,
-  type Reply,
-} from '../api/calls/caller.js'
+import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-names.js'
-import { hasBody, usualBody } from '../api/operations/facts.js'
+import { bodyLimits, hasBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { hazardIn, toJson } from '../api/values/json.js'
 import { once, resultOr } from '../api/values/objects.js'
 import { answer, asApiError, refuse, respond } from './answer.js'
-import { declaresMore, refused } from './body.js'
-import { type BodyReader, createBodyReader } from './request-body.js'
+import { declaresMore, readFields, refused } from './body.js'
 
 export const basePath = '/api/v2'
 
@@ -35,15 +26,12 @@ export interface HandlerOptions {
   readonly document: () => Promise<object>
   /** The words for `network` and `premium` in field names, when they differ. */
   readonly names?: WireNames | undefined
-  /** Reads request bodies; replaced by tests. */
-  readonly readBody?: BodyReader
   /** Called with the cause of a 500 that is a bug. */
   readonly report?: (error: unknown) => void
 }
 
 /** Serves every operation over a caller, as a fetch-shaped function. */
-export function handler(given: HandlerOptions): (request: Request) => Promise<Response> {
-  const options = { ...given, readBody: given.readBody ?? createBodyReader() }
+export function handler(options: HandlerOptions): (request: Request) => Promise<Response> {
   const find = router([...operations().flatMap((row) => routesOf(row, options)), ...ownRoutes(options)])
   return async (request) => {
     const place = find(pathOf(request.url))
@@ -54,11 +42,7 @@ export function handler(given: HandlerOptions): (request: Request) => Promise<Re
   }
 }
 
-interface Serving extends HandlerOptions {
-  readonly readBody: BodyReader
-}
-
-function routesOf(operation: Operation, options: Serving): Route[] {
+function routesOf(operation: Operation, options: HandlerOptions): Route[] {
   const route = { method: operation.method, answer: operationAnswer(operation, options) }
   const path = basePath + operation.path
   const spellings = path.endsWith('/') ? [path, path.slice(0, -1)] : [path]
@@ -67,14 +51,12 @@ function routesOf(operation: Operation, options: Serving): Route[] {
   return spellings.map((spelling) => ({ ...route, path: spelling }))
 }
 
-function operationAnswer(operation: Operation, serving: Serving): RouteHandler {
-  const { caller, names, report, readBody } = serving
-  const limit = (operation.body ?? usualBody).bytes
+function operationAnswer(operation: Operation, serving: HandlerOptions): RouteHandler {
+  const { caller, names, report } = serving
+  const limit = bodyLimits.bytes
   const isInBody = hasBody(operation)
   const inputOf = (request: Request, params: Params): ReadInput =>
-    isInBody
-      ? (reader) => readBody(request, { operation, params, names }, reader)
-      : queryInput(request, params, names)
+    isInBody ? () => readFields(request, params, names) : queryInput(request, params, names)
   return async (request, params) => {
     if (declaresMore(request.headers, limit)) return refuse(new ApiError('body_too_large', { limit }))
     try {
@@ -83,12 +65,7 @@ function operationAnswer(operation: Operation, serving: Serving): RouteHandler {
       const options = callOptions(request)
       const reply = caller.answerRequest
         ? await caller.answerRequest(id, read, options)
-        : // Where keys are not checked, large bodies are counted by the key that they came with.
-          await caller.call(
-            id,
-            (await read({ owner: options.apiKey ?? '', validates: false })).input,
-            options,
-          )
+        : await caller.call(id, await read(), options)
       return respond(names && !reply.wire ? renamed(reply, names) : reply)
     } catch (thrown) {
       if (!(thrown instanceof ApiError || thrown instanceof ConnectionLost)) report?.(thrown)
@@ -115,17 +92,17 @@ function callOptions(request: Request): CallOptions {
   }
 }
 
-type ReadInput = (reader: InputReader) => Promise<ReadRequest>
+type ReadInput = () => Promise<Input>
 
 const queryInput =
   (request: Request, params: Params, names: WireNames | undefined): ReadInput =>
   async () => {
     const from = request.url.indexOf('?')
-    if (from < 0) return { input: params }
+    if (from < 0) return params
     const input = { ...queryFields(request.url.slice(from + 1)), ...params }
     const hazard = hazardIn(input)
     if (hazard !== undefined) throw refused(hazard)
-    return { input: names ? (renameRequest(input, names) as Input) : input }
+    return names ? (renameRequest(input, names) as Input) : input
   }
 
 /** Query values are texts, and arrays of texts for repeated names. */

@@ -1,11 +1,10 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
 import { fails } from '../api/calls/retry.js'
-import { largeBytes } from '../api/operations/facts.js'
 import { type Inbox, type ReceivedDelivery, receiverPath } from '../api/webhooks/events.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
-import { declaresMore, errorOf, parseJson, type RefusedBody, readBody, refusedBy, saysJson } from './body.js'
+import { declaresMore, parseJson, readBody, saysJson } from './body.js'
 
 export const deliveryLimit = 8 * 1024 * 1024
 
@@ -21,8 +20,6 @@ export interface ReceiverOptions {
   readonly known?: () => Promise<readonly string[]>
   /** Real time. */
   readonly clock: { now(): number }
-  /** Reads large deliveries elsewhere. */
-  readonly parse?: (task: DeliveryTask) => Promise<ReadDelivery>
   /** Called when a delivery could not be stored. */
   readonly report?: (error: unknown) => void
 }
@@ -62,10 +59,9 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   const { headers } = request
   if (declaresMore(headers, deliveryLimit)) throw new ApiError('body_too_large', { limit: deliveryLimit })
   const bytes = await readBody(request, deliveryLimit)
-  const { secrets, known, parse, token: path } = options
+  const { secrets, known, token: path } = options
   const receivedAt = options.clock.now()
   const task: DeliveryTask = {
-    kind: 'delivery',
     bytes,
     headers: keptHeaders(headers),
     saysJson: saysJson(headers),
@@ -73,15 +69,13 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
     secrets,
     known: known && headers.has('webhook-signature') ? await known() : [],
   }
-  const read = parse && bytes.length > largeBytes ? await parse(task) : readDelivery(task)
+  const read = readDelivery(task)
   if ('problem' in read) return answer(401, { error: read.problem })
-  if ('refused' in read) throw errorOf(read.refused)
   const isNew = await options.inbox.keep({ ...read, path, receivedAt, headers: task.headers })
   return answer(200, undefined, {}, `{"received":true,"duplicate":${!isNew}}`)
 }
 
 export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receivedAt'> {
-  readonly kind: 'delivery'
   readonly bytes: Uint8Array
   readonly saysJson: boolean
   /** Secrets of which one must have signed it, where there are any; and others that verify it. */
@@ -93,29 +87,24 @@ export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receiv
 type ReadDelivery =
   | Pick<ReceivedDelivery, 'id' | 'event' | 'search' | 'verified' | 'body'>
   | { readonly problem: string }
-  | { readonly refused: RefusedBody }
 
 export function readDelivery(task: DeliveryTask): ReadDelivery {
   const { bytes, headers, secrets, known, receivedAt } = task
   const verification = secrets.length > 0 ? verify(headers, bytes, secrets, receivedAt) : undefined
   if (verification && !verification.valid) return { problem: verification.reason }
+  let body: unknown
   try {
-    let body: unknown
-    try {
-      body = parseJson(bytes, { values: deliveryValues })
-    } catch (error) {
-      // Senders mislabel their bodies, so any JSON is accepted. Of others the label counts.
-      throw task.saysJson ? error : new ApiError('unsupported_media_type')
-    }
-    const event = named(body)
-    const verified =
-      verification !== undefined || (known.length > 0 && verify(headers, bytes, known, receivedAt).valid)
-    // The sender's id, or one that equal bodies share.
-    const id = headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-    return { id, ...event, verified, body: Buffer.from(bytes).toString() }
+    body = parseJson(bytes, { values: deliveryValues })
   } catch (error) {
-    return { refused: refusedBy(error) }
+    // Senders mislabel their bodies, so any JSON is accepted. Of others the label counts.
+    throw task.saysJson ? error : new ApiError('unsupported_media_type')
   }
+  const event = named(body)
+  const verified =
+    verification !== undefined || (known.length > 0 && verify(headers, bytes, known, receivedAt).valid)
+  // The sender's id, or one that equal bodies share.
+  const id = headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+  return { id, ...event, verified, body: Buffer.from(bytes).toString() }
 }
 
 /** The headers to store, so that the receiver of a copy can verify the signature. */

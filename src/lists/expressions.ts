@@ -3,7 +3,7 @@ import { type Details, Refusal } from '../api/calls/errors.js'
 import { isCountry } from '../api/values/dates.js'
 import { nearest } from '../api/values/nearest.js'
 import { isObject } from '../api/values/objects.js'
-import { toCountryCode } from '../catalogue/normalize/country.js'
+import { toCountryCode } from '../identity/country.js'
 
 /** What the values of a field are, apart from null, and all texts that there are of it where those are few. */
 export interface FieldType {

@@ -1,11 +1,8 @@
 import Database from 'better-sqlite3'
 import type { Fields } from '../api/values/objects.js'
-import { toCountryCode } from '../catalogue/normalize/country.js'
-import { foldName } from '../catalogue/normalize/name.js'
-import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
-import { firstText, foldFullName, toCompanyDomain, toEmail } from '../catalogue/normalize/value-kinds.js'
-import { bareName } from '../catalogue/normalize/written-name.js'
 import { hashOf } from '../csv/identity-filter.js'
+import { companyIn, personIn, type Sort, surerThan } from '../identity/keys.js'
+import { bareName } from '../identity/written-name.js'
 
 /** Whether a row is in a list. `maybe` is never counted as yes. */
 type Verdict = 'yes' | 'maybe' | 'no'
@@ -123,10 +120,7 @@ function createList(database: Database.Database, number: number, kind: ListKind,
       })
     },
     fingerprint(): unknown {
-      // That of earlier versions, by which a run that was interrupted is found.
-      const sums = columns
-        .filter((name) => !name.endsWith('bare_name'))
-        .map((name) => `sum(${name} & 4294967295)`)
+      const sums = columns.map((name) => `sum(${name} & 4294967295)`)
       return database
         .prepare(`SELECT count(*), ${sums.join(', ')} FROM ${table}`)
         .raw()
@@ -186,7 +180,7 @@ export type ListKind = 'companies' | 'people'
 /** Hashes of what identifies a row, in the order of `keyColumns`; null for what it does not say. */
 type RowKeys = readonly (bigint | null)[]
 
-/** One way to find a row: by equal values of a column, unless another column says that it is someone else. */
+/** One way to find a row: by equal values of a column, unless something surer says that it is someone else. */
 interface Lookup {
   /** The word for it in `_match_by`. */
   readonly by: string
@@ -204,92 +198,59 @@ const keyColumns = {
   people: ['email', 'slug', 'id', 'at_domain', 'at_company', 'domain', 'at_bare_name'],
 } as const satisfies Record<ListKind, readonly string[]>
 
-const byName = { by: 'name', isName: true } as const
-const byCompanyName = { ...byName, contradicted: ['domain', 'slug', 'id'], within: 'country' } as const
-const byNameAtCompany = { ...byName, contradicted: ['slug', 'id', 'domain'] } as const
+/** Returns a way to find a row by a key of a sort. What is surer is a matter of `sorts`, here as everywhere. */
+function lookupBy(kind: ListKind, sort: Sort, column: string = sort): Lookup {
+  const columns: readonly string[] = keyColumns[kind]
+  const contradicted = surerThan(sort).filter((one) => columns.includes(one) && one !== column)
+  const by =
+    sort === 'slug' || (kind === 'people' && sort === 'id') ? 'profile' : sort === 'id' ? 'network_id' : sort
+  if (sort !== 'name') return { by, column, contradicted }
+  // A name at a domain says what the domain is. A person with two addresses has two sets of keys here, which would differ.
+  const others = contradicted.filter((one) => one !== 'email' && (one !== 'domain' || column !== 'at_domain'))
+  return {
+    by,
+    column,
+    contradicted: others,
+    isName: true,
+    ...(kind === 'companies' ? { within: 'country' } : {}),
+  }
+}
 
 /** How rows are found, the first way that decides first. */
 const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
   companies: [
-    { by: 'domain', column: 'domain', contradicted: ['slug', 'id'] },
-    { by: 'profile', column: 'slug', contradicted: ['id'] },
-    { by: 'network_id', column: 'id', contradicted: [] },
-    { ...byCompanyName, column: 'name' },
-    { ...byCompanyName, column: 'bare_name' },
+    lookupBy('companies', 'domain'),
+    lookupBy('companies', 'slug'),
+    lookupBy('companies', 'id'),
+    lookupBy('companies', 'name'),
+    lookupBy('companies', 'name', 'bare_name'),
   ],
   people: [
-    { by: 'email', column: 'email', contradicted: ['slug', 'id'] },
-    { by: 'profile', column: 'slug', contradicted: ['id'] },
-    { by: 'profile', column: 'id', contradicted: [] },
-    { ...byName, column: 'at_domain', contradicted: ['slug', 'id'] },
-    { ...byNameAtCompany, column: 'at_company' },
-    { ...byNameAtCompany, column: 'at_bare_name' },
+    lookupBy('people', 'email'),
+    lookupBy('people', 'slug'),
+    lookupBy('people', 'id'),
+    lookupBy('people', 'name', 'at_domain'),
+    lookupBy('people', 'name', 'at_company'),
+    lookupBy('people', 'name', 'at_bare_name'),
   ],
 }
 
 /** Reads the keys of fields with the names of any operation. A person with two email addresses has a set of keys for each. */
-export const keyReader = (kind: ListKind): ((fields: Fields) => readonly RowKeys[]) => {
-  if (kind === 'people') return personKeys
-  const codes = new Map<string, string | undefined>()
-  return (fields) => [companyKeys(fields, codes)]
-}
+export const keyReader = (kind: ListKind): ((fields: Fields) => readonly RowKeys[]) =>
+  kind === 'people' ? personKeys : (fields) => [companyKeys(fields)]
 
-/** Countries are few, and reading their names is slow. */
-const maxCountries = 10_000
-
-function companyKeys(fields: Fields, codes: Map<string, string | undefined>): RowKeys {
-  const name = firstText(fields.company_name, fields.name)
-  const { slug, id } = profileIn('company', fields.company_network_url, fields.network_url)
-  const country = firstText(fields.country, fields.country_code)
-  if (country !== undefined && !codes.has(country) && codes.size < maxCountries)
-    codes.set(country, toCountryCode(country))
-  const folded = name && foldName(name)
-  return [
-    keyOf(domainIn(fields, name)),
-    keyOf(slug),
-    keyOf(firstText(fields.company_network_id, fields.network_id) ?? id),
-    keyOf(folded),
-    keyOf(country && codes.get(country)),
-    keyOf(name && bareName(name, folded)),
-  ]
+function companyKeys(fields: Fields): RowKeys {
+  const { domain, slug, id, name, folded, country } = companyIn(fields)
+  return [domain, slug, id, folded, country, name && bareName(name, folded)].map(keyOf)
 }
 
 function personKeys(fields: Fields): readonly RowKeys[] {
-  const urls = [fields.network_url, fields.network_profile_url, fields.linkedin_url]
-  const { slug, id } = profileIn('person', ...urls, fields.premium_profile_url)
-  const name = foldFullName(fields)
-  const company = firstText(fields.company_name)
-  const domain = domainIn({ domain: fields.company_domain ?? fields.domain }, company)
-  const folded = company === undefined ? '' : foldName(company)
-  const others = [
-    keyOf(slug),
-    keyOf(id),
-    name === '' || domain === undefined ? null : keyOf(`${name}\n${domain}`),
-    name === '' || folded === '' ? null : keyOf(`${name}\n${folded}`),
-    keyOf(domain),
-    name === '' || company === undefined ? null : keyOf(`${name}\n${bareName(company, folded)}`),
-  ]
-  const email = keyOf(toEmail(firstText(fields.email) ?? ''))
-  const personal = keyOf(toEmail(firstText(fields.personal_email) ?? ''))
-  const one = [email ?? personal, ...others]
-  return email !== null && personal !== null && personal !== email ? [one, [personal, ...others]] : [one]
-}
-
-function domainIn({ domain, company_domain: other }: Fields, name?: string): string | undefined {
-  const site = firstText(domain, other)
-  return site === undefined ? undefined : toCompanyDomain(site, name)
-}
-
-/** Returns the slug and the id in profile URLs of a kind: a person may have a regular and a premium one. */
-function profileIn(kind: NetworkProfile['kind'], ...urls: readonly unknown[]) {
-  const found: { slug?: string; id?: string } = {}
-  for (const url of urls) {
-    const profile = typeof url === 'string' && url !== '' ? parseProfile(url) : undefined
-    if (profile?.kind !== kind) continue
-    if (profile.slug !== undefined) found.slug ??= profile.slug
-    if (profile.id !== undefined) found.id ??= profile.id
-  }
-  return found
+  const { slug, id, emails, name, employer } = personIn(fields)
+  const { domain, folded } = employer
+  const bare = employer.name && bareName(employer.name, folded)
+  const at = (place: string | undefined) => keyOf(name && place && `${name}\n${place}`)
+  const others = [keyOf(slug), keyOf(id), at(domain), at(folded), keyOf(domain), at(bare)]
+  return (emails.length === 0 ? [undefined] : emails).map((email) => [keyOf(email), ...others])
 }
 
 const halves = new Uint32Array(2)

@@ -1,6 +1,6 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { ApiError, codesOf, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
-import { hasBody, isLimited, isPriced, observedNote, type Rate, usualBody } from '../api/operations/facts.js'
+import { bodyLimits, hasBody, isLimited, isPriced, observedNote, type Rate } from '../api/operations/facts.js'
 import {
   aliasesOf,
   areaOf,
@@ -94,7 +94,7 @@ function describeOperation(operation: Operation, shape: Shape, known: NamedSchem
 }
 
 const describeBody = (operation: Operation, input: JsonSchema, known: NamedSchemas): JsonSchema => ({
-  description: `At most ${bodyWords(operation)}.`,
+  description: `At most ${bodyWords()}.`,
   required: true,
   content: jsonContent(
     known.place(bodySchema(operation, input)),
@@ -205,9 +205,8 @@ function formatRate({ plan, own }: Rate): string {
   return parts.length === 0 ? 'none' : parts.join(' and ')
 }
 
-export function bodyWords({ body = usualBody }: Pick<Operation, 'body'>): string {
-  return `${body.bytes / 1_048_576} MiB and ${body.values.toLocaleString('en')} values`
-}
+export const bodyWords = (): string =>
+  `${bodyLimits.bytes / 1_048_576} MiB and ${bodyLimits.values.toLocaleString('en')} values`
 
 const phases: Readonly<Record<string, string>> = {
   record: 'A record was found; only with streaming: true',

@@ -1,21 +1,20 @@
-import { ConnectionLost, type Input, isOk, lostCall, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, type Input, isOk, lostCall, type Reply, type RunRow } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
 import { isOutcomeUnknown } from '../api/calls/retry.js'
 import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
-import type { StopReason } from './flow-control.js'
 import {
   type Accepted,
-  type Bulk,
   isUnknown,
   judge,
   lostAnswer,
   type RowAnswer,
   unknownAnswer,
-} from './journal/journal.js'
-import type { Journal } from './journal/run-journal.js'
-import type { RowBatch, RowState } from './plan/lookup.js'
+} from '../lookups/answer.js'
+import { type Ask as LookupAsk, type Lookups, rowOfKey } from '../lookups/store.js'
+import type { StopReason } from './flow-control.js'
+import type { RowState } from './plan/lookup.js'
 import { type Polled, pollWork } from './poll.js'
 import type { Batch, BulkRequests, CallPorts } from './ports.js'
 
@@ -116,7 +115,16 @@ type SubmitResult = Accepted | SendResult | 'open'
 
 interface BulkPorts extends CallPorts {
   readonly bulkRequests: BulkRequests
-  readonly journal: Journal['bulks']
+  readonly lookups: Pick<Lookups, 'accept' | 'together' | 'apart' | 'keyOf'>
+}
+
+/** A request for several rows, or for a single one. */
+interface Bulk {
+  /** The same every time the request is sent. */
+  readonly key: string
+  readonly row: RunRow | undefined
+  /** What the target has accepted. */
+  readonly accepted?: Accepted | undefined
 }
 
 class BulkCalls {
@@ -130,18 +138,23 @@ class BulkCalls {
   }
 
   async start(states: readonly RowState[], bulk: Bulk): Promise<SendResult> {
-    const { inFlight, journal } = this.ports
+    const { inFlight, sending } = this.ports
     inFlight.begin()
     let sent: SendResult | undefined
     try {
-      for (const state of states) state.sent = true
+      for (const state of states) {
+        state.sent = true
+        sending(state, true)
+      }
       const came = bulk.accepted ?? (await this.#ask(states, bulk))
       if (typeof came === 'object') {
         sent = 'taken'
-        void this.#finish(states, bulk, came)
+        void this.#finish(states, came)
         return sent
       }
-      if (came !== 'taken' && came !== 'open') await journal.withdraw(bulk)
+      // What certainly had no effect is still recorded; it is sent under another key, or taken back at the end.
+      if (came !== 'taken' && came !== 'open')
+        for (const state of states) sending(state, true === state.isSettled)
       sent = came === 'open' ? 'ended' : came
       inFlight.end()
       return sent
@@ -168,18 +181,18 @@ class BulkCalls {
     const row = isAlone ? this.#single : this.#operation
     const input = isAlone ? first.input : requestFor(states, bulkRequests)
     // Whether the target may have received it before.
-    let isOpen = !bulk.row.fresh
+    let isOpen = bulk.row?.fresh !== true
     for (let again = false; ; again = true) {
       if (rateGate.opens) await rateGate.opens
       if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
-      const claim = again ? { ...bulk.row, fresh: false } : bulk.row
+      const claim = again && bulk.row ? { ...bulk.row, fresh: false } : bulk.row
       const onDoubted = doubted.onDoubted(ordinals)
       const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onDoubted }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
       if (!(reply instanceof ConnectionLost) && reply.isDoubted) doubted.add(ordinals, 'discarded')
       if (reply instanceof ConnectionLost)
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
-      if (isOk(reply) && !isAlone) return this.#accept(states, bulk, reply)
+      if (isOk(reply) && !isAlone) return this.#accept(states, reply)
       const verdict = judge(reply, row, batch.time.now())
       if (verdict.kind === 'wait') {
         isOpen ||= isConflict(reply)
@@ -192,12 +205,17 @@ class BulkCalls {
     }
   }
 
-  async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | SendResult> {
-    const { bulkRequests, journal } = this.ports
-    const accepted = acceptedIn(body, bulk.ordinals, bulkRequests.into)
+  async #accept(states: readonly RowState[], { body }: Reply): Promise<Accepted | SendResult> {
+    const { bulkRequests, lookups } = this.ports
+    const accepted = acceptedIn(
+      body,
+      states.map(({ ordinal }) => ordinal),
+      bulkRequests.into,
+    )
     // The work was accepted under an unknown id.
     if (!accepted) return this.#settle(states, unknownAnswer)
-    await journal.accept(bulk, accepted)
+    const { id, parts } = accepted
+    await lookups.accept(states.map(({ ordinal }, at) => [ordinal, { id, part: parts[at] ?? null, at }]))
     return accepted
   }
 
@@ -221,7 +239,7 @@ class BulkCalls {
   }
 
   /** Waits for the results. Where the run ends first, its next part reads them. */
-  async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
+  async #finish(states: readonly RowState[], accepted: Accepted): Promise<void> {
     const { bulkRequests, stopReason, inFlight, batch, doubted } = this.ports
     try {
       const callOptions = {
@@ -232,10 +250,11 @@ class BulkCalls {
         this.#reportLoss(),
       )
       if (reply) {
-        const results = resultsIn(reply.body, bulk.ordinals, accepted, bulkRequests.into)
-        const { done } = jobStatusIn(reply.body, states.length)
+        const ordinals = states.map(({ ordinal }) => ordinal)
+        const results = resultsIn(reply.body, ordinals, accepted, bulkRequests.into)
+        const { done } = jobStatusIn(reply.body, Number.MAX_SAFE_INTEGER)
         for (const [at, state] of states.entries())
-          this.#answer(state, this.#answerOf(results[at], at < done))
+          this.#answer(state, this.#answerOf(results[at], (state.ask?.work?.at ?? at) < done))
       }
     } catch (error) {
       stopReason.fail(error)
@@ -338,9 +357,6 @@ const failureIn = (reply: Polled): Failure =>
     ? { text: `No answer: ${reply.message}`, exit: 10, means: undefined, stops: false }
     : failureOf(reply.status, reply.body)
 
-/** Rows, and the request that an earlier part sent for them. */
-type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]
-
 const bulkRequestsAtOnce = 16
 /** The same where no request takes several rows. */
 const aloneAtOnce = 64
@@ -349,7 +365,7 @@ const aloneAtOnce = 64
  * Sends several rows in one request, never more than balance, weekly allowance and budget can pay. Other rows, and those
  * that a target does not accept together, are sent one by one.
  */
-export class BulkLauncher {
+export class RequestLauncher {
   readonly #calls: BulkCalls
   readonly #alone = new Set<RowState>()
   #most: number
@@ -365,56 +381,21 @@ export class BulkLauncher {
     this.#most = ports.bulkRequests.most
   }
 
-  /** Returns requests of earlier parts for rows of a row batch, of which some have no answer. */
-  resumable({ states }: RowBatch): ResumableRequest[] {
-    const from = states[0]?.ordinal ?? 0
-    const sent = this.ports.journal.open().map((bulk): ResumableRequest => {
-      const own = bulk.ordinals.map((ordinal) => states[ordinal - from])
-      if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one row batch`)
-      return [own as RowState[], bulk]
-    })
-    return sent.filter(([own]) => own.some(({ isSettled }) => !isSettled))
-  }
-
-  /** Resumes requests of earlier parts. Returns the rows that have to be sent again. */
-  async resume(requests: readonly ResumableRequest[]): Promise<RowState[]> {
-    const { stopReason, journal } = this.ports
-    const anew: RowState[] = []
-    for (const [states, bulk] of requests) {
-      await this.#room()
-      if (stopReason.signal.aborted) return anew
-      const open = states.filter(({ isSettled }) => !isSettled)
-      if (bulk.isGivenUp) {
-        await journal.withdraw(bulk)
-        anew.push(...open)
-        continue
-      }
-      if (!(await this.#reopen(bulk, open))) return anew
-      const [first] = states
-      if (states.length === 1 && first) this.#calls.startAlone(first, bulk)
-      else if (isRefused(await this.#calls.start(states, bulk)))
-        anew.push(...states.filter(({ isSettled }) => !isSettled))
-    }
-    return anew
-  }
-
-  async #reopen(bulk: Bulk, open: readonly RowState[]): Promise<boolean> {
-    const { stopReason, journal, inFlight } = this.ports
-    for (let isLast = false; !stopReason.signal.aborted; ) {
-      const shortage = await journal.reopen(bulk, open)
-      if (!shortage) return true
-      if (isLast) stopReason.exhaust(shortage, open[0]?.ordinal ?? 0)
-      // Calls under way may cost less than was set aside for them.
-      isLast = inFlight.isIdle
-      if (!isLast) await inFlight.progress()
-      await this.kept()
-    }
-    return false
-  }
-
+  /** Sends rows: those of requests of earlier parts as they were sent, the others as many together as may be. */
   async send(states: readonly RowState[]): Promise<void> {
     const { stopReason, inFlight } = this.ports
-    for (let left = states; left.length > 0 && !stopReason.signal.aborted; ) {
+    const sent = Map.groupBy(states, ({ ask }) => (ask?.isTogether || ask?.work ? ask.key : ''))
+    const anew: RowState[] = sent.get('') ?? []
+    for (const [key, some] of sent) {
+      if (key === '') continue
+      await this.#room()
+      if (stopReason.signal.aborted) return
+      const [work] = some.flatMap(({ ask }) => (ask?.work ? [ask.work] : []))
+      const accepted = work && { id: work.id, parts: some.map(({ ask }) => ask?.work?.part ?? null) }
+      if (isRefused(await this.#calls.start(some, { key, row: rowOfKey(key, false), accepted })))
+        anew.push(...some.filter(({ isSettled }) => !isSettled))
+    }
+    for (let left = anew; left.length > 0 && !stopReason.signal.aborted; ) {
       await this.#room()
       if (stopReason.signal.aborted) return
       const gone = await this.#sendSome(this.#next(left))
@@ -439,15 +420,18 @@ export class BulkLauncher {
 
   /** Sends as many as possible of rows with the same options. Returns those that were sent. */
   async #sendSome(states: readonly RowState[]): Promise<readonly RowState[]> {
-    const { bulkRequests, journal, inFlight } = this.ports
+    const { bulkRequests, lookups, inFlight } = this.ports
     const { least } = bulkRequests
-    if (states.length < least || this.#most < least) return this.#sendAlone(states)
+    const [first] = states
+    if (!first) return []
+    if (states.length < least || this.#most < least) return this.#sendAlone(first)
     const size = await this.#size(states)
     const isShort = size < Math.min(states.length, this.#most)
     if (isShort && !inFlight.isIdle) return []
-    const { bulk } = size < least ? {} : await journal.plan(states.slice(0, size), least)
-    if (bulk) return this.#sendTogether(states.slice(0, bulk.ordinals.length), bulk)
-    return inFlight.isIdle ? this.#sendAlone(states) : []
+    if (size < least) return inFlight.isIdle ? this.#sendAlone(first) : []
+    const some = states.slice(0, size)
+    const { key, row } = await lookups.together(some.map(({ ordinal }) => ordinal))
+    return this.#sendTogether(some, { key, row })
   }
 
   async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
@@ -455,26 +439,20 @@ export class BulkLauncher {
     const sent = await this.#calls.start(states, bulk)
     this.#spendable = isRefused(sent) ? 0 : this.#spendable - maxCreditsOf(states)
     if (!isRefused(sent)) return states
+    await this.ports.lookups.apart(states.map(({ ordinal }) => ordinal))
     if (sent === 'singly') for (const state of states) this.#alone.add(state)
     // With nothing else under way, no credits will be released either.
     if (sent === 'smaller' && isLast) this.#most = Math.floor(states.length / 2)
     return []
   }
 
-  async #sendAlone([state]: readonly RowState[]): Promise<readonly RowState[]> {
-    const { journal, inFlight, stopReason } = this.ports
-    if (!state) return []
-    const isLast = inFlight.isIdle
-    if (isLast) await this.kept()
-    const { bulk, shortage } = await journal.plan([state], 1)
-    if (bulk) {
-      this.#spendable -= state.most
-      this.#calls.startAlone(state, bulk)
-      return [state]
-    }
-    if (isLast) stopReason.exhaust(shortage, state.ordinal)
-    else this.#alone.add(state)
-    return []
+  async #sendAlone(state: RowState): Promise<readonly RowState[]> {
+    const ask = state.ask as LookupAsk
+    if (ask.isTogether) await this.ports.lookups.apart([state.ordinal])
+    this.#spendable -= state.most
+    const own = ask.isTogether ? this.ports.lookups.keyOf(state.ordinal) : ask.key
+    this.#calls.startAlone(state, { key: own, row: rowOfKey(own, ask.row?.fresh ?? false) })
+    return [state]
   }
 
   /** Returns how many of the rows can certainly be paid. */

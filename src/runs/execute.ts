@@ -2,19 +2,18 @@ import { ConnectionLost, lostCall, type Reply } from '../api/calls/caller.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
-import { BulkLauncher } from './bulk.js'
-import { InFlightCounter, RateGate, StopReason } from './flow-control.js'
-import { turnPollMs } from './journal/answers.js'
 import {
   cutAt,
   DurabilityCheckpoint,
   isUnknown,
-  JournalWriter,
   judge,
   lostAnswer,
-  type PlannedRow,
   type RowAnswer,
-} from './journal/journal.js'
+} from '../lookups/answer.js'
+import { NumberMap } from '../lookups/numbers.js'
+import type { Ask, Claim, Lookups, Settled } from '../lookups/store.js'
+import { RequestLauncher } from './bulk.js'
+import { InFlightCounter, RateGate, StopReason } from './flow-control.js'
 import type { OutputRow } from './output/columns.js'
 import { DoubtedRows, type RunReport, Tally } from './output/report.js'
 import { prepare, RowBatch, type RowState } from './plan/lookup.js'
@@ -22,6 +21,8 @@ import type { Batch, CallPorts } from './ports.js'
 
 const defaultConcurrency = 256
 const largestBatch = 256
+/** How often an answer is looked for that somebody else has under way, in milliseconds. */
+const busyMs = 50
 /** How often progress is shown while no row batch is complete. */
 const showEveryMs = 200
 /**
@@ -40,7 +41,7 @@ class Runner {
   readonly #stopReason: StopReason
   readonly #tally: Tally
   readonly #doubted = new DoubtedRows()
-  readonly #journalWriter: JournalWriter
+  readonly #writer: AnswerWriter
   readonly #calls: Calls
   readonly #launcher: Launcher
   readonly #checkpoint: DurabilityCheckpoint
@@ -61,8 +62,8 @@ class Runner {
   constructor(private readonly batch: Batch) {
     const concurrency = batch.concurrency ?? defaultConcurrency
     this.#tally = new Tally(batch.total)
-    this.#journalWriter = new JournalWriter(batch.journal)
-    this.#checkpoint = new DurabilityCheckpoint(batch.journal, batch.onSafe)
+    this.#writer = new AnswerWriter(batch.lookups)
+    this.#checkpoint = new DurabilityCheckpoint(batch.lookups, batch.onSafe)
     this.#batchSize = batch.bulkRequests
       ? requestsPerBatch * batch.bulkRequests.most
       : Math.min(largestBatch, concurrency)
@@ -76,10 +77,11 @@ class Runner {
       rateGate: this.#rateGate,
       inFlight: new InFlightCounter(stopReason.signal),
       answered: (state: RowState, answer: RowAnswer) => this.#answered(state, answer),
+      sending: (state: RowState, isSent: boolean) => this.#launcher.sending(state, isSent),
       doubted: this.#doubted,
     }
     this.#calls = new Calls(ports, concurrency)
-    this.#launcher = new Launcher(ports, this.#journalWriter, this.#calls)
+    this.#launcher = new Launcher(ports, this.#writer, this.#calls)
   }
 
   async run(): Promise<RunReport> {
@@ -99,12 +101,20 @@ class Runner {
   }
 
   #answered(state: RowState, answer: RowAnswer): void {
-    this.#journalWriter.add(state, { answer, source: 'live' })
+    this.#writer.add({ ...rowOf(state), answer, source: 'live', ask: state.ask })
     this.#launcher.note(state, answer)
   }
 
-  #settled({ outcome }: RowState): void {
+  #settled(state: RowState): void {
+    const { outcome, original } = state
     if (!outcome) return
+    if (original)
+      this.#writer.add({
+        ...rowOf(state),
+        answer: outcome.answer,
+        source: 'duplicate',
+        from: original.ordinal,
+      })
     this.#tally.settle(outcome)
     // While calls wait, nothing else would show the last answers.
     const isDue = this.batch.time.now() - this.#shownAt >= showEveryMs
@@ -120,7 +130,7 @@ class Runner {
   /** Whether no further row can get an answer. After an early end, those of earlier parts are still written. */
   get #isOver(): boolean {
     const { isFault, signal } = this.#stopReason
-    return isFault || (signal.aborted && this.#launched >= this.batch.journal.answeredUpTo)
+    return isFault || (signal.aborted && this.#launched >= this.batch.lookups.answeredUpTo)
   }
 
   async #process(): Promise<void> {
@@ -146,7 +156,7 @@ class Runner {
 
   async #write(rowBatch: RowBatch): Promise<void> {
     await rowBatch.settled
-    await this.#journalWriter.kept().catch((error: unknown) => this.#stopReason.fail(error))
+    await this.#writer.kept().catch((error: unknown) => this.#stopReason.fail(error))
     let rows = rowBatch.states.flatMap(outputRow)
     try {
       rows = await withoutSuppressed(this.batch, rows)
@@ -170,14 +180,14 @@ class Runner {
 
   /** Reports recorded rows, so that targets need not keep their replies; not where the journal failed. */
   async #noteWritten(rowBatch: RowBatch): Promise<void> {
-    const { journal } = this.batch
-    if (this.#journalWriter.hasFailed || !this.#calls.isCertain) return
+    const { lookups } = this.batch
+    if (this.#writer.hasFailed || !this.#calls.isCertain) return
     for (const { ordinal, outcome } of rowBatch.states) {
       if (outcome && ordinal === this.#cleared) this.#cleared = ordinal + 1
       if (outcome && isUnknown(outcome.answer)) this.#lost = Math.min(this.#lost, ordinal)
     }
     // Where the output cannot be written, the rows that have recorded answers count.
-    await journal.written(this.#cleared, Math.max(this.#cleared, this.#tally.written.rows))
+    lookups.written(Math.max(this.#cleared, this.#tally.written.rows))
     await this.#checkpoint.note(Math.min(this.#cleared, this.#lost))
   }
 
@@ -197,13 +207,15 @@ class Runner {
   }
 
   async #end(complete: boolean): Promise<void> {
-    const certain = this.#calls.isCertain && !this.#journalWriter.hasFailed
+    const certain = this.#calls.isCertain && !this.#writer.hasFailed
     try {
       const isAll = complete && certain && this.batch.hasMore !== true
       const { invalid } = this.#tally.written
       const doubted = this.#doubted.counts?.passed_on.answers
-      await this.batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid, doubted })
-      await this.batch.journal.flush()
+      this.#launcher.close()
+      await this.#launcher.withdraw()
+      await this.batch.lookups.end(isAll, invalid, doubted)
+      await this.batch.lookups.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.
       if (!this.#stopReason.signal.aborted) this.#stopReason.fail(error)
@@ -302,16 +314,16 @@ class Calls {
       await this.ports.inFlight.progress()
   }
 
-  start(state: RowState, planned: PlannedRow): void {
+  start(state: RowState, ask: Ask): void {
     this.ports.inFlight.begin()
     state.sent = true
-    if (planned.limit !== undefined) state.lower(planned.limit)
-    void this.#finish(state, planned)
+    if (ask.limit !== undefined) state.lower(ask.limit)
+    void this.#finish(state, ask)
   }
 
-  async #finish(state: RowState, planned: PlannedRow): Promise<void> {
+  async #finish(state: RowState, ask: Ask): Promise<void> {
     try {
-      const answer = await this.#ask(state, planned)
+      const answer = await this.#ask(state, ask)
       if (answer) this.ports.answered(state, answer)
       state.settle(answer && { answer, source: 'live', credits: answer.credits })
     } catch (error) {
@@ -345,7 +357,7 @@ class Calls {
     this.#line.shift()?.()
   }
 
-  async #ask(state: RowState, { key, row, limit, input }: PlannedRow): Promise<RowAnswer | undefined> {
+  async #ask(state: RowState, { key, row, limit, input }: Ask): Promise<RowAnswer | undefined> {
     const { batch, doubted } = this.ports
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
     for (let again = false; ; again = true) {
@@ -386,141 +398,181 @@ class Calls {
 
 class Launcher {
   /** Absent where each row is a request. */
-  readonly #bulks: BulkLauncher | undefined
-  /** By identity, the rows of open row batches that equal rows wait for. */
-  readonly #originals = new Map<string, RowState>()
+  readonly #requests: RequestLauncher | undefined
+  /** By ordinal, the rows of open row batches that equal rows wait for. */
+  readonly #open = new Map<number, RowState>()
+  /** By hash, what the answers of this run identify besides their own rows. Later parts note it again. */
+  readonly #stated = new NumberMap()
+  /** Rows that are recorded and not sent yet. */
+  readonly #unsent = new Set<RowState>()
 
   constructor(
     private readonly ports: CallPorts,
-    private readonly journalWriter: JournalWriter,
+    private readonly writer: AnswerWriter,
     private readonly calls: Calls,
   ) {
-    const { bulkRequests, journal } = ports.batch
+    const { bulkRequests, lookups } = ports.batch
     if (bulkRequests)
-      this.#bulks = new BulkLauncher({ ...ports, bulkRequests, journal: journal.bulks }, () =>
-        journalWriter.kept(),
-      )
+      this.#requests = new RequestLauncher({ ...ports, bulkRequests, lookups }, () => writer.kept())
   }
 
   /** Resolves when the rows of a row batch are under way or settled. */
   async launch(rowBatch: RowBatch): Promise<void> {
+    const { stopReason } = this.ports
     try {
-      const valid = await this.#resumed(rowBatch)
-      const sent = this.#bulks?.resumable(rowBatch) ?? []
-      const rows = this.#originalsOf(valid, new Set(sent.flatMap(([states]) => states)))
-      if (this.#bulks) await this.#bulks.send(await this.#bulks.resume(sent))
-      for (let left = rows; left.length > 0; ) {
-        const busy = await this.ports.batch.journal.takeTurns(left)
-        // Not earlier: another run may answer a row just before its turn is free.
-        const open = await this.#recall(left)
-        const mine = busy ? open.filter(({ ordinal }) => !busy.has(ordinal)) : open
-        if (this.#bulks) await this.#bulks.send(mine)
-        else await this.#send(mine)
-        left = busy ? open.filter(({ ordinal }) => busy.has(ordinal)) : []
-        if (this.ports.stopReason.signal.aborted) break
-        // Whatever turn this run has is in use by now, so no two runs wait for each other.
-        if (left.length > 0) await this.ports.batch.time.sleep(turnPollMs, this.ports.stopReason.signal)
+      const valid = await this.#valid(rowBatch)
+      // After an early end, the answers of earlier parts are still written.
+      if (stopReason.signal.aborted) await this.#takeOwn(valid)
+      let isLast = false
+      for (let left: readonly RowState[] = valid; !stopReason.signal.aborted; ) {
+        left = await this.#takeStated(left)
+        if (left.length === 0) break
+        const claims = await this.ports.batch.lookups.claim(left, (ordinal) => this.#open.has(ordinal))
+        const asks = left.filter((state, at) => this.#take(state, claims[at] as Claim))
+        if (this.#requests) await this.#requests.send(asks)
+        else await this.#send(asks)
+        const again = left.filter((state) => !state.isSettled && !state.underWay && !asks.includes(state))
+        if (again.length === 0 || stopReason.signal.aborted) break
+        const short = claims.find((claim) => claim.is === 'short')
+        const isBusy = claims.some((claim) => claim.is === 'busy')
+        if (short && !isBusy && isLast && asks.length === 0) {
+          const at = claims.indexOf(short)
+          stopReason.exhaust(short.shortage, left[at]?.ordinal ?? 0)
+          break
+        }
+        isLast = await this.#wait(short !== undefined)
+        left = again
       }
     } catch (error) {
-      this.ports.stopReason.fail(error)
+      stopReason.fail(error)
     }
     // After an early end the rest of the row batch has no answers.
-    if (this.ports.stopReason.signal.aborted)
+    if (stopReason.signal.aborted)
       for (const state of rowBatch.states) if (!state.underWay) state.settle(undefined)
+  }
+
+  async #takeOwn(states: readonly RowState[]): Promise<void> {
+    const outcomes = await this.ports.batch.lookups.peek(states)
+    for (const [at, state] of states.entries()) if (outcomes[at]?.kept) state.settle(outcomes[at])
+  }
+
+  /** Waits until calls have ended, which may cost less than was set aside for them. Returns whether none is under way. */
+  async #wait(isShort: boolean): Promise<boolean> {
+    const { inFlight, batch, stopReason } = this.ports
+    const isLast = inFlight.isIdle && batch.othersUnderWay?.() !== true
+    if (isShort && !inFlight.isIdle) await inFlight.progress()
+    // Whatever this run has claimed is in use by now, so no two runs wait for each other.
+    else if (!isLast || !isShort) await batch.time.sleep(busyMs, stopReason.signal)
+    await this.writer.kept()
+    return isLast
+  }
+
+  /** Settles a row, or has it follow another one. Returns whether it has to be sent. */
+  #take(state: RowState, claim: Claim): boolean {
+    if (claim.is === 'answered') {
+      state.settle(claim.outcome)
+      this.note(state, claim.outcome.answer)
+    } else if (claim.is === 'follow') {
+      const original = this.#open.get(claim.ordinal)
+      if (original) state.follow(original)
+    } else if (claim.is === 'ask') {
+      state.ask = claim.ask
+      this.#open.set(state.ordinal, state)
+      this.#unsent.add(state)
+      return true
+    }
+    return false
+  }
+
+  async #send(asks: readonly RowState[]): Promise<void> {
+    for (const state of asks) {
+      await this.calls.room()
+      if (this.ports.stopReason.signal.aborted) return
+      this.sending(state, true)
+      // The answer that made room may be about this row.
+      const isOpen = this.#statedBy(state) === undefined || (await this.#takeStated([state])).length > 0
+      if (isOpen) this.calls.start(state, state.ask as Ask)
+    }
+  }
+
+  sending(state: RowState, isSent: boolean): void {
+    if (isSent) this.#unsent.delete(state)
+    else this.#unsent.add(state)
   }
 
   /** Forgets the rows of a row batch: from now on, equal rows find their recorded answers. */
   retire(rowBatch: RowBatch): void {
-    for (const state of rowBatch.states)
-      if (state.repeats && state.identity !== undefined && this.#originals.get(state.identity) === state)
-        this.#originals.delete(state.identity)
+    for (const { ordinal } of rowBatch.states) this.#open.delete(ordinal)
   }
 
-  /** Notes which other rows of the file the recorded answer to a row is about. */
+  /** Takes back what was recorded and certainly not sent. */
+  async withdraw(): Promise<void> {
+    await this.ports.batch.lookups.withdraw([...this.#unsent].map(({ ask }) => ask as Ask))
+  }
+
+  /** Notes which other rows of the file the answer to a row is about. */
   note({ ordinal, input, identity }: RowState, { status, body }: RowAnswer): void {
-    const { stated, repeats, journal } = this.ports.batch
+    const { stated, repeats } = this.ports.batch
     if (!stated || status !== 'found') return
     for (const other of stated(input, body, repeats?.kinds)) {
       const hash = hashOf(other)
-      if (other !== identity && (repeats?.hasOnce(hash) ?? true))
-        journal.stated.add(hashNumber(hash), ordinal)
+      if (other !== identity && (repeats?.hasOnce(hash) ?? true)) this.#stated.add(hashNumber(hash), ordinal)
     }
   }
 
-  /** Returns the row of this run whose answer may be about another row. */
-  #statedBy({ hash, ordinal }: RowState): number | undefined {
-    const { stated, journal } = this.ports.batch
-    if (!stated || hash === undefined || journal.isMaybeSent(ordinal)) return undefined
-    return journal.stated.find(hash)
+  /** Returns the row whose answer may be about another row, which was certainly not sent. */
+  #statedBy({ hash, ask }: RowState): number | undefined {
+    if (!this.ports.batch.stated || hash === undefined || ask?.isNew === false) return undefined
+    return this.#stated.get(hash)
   }
 
   /** Returns the rows that no answer of this run is about. The others take that answer, and it is recorded for them too. */
-  async #takeStated(rows: readonly RowState[]): Promise<readonly RowState[]> {
-    const { stated, journal } = this.ports.batch
-    const about = rows.map((row) => this.#statedBy(row))
+  async #takeStated(states: readonly RowState[]): Promise<readonly RowState[]> {
+    const { stated, lookups } = this.ports.batch
+    const about = states.map((state) => this.#statedBy(state))
     const ordinals = about.filter((ordinal) => ordinal !== undefined)
-    if (ordinals.length === 0) return rows
-    await this.journalWriter.kept()
-    const answers = await journal.stated.answers(ordinals)
-    return rows.filter((state, at) => {
-      const { answer, answeredAt } = answers.get(about[at] ?? -1) ?? {}
+    if (!stated || ordinals.length === 0) return states
+    await this.writer.kept()
+    const answers = await lookups.answersOf(ordinals)
+    return states.filter((state, at) => {
+      const from = about[at] ?? -1
+      const answer = answers.get(from)
       const { identity = '', input } = state
-      if (answer?.status !== 'found' || !stated?.(input, answer.body).includes(identity)) return true
+      if (answer?.status !== 'found' || !stated(input, answer.body).includes(identity)) return true
       state.settle({ answer, source: 'duplicate', credits: 0 })
-      this.journalWriter.add(state, { answer, source: 'duplicate', answeredAt })
+      this.writer.add({
+        ...rowOf(state),
+        answer,
+        source: 'duplicate',
+        ask: state.ask,
+        from,
+        isSpelling: true,
+      })
       return false
     })
   }
 
-  /** Returns the valid rows. Settles those that an earlier part answered. */
-  async #resumed({ states }: RowBatch): Promise<RowState[]> {
+  close(): void {
+    this.#stated.close()
+  }
+
+  /** Returns the rows that are looked up. Settles those that are invalid, need nothing or are about somebody suppressed. */
+  async #valid({ states }: RowBatch): Promise<RowState[]> {
+    const { suppressor, about, lookups } = this.ports.batch
     const valid = states.filter((state) => this.#isValid(state))
-    const from = states[0]?.ordinal ?? 0
-    const { journal, suppressor, about } = this.ports.batch
-    const resumed = await journal.resume(from, from + states.length)
-    const suppressed = await suppressor?.areAbout(
+    if (!suppressor || valid.length === 0) return valid
+    const suppressed = await suppressor.areAbout(
       valid.map(({ input, row }) => about?.(row.cells, input) ?? input),
     )
-    for (const [at, state] of valid.entries()) {
-      const own = resumed.get(state.ordinal)
-      if (suppressed?.[at]) {
-        // What an earlier part paid for it stays paid.
-        const answer = { status: 'suppressed', error: null, body: undefined, credits: 0 } as const
-        state.settle({ source: null, credits: 0, ...own, answer })
-        continue
-      }
-      if (!own) continue
-      state.settle(own)
-      this.note(state, own.answer)
+    const gone = valid.filter((_, at) => suppressed[at])
+    if (gone.length === 0) return valid
+    const known = await lookups.peek(gone)
+    for (const [at, state] of gone.entries()) {
+      // What an earlier part paid for it stays paid.
+      const own = known[at]?.kept ? known[at] : { source: null, credits: 0 }
+      state.settle({ ...own, answer: { status: 'suppressed', error: null, body: undefined, credits: 0 } })
     }
-    return valid
-  }
-
-  /** Returns the open rows, one for each identity. Others follow one of these, or of those that were `sent` together before. */
-  #originalsOf(valid: readonly RowState[], sent: ReadonlySet<RowState>): readonly RowState[] {
-    return valid.filter((state) => {
-      if (state.isSettled) return false
-      if (!sent.has(state)) return this.#leads(state)
-      if (state.identity !== undefined && state.repeats && !this.#originals.has(state.identity))
-        this.#originals.set(state.identity, state)
-      return false
-    })
-  }
-
-  async #recall(rows: readonly RowState[]): Promise<readonly RowState[]> {
-    const recalled = await this.ports.batch.journal.recall(rows)
-    const open = rows.filter((state, at) => {
-      const answer = recalled[at]
-      if (!answer) return true
-      state.settle(answer)
-      // Another run's answer, or an unknown outcome, is recorded for this row too, with its age.
-      const { source, storedAt: answeredAt } = answer
-      if (source === null || source === 'duplicate') return false
-      this.journalWriter.add(state, { ...answer, source, answeredAt })
-      this.note(state, answer.answer)
-      return false
-    })
-    return this.#takeStated(open)
+    return valid.filter((_, at) => !suppressed[at])
   }
 
   /** Settles a row that is invalid or needs nothing. Any other gets its input and identity. */
@@ -535,44 +587,54 @@ class Launcher {
     state.settle({ answer, source: null, credits: 0 })
     return false
   }
+}
 
-  /** Whether a row is the first of its identity; any other follows the first one. */
-  #leads(state: RowState): boolean {
-    if (state.identity === undefined || !state.repeats) return true
-    const original = this.#originals.get(state.identity)
-    if (original) state.follow(original)
-    else this.#originals.set(state.identity, state)
-    return !original
+const rowOf = ({ ordinal, identity, hash, most, units, input, repeats }: RowState) => ({
+  ordinal,
+  identity,
+  hash,
+  most,
+  units,
+  input,
+  repeats,
+})
+
+/** Records answers as they come, in as few portions as the database allows. */
+class AnswerWriter {
+  #waiting: Settled[] = []
+  #working: Promise<void> | undefined
+  #error: unknown
+
+  constructor(private readonly lookups: Pick<Lookups, 'settle'>) {}
+
+  /** Whether an answer could not be recorded. */
+  get hasFailed(): boolean {
+    return this.#error !== undefined
   }
 
-  async #send(states: readonly RowState[]): Promise<void> {
-    const { journal, othersUnderWay = () => false, time } = this.ports.batch
-    let settled = false
-    for (let left = states; left.length > 0 && !this.ports.stopReason.signal.aborted; ) {
-      const { planned, shortage } = await journal.plan(left)
-      if (!(await this.#start(left, planned))) return
-      left = left.slice(planned.length)
-      if (!shortage) continue
-      if (settled && planned.length === 0)
-        return this.ports.stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
-      // Calls under way may cost less than was set aside for them.
-      settled = this.ports.inFlight.isIdle && !othersUnderWay()
-      if (!this.ports.inFlight.isIdle) await this.ports.inFlight.progress()
-      else if (!settled) await time.sleep(turnPollMs, this.ports.stopReason.signal)
-      await this.journalWriter.kept()
-      left = await this.#takeStated(left)
-    }
+  add(row: Settled): void {
+    this.#waiting.push(row)
+    this.#working ??= this.#work()
   }
 
-  async #start(states: readonly RowState[], planned: readonly PlannedRow[]): Promise<boolean> {
-    for (const [at, plan] of planned.entries()) {
-      await this.calls.room()
-      if (this.ports.stopReason.signal.aborted) return false
-      const state = states[at] as RowState
-      // The answer that made room may be about this row.
-      if (this.#statedBy(state) === undefined || (await this.#takeStated([state])).length > 0)
-        this.calls.start(state, plan)
+  /** Resolves when all that was added is recorded. */
+  async kept(): Promise<void> {
+    await this.#working
+    if (this.#error !== undefined) throw this.#error
+  }
+
+  async #work(): Promise<void> {
+    try {
+      while (this.#waiting.length > 0) {
+        // Other answers of this turn of the event loop join the portion.
+        await new Promise((resolve) => setImmediate(resolve))
+        const rows = this.#waiting
+        this.#waiting = []
+        await this.lookups.settle(rows)
+      }
+    } catch (error) {
+      this.#error = error
     }
-    return true
+    this.#working = undefined
   }
 }

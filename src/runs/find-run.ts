@@ -191,7 +191,6 @@ export async function samplesOf(
   )
   const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
   if (open) throw new Refusal('run.sample_open', { run: open.id, place })
-  for (const run of samples) await runs.index(run)
   return new Set(samples.map(({ number }) => number))
 }
 
@@ -233,13 +232,12 @@ export async function checkMember({ target, dialog }: BatchPorts, run: Run): Pro
 export function toRecord(
   { constants, choices, targetOptions, operation }: BatchRequest,
   file: string,
-  { member, source, sentMaxAgeMs }: Pick<RecordedRequest, 'member' | 'source' | 'sentMaxAgeMs'>,
+  { member, source }: Pick<RecordedRequest, 'member' | 'source'>,
 ): string {
   const request: RecordedRequest = {
     constants,
     member,
     source,
-    sentMaxAgeMs,
     choices: {
       ...choices,
       file,

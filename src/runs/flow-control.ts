@@ -1,6 +1,6 @@
 import { type Failure, Refusal } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
-import type { BudgetShortage } from './journal/journal.js'
+import type { BudgetShortage } from '../lookups/answer.js'
 import type { RunStop } from './output/report.js'
 
 type Cause = Omit<RunStop, 'rows_left'>

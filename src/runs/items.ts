@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Shape } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import { Refusal, refusalOf } from '../api/calls/errors.js'
+import { bodyLimits } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
@@ -81,17 +82,17 @@ export async function readItems(
 }
 
 /** Throws a Refusal for a request with more items in a field than its body can hold. */
-export function checkSize({ body }: Operation, input: Input, into: string, file: string): void {
+export function checkSize(input: Input, into: string, file: string): void {
   const bytes = sizeOf(input)
-  if (body === undefined || bytes <= body.bytes) return
-  let left = body.bytes - sizeOf({ ...input, [into]: [] })
+  if (bytes <= bodyLimits.bytes) return
+  let left = bodyLimits.bytes - sizeOf({ ...input, [into]: [] })
   let rows = 0
   for (const item of input[into] as readonly unknown[]) {
     left -= sizeOf(item) + 1
     if (left < -1) break
     rows++
   }
-  throw new Refusal('run.request_too_large', { file, bytes, max: body.bytes, rows })
+  throw new Refusal('run.request_too_large', { file, bytes, max: bodyLimits.bytes, rows })
 }
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(toJson(value))

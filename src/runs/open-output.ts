@@ -2,9 +2,9 @@ import { realpathSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
+import { openNumbers } from '../lookups/numbers.js'
 import { type Mapping, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import { openNumbers } from './journal/answers.js'
 import {
   chosenColumns,
   createLayout,

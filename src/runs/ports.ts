@@ -5,11 +5,11 @@ import type { Operation, OperationId } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
 import type { ListKind } from '../lists/list-index.js'
+import type { RowAnswer } from '../lookups/answer.js'
+import type { Lookups } from '../lookups/store.js'
 import type { Explain, InFlightCounter, RateGate, StopReason, Time } from './flow-control.js'
 import type { Mapping, MappingRequest } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import type { RowAnswer } from './journal/journal.js'
-import type { Journal } from './journal/run-journal.js'
 import type { Run, TargetAlias } from './journal/runs.js'
 import type { OutputRow } from './output/columns.js'
 import type { Format, Layout } from './output/formats.js'
@@ -80,12 +80,6 @@ export interface BatchTarget {
   suppressor(): Promise<RowSuppressor | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<BulkRequests | undefined>
-  /** Has workers answer the rows of a run, instead of this process. */
-  distribute(run: Run, apiKey: string | undefined, signal: AbortSignal): Promise<Distribution>
-}
-
-interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
-  workers(): number
 }
 
 /** Makes the sentences of a run: below its command there are codes only. */
@@ -167,8 +161,8 @@ export interface BatchDialog {
   /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */
   confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<void>
   showCounting(): Promise<Progress>
-  /** A run begins. `workers` returns how many workers take part; `undefined` where this process makes the calls. */
-  showProgress(run: Run, workers: () => number | undefined): Promise<Progress>
+  /** A run begins. */
+  showProgress(run: Run): Promise<Progress>
 }
 
 export interface BatchPorts extends RunPorts {
@@ -187,7 +181,7 @@ export interface Batch extends Lookup {
   readonly bulkRequests?: BulkRequests | undefined
   readonly caller: Caller
   readonly callOptions?: CallOptions
-  readonly journal: Journal
+  readonly lookups: Lookups
   readonly writer: Writer
   readonly time: Time
   /** Maximum number of calls at once; many, so that an engine can commit them together. */
@@ -213,5 +207,7 @@ export interface CallPorts {
   readonly rateGate: RateGate
   readonly inFlight: InFlightCounter
   readonly answered: (state: RowState, answer: RowAnswer) => void
+  /** Notes whether a row that is recorded was sent. */
+  readonly sending: (state: RowState, isSent: boolean) => void
   readonly doubted: DoubtedRows
 }

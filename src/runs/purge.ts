@@ -1,9 +1,8 @@
 import { rm } from 'node:fs/promises'
-import { type Connection, type Driver, placesOf, toPlace, toRunNumber } from '../storage/driver/connection.js'
-import { forEachFree, type Hold } from './journal/run-leases.js'
-import { forgetRequests, mayStillSend, type Run, runScope, runsOver } from './journal/runs.js'
-import { lookupsMark } from './journal/single-lookups.js'
-import { startOfDay } from './journal/spending.js'
+import { forEachFree, type Hold } from '../lookups/leases.js'
+import { answeredUpTo, lookupsMark } from '../lookups/store.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
+import { mayStillSend, type Run, runScope, runsOver } from './journal/runs.js'
 import type { RunHome } from './ports.js'
 import { holdRun, type RunRecords, removeLeftovers, runFolder, stopKilledRuns } from './records.js'
 
@@ -69,68 +68,54 @@ export async function purgeRuns(
   { before, now, hold }: { before: number; now: number; hold: Hold },
 ) {
   const old = await driver.read((connection) => connection.all<OldRun>(oldSql, before))
-  const taken = await driver.read((connection) => takenByOthers(connection, old))
   const runs: string[] = []
   let answers = 0
   await forEachFree(old, hold, async ({ id, number, identityKey }) => {
     // The run may have been resumed a moment ago.
     if (!(await driver.read((connection) => connection.get(stillSql, number, before)))) return
-    answers += await purgeAnswers(driver, number, taken)
-    await driver.transaction((connection) => dropRun(connection, number, now))
+    answers += await purgeLookups(driver, number, old)
+    await driver.transaction((connection) => dropRun(connection, number, now), runScope(number))
     if (!identityKey.startsWith(lookupsMark)) runs.push(id)
   })
+  if (answers > 0) await driver.transaction((connection) => connection.run(danglingSql), 'lookups')
   return { runs, answers }
 }
+
+const danglingSql = `DELETE FROM equal_lookups WHERE NOT EXISTS (
+  SELECT 1 FROM lookups WHERE lookups.run = equal_lookups.run AND lookups.row = equal_lookups.row)`
 
 const isOld = 'coalesce(ended_at, started_at) < ?'
 const oldSql = `SELECT number, id, known_by AS "identityKey" FROM runs WHERE ${isOld} ORDER BY number`
 const stillSql = `SELECT number FROM runs WHERE number = ? AND ${isOld}`
-const answersSql = 'SELECT place, hash FROM answers WHERE place > ? AND place < ? ORDER BY place LIMIT ?'
-const takenSql = 'SELECT place, origin FROM answers WHERE origin IS NOT NULL'
-const answersAtOnce = 2_000
+const lookupsAtOnce = 2_000
+// An answer that a younger run has taken stays as long as that run.
+const purgeSql = `DELETE FROM lookups WHERE run = ? AND row >= ? AND row < ? AND NOT EXISTS (
+  SELECT 1 FROM lookups AS taker WHERE taker.from_run = lookups.run AND taker.from_row = lookups.row
+    AND taker.run NOT IN (SELECT atom FROM json_each(?)))`
 
-/** Returns the places of answers of old runs that younger runs have taken. */
-async function takenByOthers(connection: Connection, old: readonly OldRun[]): Promise<ReadonlySet<number>> {
-  const gone = new Set(old.map(({ number }) => number))
-  const takers = await connection.all<{ place: number; origin: number }>(takenSql)
-  return new Set(takers.filter(({ place }) => !gone.has(toRunNumber(place))).map(({ origin }) => origin))
-}
-
-/** Deletes the answers of a run, in portions. Returns how many. */
-async function purgeAnswers(driver: Driver, run: number, taken: ReadonlySet<number>): Promise<number> {
+/** Deletes the lookups of a run, in portions. Returns how many. */
+async function purgeLookups(driver: Driver, run: number, old: readonly OldRun[]): Promise<number> {
+  const gone = JSON.stringify(old.map(({ number }) => number))
+  const end = await driver.read((reads) => answeredUpTo(reads, run))
   let dropped = 0
-  for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
-    const from: number = after
-    const portion = await driver.transaction(async (connection) => {
-      const range = [from, toPlace(run + 1, 0), answersAtOnce]
-      const rows = await connection.all<{ place: number; hash: number | null }>(answersSql, ...range)
-      const old = rows.filter(({ place }) => !taken.has(place))
-      for (const { place, hash } of old) {
-        if (hash !== null)
-          await connection.run('DELETE FROM places WHERE hash = ? AND place = ?', hash, place)
-        await connection.run('DELETE FROM answers WHERE place = ?', place)
-      }
-      return { count: old.length, last: rows.at(-1)?.place }
-    }, runScope(run))
-    dropped += portion.count
-    after = portion.last
-  }
+  for (let from = 0; from < end; from += lookupsAtOnce)
+    dropped += await driver.transaction(
+      (connection) => connection.run(purgeSql, run, from, from + lookupsAtOnce, gone),
+      runScope(run),
+    )
   return dropped
 }
 
-/** Deletes a run. It is only hidden while answers of it are needed, or while its credits set aside count for today. */
+/** Deletes a run. It is only hidden while answers of it are needed. What it spent stays in the ledger. */
 async function dropRun(connection: Connection, run: number, now: number): Promise<void> {
-  await forgetRequests(connection, run)
-  const range = placesOf(run)
-  const rest = await connection.get('SELECT 1 FROM answers WHERE place >= ? AND place < ? LIMIT 1', ...range)
-  const open = await connection.get(openTodaySql, run, startOfDay(now))
-  if (rest || open) await connection.run(hideSql, open ? 1 : 0, now, run)
+  const rest = await connection.get('SELECT 1 AS one FROM lookups WHERE run = ? LIMIT 1', run)
+  await connection.run('DELETE FROM budgets WHERE scope IN (?, ?)', `run ${run}`, `profiles ${run}`)
+  if (rest) await connection.run(hideSql, now, run)
   else {
     await connection.run('DELETE FROM run_files WHERE run = ?', run)
     await connection.run('DELETE FROM runs WHERE number = ?', run)
   }
 }
 
-const openTodaySql = `SELECT 1 FROM runs WHERE number = ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`
-const hideSql = `UPDATE runs SET forgotten = 1, request = '{}', reserved = CASE WHEN ? = 1 THEN reserved ELSE 0 END,
+const hideSql = `UPDATE runs SET forgotten = 1, request = '{}',
   ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END, status = 'stopped' WHERE number = ?`

@@ -17,9 +17,9 @@ import { Refusal } from '../api/calls/errors.js'
 import type { Clock } from '../api/ports/ports.js'
 import { parseJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
+import type { HeldRun, RunLocks } from '../lookups/leases.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { fromSqliteError, isBusyError } from '../storage/driver/sqlite/driver.js'
-import type { HeldRun, RunLocks } from './journal/run-leases.js'
 import type { Run, Runs } from './journal/runs.js'
 import type { RunHome } from './ports.js'
 
@@ -97,7 +97,7 @@ export async function leasesOver(
   { clock, ids }: Pick<RunHome, 'clock' | 'ids'>,
   database: Driver,
 ): Promise<RunLocks> {
-  const { leaseLocks } = await import('./journal/run-leases.js')
+  const { leaseLocks } = await import('../lookups/leases.js')
   const holder = `${holderOf(clock)}, on ${hostname()}`
   return leaseLocks(database, { token: () => ids.uuid(), holder })
 }

@@ -60,8 +60,6 @@ export interface RunChoices {
   readonly concurrency?: number | undefined
   /** Name of a lock to hold meanwhile. */
   readonly lock?: string | undefined
-  /** Lets the workers of its database call the rows. */
-  readonly distribute?: boolean | undefined
   /** Absolute path of the file for the summary of the run. */
   readonly summaryJson?: string | undefined
 }
@@ -125,8 +123,6 @@ export interface RecordedRequest {
   readonly globals: Readonly<Record<string, unknown>>
   /** For earlier builds; this one reads the table of operations. */
   readonly batch: Operation['batch']
-  /** The lowest `maxAgeMs` of the parts that sent rows that have no answer yet; 0 where none was reused. */
-  readonly sentMaxAgeMs?: number | undefined
   /** Rows of the output that are invalid, as of the end of its last part. */
   readonly invalid?: number
 }

@@ -1,4 +1,5 @@
 import { parseJson, toJson } from '../api/values/json.js'
+import { openNumbers } from '../lookups/numbers.js'
 import { execute } from './execute.js'
 import {
   checkMember,
@@ -13,8 +14,7 @@ import {
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
-import { checkTable, selectRows, type Table } from './input/table.js'
-import { openNumbers } from './journal/answers.js'
+import { checkTable, knowPeople, selectRows, type Table } from './input/table.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
 import { openKnownRows } from './lists.js'
@@ -22,12 +22,12 @@ import {
   addFiles,
   noCaller,
   openCalls,
-  openFinishedJournal,
-  openJournal,
-  openQuoteJournal,
+  openFinished,
+  openQuoted,
+  openRun,
   readBudget,
   readQuotaBudget,
-} from './open-journal.js'
+} from './open-lookups.js'
 import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
@@ -155,6 +155,7 @@ async function openComparison(
 
 /** Reads the whole file. Returns its rows that are looked up, and how many these are. */
 async function readRows(table: Table, lookup: Lookup, { choices }: BatchRequest) {
+  if (lookup.people) await knowPeople(table, lookup.people, lookup.skip)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   const { table: selected, count } = selectRows(table, choices, check.rows)
   return { check, count, rows: { table: selected, ...lookup, repeats: check.repeats } }
@@ -180,13 +181,13 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const remaining = await ports.remaining(request.operation, request.constants)
   if ('reply' in remaining) return remaining
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
-  const journal = await openQuoteJournal(ports, batch)
+  const lookups = await openQuoted(ports, batch)
   const budget = await readQuotaBudget(batch, batch.known)
   const progress = await ports.dialog.showCounting()
   const seen = openNumbers()
   const counted = await countRows({
     ...rows,
-    journal,
+    lookups,
     funds: countSpendable(spendable),
     isNew: seen.add,
     onlyCountsStored: request.choices.maxAgeMs === undefined,
@@ -210,13 +211,13 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
   const shared = withShared(request, mapping)
   const written = { table: input.table, mapping, selection }
   const output = await openOutput(ports, shared, written, records.runs.writesTo, signal)
-  const opened = await openJournal(ports, batch, total, output)
+  const opened = await openRun(ports, batch, total, output)
   const { run } = opened
-  const { calls, workers } = await openCalls(ports, request, opened, signal)
+  const calls = await openCalls(ports, request, opened, signal)
   // Records that machines share say nothing about the folders of this one.
   if (records.address === undefined)
     await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
-  const progress = await ports.dialog.showProgress(run, () => workers?.workers())
+  const progress = await ports.dialog.showProgress(run)
   progress.update({ rows: 0, total: count })
   const report = await execute({
     ...rows,
@@ -257,7 +258,7 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   if (!run) throw new Error('a run that is known was not found')
   const { count, rows } = await readRows(table, lookup, request)
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
-  const journal = await openFinishedJournal(records, run, missing)
+  const lookups = await openFinished(records, run, missing)
   const shared = withShared(request, mapping)
   const compared = await openComparison(ports, request, records, identity, run, lookup)
   const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
@@ -268,7 +269,7 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
     ...rows,
     operation: request.operation.id,
     caller: noCaller,
-    journal,
+    lookups,
     writer: output.writer,
     total: count,
     signal,

@@ -12,33 +12,34 @@ import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, rowOperation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toJson } from '../api/values/json.js'
-import { isObject } from '../api/values/objects.js'
+import { isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
-import { type Lookup, turnPollMs } from './journal/answers.js'
-import { judge } from './journal/journal.js'
-import type { LookupOptions, LookupStore, LookupTurn } from './journal/single-lookups.js'
+import { judge, type RowAnswer } from '../lookups/answer.js'
+import { type Ask, type LookupRow, type Lookups, openLookups } from '../lookups/store.js'
+import type { Driver } from '../storage/driver/connection.js'
+import type { Run } from './journal/runs.js'
 import { identityOf } from './plan/lookup.js'
 
-interface OpenAnswers extends Pick<Lookup, 'target' | 'workspace'>, LookupOptions {
-  readonly store: LookupStore
-  readonly holdLock: () => Promise<string>
-}
-
-interface HeldTurn extends LookupTurn {
-  /** Whether the outcome of what was sent is known. */
-  isKnown: boolean
-}
-
-/** How often an equal lookup is looked for before that is said. */
+/** How often an equal lookup is looked for that is under way, in milliseconds, and how often before that is said. */
+const busyMs = 50
 const pollsBeforeNotice = 20
 
-interface StoredLookupPorts {
-  readonly open: () => Promise<OpenAnswers>
+interface SingleLookupPorts {
+  readonly open: () => Promise<{
+    readonly database: Driver
+    readonly target: string
+    readonly workspace: string
+    readonly profile: string
+    readonly notBefore: number
+    readonly isAlive: (holder: string) => Promise<boolean>
+    /** Holds a lock until the process ends; returns its name. */
+    readonly holdLock: () => Promise<string>
+  }>
   /** Returns the real time from when on answers are taken; none is taken when absent. */
   readonly since: (() => number) | undefined
   readonly clock: Clock
   readonly ids: Ids
-  /** Whether the target remembers the keys of calls without a known outcome, so that those go before the keys of turns. */
+  /** Whether the target remembers the keys of calls without a known outcome, so that those go before the keys of lookups. */
   readonly keepsKeys: boolean
   /** The words of the target for `network` and `premium`. */
   readonly names?: WireNames | undefined
@@ -52,74 +53,151 @@ interface StoredLookupPorts {
   readonly onFault: (error: unknown) => Promise<void> | void
 }
 
-export type StoredLookups = ReturnType<typeof createStoredLookups>
+export type SingleLookups = ReturnType<typeof createSingleLookups>
+
+const addSql = `INSERT INTO runs (id, known_by, operation, target, workspace, profile, file, file_hash, request, status, total,
+  forgotten, indexed, started_at) VALUES (?, ?, ?, ?, ?, ?, '', '', '{}', 'running', 0, 1, 1, ?) RETURNING number`
+const overSql = `UPDATE runs SET status = 'stopped' WHERE known_by = ? AND status = 'running'`
+const underWaySql = `SELECT 1 AS one FROM runs WHERE status = 'running' AND operation = ? AND target = ?
+  UNION ALL SELECT 1 FROM lookups l JOIN runs r ON r.number = l.run
+  WHERE r.operation = ? AND r.target = ? AND l.state IN ('asked', 'accepted') LIMIT 1`
+
+/** Whether an equal lookup may be under way, or was left by a process that was killed. */
+export const mayBeUnderWay = (driver: Driver, id: string, target: string): Promise<boolean> =>
+  driver.read(async (reads) => (await reads.get(underWaySql, id, target, id, target)) !== undefined)
+
+interface Sent {
+  readonly lookups: Lookups
+  readonly ask: Ask
+  readonly row: LookupRow
+  /** Whether the outcome of what was sent is known, and whether its answer is recorded. */
+  isKnown: boolean
+  isKept: boolean
+}
 
 /** Creates what lets equal lookups be paid for once. Calls with an idempotency key of their own are always sent. */
-export function createStoredLookups(ports: StoredLookupPorts) {
+export function createSingleLookups(ports: SingleLookupPorts) {
   const { clock, ids, since, names, onFault, onStored } = ports
-  const turns = new Map<string, HeldTurn>()
-  const findFor = async (lookup: Lookup | undefined) => {
-    if (!lookup || !since) return undefined
-    const { store, notBefore } = await ports.open()
-    const stored = await store.find(lookup, Math.max(notBefore, since()))
-    if (!stored) return undefined
-    const { answer, answeredAt } = stored
-    const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
-    const headers = { age: String(age), 'cache-status': 'prospect; hit' }
-    const reply: Reply = { status: 200, body: answer.body, headers, credits: 0 }
-    return { reply, answeredAt }
+  const sent = new Map<string, Sent>()
+  const runs = new Map<string, Promise<Lookups>>()
+  let rows = 0
+  const lock = once(async () => {
+    const { database, holdLock } = await ports.open()
+    const name = await holdLock()
+    // What another process with this lock had under way is nobody's now.
+    await database.transaction((connection) => connection.run(overSql, name), 'lookups')
+    return name
+  })
+  /** Opens the run of this process for an operation; without a lock it only reads. */
+  const runOf = async (id: OperationId, isReader = false): Promise<Lookups> => {
+    const { database, target, workspace, profile, notBefore, isAlive } = await ports.open()
+    const options = {
+      now: () => clock.now(),
+      budgets: {},
+      mayRepeat: true,
+      retryUnknown: true,
+      notBefore,
+      isAlive,
+      takesKeys: true,
+      get maxAgeMs() {
+        return since ? Math.max(0, clock.now() - since()) : undefined
+      },
+    }
+    const of = { operation: id, target, workspace, profile }
+    if (isReader) return openLookups(database, { ...of, number: 0, id: '', identityKey: '' }, options)
+    const identityKey = await lock()
+    const run: Pick<Run, 'id' | 'number'> = await database.transaction(async (connection) => {
+      const own = ids.uuid()
+      const made = await connection.get<{ number: number }>(
+        addSql,
+        own,
+        identityKey,
+        id,
+        target,
+        workspace,
+        profile,
+        clock.now(),
+      )
+      return { id: own, number: made?.number ?? 0 }
+    }, 'lookups')
+    return openLookups(database, { ...of, ...run, identityKey }, options)
   }
-  const recallReply = async (lookup: Lookup): Promise<Reply | undefined> => {
-    const stored = await findFor(lookup)
-    if (stored) onStored?.(stored.answeredAt)
-    return stored?.reply
+  const ownRun = (id: OperationId): Promise<Lookups> => {
+    const found = runs.get(id) ?? runOf(id)
+    runs.set(id, found)
+    found.catch(() => runs.delete(id))
+    return found
   }
-  const lookupOf = async (id: OperationId, input: Input): Promise<Lookup | undefined> => {
+  const rowOf = async (id: OperationId, input: Input): Promise<LookupRow | undefined> => {
     const row = asRow(operation(id))
     if (!row || !(await shapeOf(id)).input.safeParse(input).success) return undefined
     const identity = identityOf(row)(input)
     if (identity === undefined) return undefined
-    const { target, workspace } = await ports.open()
-    return { operation: id, target, workspace, identity, hash: hashNumber(hashOf(identity)) }
+    return { ordinal: rows++, identity, hash: hashNumber(hashOf(identity)), most: 0, input }
   }
-  /** Takes the turn of a lookup, or returns the answer that an equal one brought meanwhile. */
-  const takeTurn = async (lookup: Lookup, input: Input): Promise<LookupTurn | Reply> => {
-    const { store, holdLock, isAlive, notBefore } = await ports.open()
-    const asked = { ...lookup, input, id: ids.uuid(), identityKey: await holdLock() }
+  const replyOf = ({ body }: RowAnswer, answeredAt: number) => {
+    const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
+    const headers = { age: String(age), 'cache-status': 'prospect; hit' }
+    return { reply: { status: 200, body, headers, credits: 0 } satisfies Reply, answeredAt }
+  }
+  const find = async (id: OperationId, row: LookupRow | undefined) => {
+    if (!row || !since) return undefined
+    const [outcome] = await (await runOf(id, true)).peek([row])
+    if (outcome?.answer.status !== 'found') return undefined
+    return replyOf(outcome.answer, outcome.storedAt ?? clock.now())
+  }
+  /** Claims a lookup, or returns the answer that an equal one brought meanwhile. */
+  const claim = async (id: OperationId, row: LookupRow): Promise<Sent | Reply> => {
+    const lookups = await ownRun(id)
     for (let polls = 1; ; polls++) {
-      const turn = await store.takeTurn(asked, { isAlive, notBefore }, clock.now())
-      // Not earlier: another one may be answered just before its turn is free.
-      const reply = await recallReply(lookup)
-      if (reply && turn) await store.endTurn(turn, true, clock.now())
-      const result = reply ?? turn
-      if (result) return result
+      const [one] = await lookups.claim([row])
+      if (one?.is === 'ask') return { lookups, ask: one.ask, row, isKnown: true, isKept: false }
+      if (one?.is === 'answered' && one.outcome.answer.status === 'found') {
+        const stored = replyOf(one.outcome.answer, one.outcome.storedAt ?? clock.now())
+        onStored?.(stored.answeredAt)
+        return stored.reply
+      }
       if (polls === pollsBeforeNotice) ports.onWait?.()
-      await ports.sleep(turnPollMs)
+      await ports.sleep(busyMs)
     }
   }
-  const sendInTurn = async (
+  const sendAsked = async (
     caller: Caller,
-    turn: HeldTurn,
+    one: Sent,
     ...[id, input, options]: Parameters<Caller['call']>
-  ): Promise<Reply> => {
-    const { key, row, input: sent } = turn.left ?? { key: turn.key, row: undefined, input }
-    const keyed = row || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
-    turn.isKnown = false
-    const reply = await caller.call(id, sent, { ...options, ...keyed, row }).catch(lostCall)
-    turn.isKnown = ports.isKnown(reply, turn.left !== undefined)
+  ) => {
+    const { key, row, input: before } = one.ask
+    const isAgain = before !== undefined
+    const own = row?.fresh === false ? row : undefined
+    const keyed = own || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
+    one.isKnown = false
+    const reply = await caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
+    one.isKnown = ports.isKnown(reply, isAgain)
     if (reply instanceof ConnectionLost) throw reply
     return reply
   }
-  const keepAnswer = async (id: OperationId, input: Input, reply: Reply): Promise<void> => {
-    const row = asRow(operation(id))
-    const verdict = row && judge(reply, row, clock.now())
+  const keepAnswer = async (
+    id: OperationId,
+    input: Input,
+    reply: Reply,
+    one: Sent | undefined,
+  ): Promise<void> => {
+    const of = asRow(operation(id))
+    const verdict = of && judge(reply, of, clock.now())
     if (verdict?.kind !== 'answer' || verdict.answer.status !== 'found') return
-    const lookup = await lookupOf(id, input)
-    if (!lookup) return
-    const { store } = await ports.open()
+    const row = one?.row ?? (await rowOf(id, input))
+    if (!row) return
+    const lookups = one?.lookups ?? (await ownRun(id))
     const isCut = isObject(reply.body) && reply.body.truncated === true
     const answer = { ...verdict.answer, isCut, ...(reply.wire ? { text: textOf(reply.wire, names) } : {}) }
-    await store.keep(lookup, answer, clock.now(), ids.uuid())
+    if (one) one.isKept = true
+    await lookups.keepSingle(row, answer)
+  }
+  const end = async ({ lookups, ask, row, isKnown, isKept }: Sent): Promise<void> => {
+    // A request without a known outcome stays on record, so that its key is used again.
+    if (isKept) return
+    if (isKnown) await lookups.withdraw([ask])
+    else await lookups.release(row.ordinal)
   }
   /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
   const recall: Layer = (caller) => {
@@ -132,21 +210,17 @@ export function createStoredLookups(ports: StoredLookupPorts) {
       }),
       call: async (id, input, options = {}) => {
         const isAsked = since !== undefined && options.idempotencyKey === undefined
-        const lookup = isAsked ? await lookupOf(id, input) : undefined
-        if (!lookup) return caller.call(id, input, options)
-        const reply = await recallReply(lookup)
-        if (reply) return reply
-        const line = `${id} ${lookup.identity}`
-        const taken = await takeTurn(lookup, input)
-        if ('status' in taken) return taken
-        const turn: HeldTurn = { ...taken, isKnown: true }
-        turns.set(line, turn)
+        const row = isAsked ? await rowOf(id, input) : undefined
+        if (!row) return caller.call(id, input, options)
+        const claimed = await claim(id, row)
+        if ('status' in claimed) return claimed
+        const line = `${id} ${row.identity}`
+        sent.set(line, claimed)
         try {
           return await caller.call(id, input, options)
         } finally {
-          turns.delete(line)
-          const { store } = await ports.open()
-          await store.endTurn(turn, turn.isKnown, clock.now()).catch(onFault)
+          sent.delete(line)
+          await end(claimed).catch(onFault)
         }
       },
     }
@@ -156,21 +230,19 @@ export function createStoredLookups(ports: StoredLookupPorts) {
     call: async (id, input, options = {}) => {
       if (!asRow(operation(id))) return caller.call(id, input, options)
       const isOwnKey = options.idempotencyKey !== undefined
-      const lookup = isOwnKey || turns.size === 0 ? undefined : await lookupOf(id, input)
-      const turn = lookup && turns.get(`${id} ${lookup.identity}`)
-      const reply = await (turn
-        ? sendInTurn(caller, turn, id, input, options)
-        : caller.call(id, input, options))
+      const row = isOwnKey || sent.size === 0 ? undefined : await rowOf(id, input)
+      const one = row && sent.get(`${id} ${row.identity}`)
+      const reply = await (one ? sendAsked(caller, one, id, input, options) : caller.call(id, input, options))
       // The reply to a key of the user's own may be of any age.
       const isOld = isOwnKey && reply.headers['idempotent-replayed'] !== undefined
       // The paid answer matters more than its copy.
-      if (!isOld) await keepAnswer(id, input, reply).catch(onFault)
+      if (!isOld) await keepAnswer(id, input, reply, one).catch(onFault)
       return reply
     },
   })
   return {
     /** Returns the stored reply to a lookup, and when the target gave it; `undefined` where it would be sent. */
-    find: async (id: OperationId, input: Input) => findFor(await lookupOf(id, input)),
+    find: async (id: OperationId, input: Input) => find(id, await rowOf(id, input)),
     recall,
     keep,
   }

@@ -72,8 +72,9 @@ it("marks a killed run as stopped on the day it ended, so that it does not use u
   await enrich(caller)
   const state = await openState(here.path('state.db'))
   await state.transaction(async (tx) => {
-    await tx.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`)
-    await tx.run('UPDATE answers SET answered_at = 2')
+    await tx.run(`UPDATE runs SET status = 'running', started_at = 1, ended_at = NULL`)
+    await tx.run(`UPDATE budgets SET held = 256, scope = 'day default 1970-01-01' WHERE scope LIKE 'day %'`)
+    await tx.run('UPDATE lookups SET answered_at = 2')
   })
   await state.close()
   const before = asked.length
@@ -81,9 +82,7 @@ it("marks a killed run as stopped on the day it ended, so that it does not use u
   expect([next.code, asked.length > before]).toEqual([11, true])
   expect(await here.json('runs list')).toMatchObject([{ status: 'finished' }, { status: 'stopped' }])
   const after = await openState(here.path('state.db'))
-  const record = await after.read((tx) =>
-    tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
-  )
+  const record = await after.read((tx) => tx.get('SELECT status, ended_at FROM runs ORDER BY number'))
   await after.close()
-  expect(record).toEqual({ status: 'stopped', reserved: 256, ended_at: 2 })
+  expect(record).toEqual({ status: 'stopped', ended_at: 2 })
 })

@@ -43,7 +43,7 @@ describe('contacts waterfall', () => {
   it('looks up rows without a profile URL for the email only, and the quote says so', async () => {
     here.write(
       'people.csv',
-      'First name,Last name,Website,LinkedIn\nAda,Byron,engines.example,\nAda,Byron,engines.example,https://www.network.example/in/ada\n',
+      'First name,Last name,Website,LinkedIn\nAda,Byron,engines.example,\nGrace,Hopper,engines.example,https://www.network.example/in/grace\n',
     )
     const both = `${batch} --enrichment-type email,phone`
     expect(await here.json(`${both} --dry-run`)).toMatchObject({
@@ -55,7 +55,7 @@ describe('contacts waterfall', () => {
     await ends(here.run(`${both} -o found.csv --retry-unknown`), 0)
     expect(here.rows('found.csv')).toMatchObject([
       { email: 'ada@engines.example', phone: '', _status: 'found', _credits: '3' },
-      { email: 'ada@engines.example', _status: 'found', _credits: '3' },
+      { email: '', _status: 'not_found', _credits: '0' },
     ])
   })
 })

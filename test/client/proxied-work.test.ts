@@ -9,7 +9,6 @@ const record = (at: number) => ({ domain: `a${at}.example` })
 /** What passes in a delivery of a search `s`. */
 const passed = (operation: OperationId, event: string, body: object, search: string | null = 's') =>
   passedResults({
-    kind: 'records',
     operation,
     delivery: { event, body: JSON.stringify(body), search, path: '/hook' },
     names: undefined,
@@ -29,7 +28,7 @@ it.each([
 ])('a record in the reply about a search is called %s', async (_, named, name) => {
   const { ledger, noted } = notingLedger('intents.hiring')
   const onError = (error: unknown) => expect(error).toBeUndefined()
-  const work = createProxiedWork(ledger, onError, undefined, async (task) => passedResults(task))
+  const work = createProxiedWork(ledger, onError, undefined)
   const body = { search: { ...named, status: 'FINISHED' }, accounts: [{ ordinal: 7, ...record(1) }] }
   await work.layer(answering({ body })).call('searches.get', { id: 'asked' })
   expect(noted.filter(([what]) => what === 'count').map(([, , , records]) => records)).toEqual([
@@ -63,7 +62,7 @@ it('an enrichment that failed ends at no cost', () => {
 it('records of a search that costs a credit each are counted, and those of one that costs none are not', async () => {
   const { ledger, noted } = notingLedger()
   const onError = (error: unknown) => expect(error).toBeUndefined()
-  const work = createProxiedWork(ledger, onError, undefined, async (task) => passedResults(task))
+  const work = createProxiedWork(ledger, onError, undefined)
   const body = JSON.stringify(record(1))
   for (const [id, event] of [
     ['intents.hiring', 'hiring_import.record'],
@@ -78,7 +77,7 @@ it('records of a search that costs a credit each are counted, and those of one t
 it('an enrichment that found nothing is finished and counts no record, so that nothing keeps a later find from its cost', async () => {
   const { ledger, noted } = notingLedger()
   const onError = (error: unknown) => expect(error).toBeUndefined()
-  const work = createProxiedWork(ledger, onError, undefined, async (task) => passedResults(task))
+  const work = createProxiedWork(ledger, onError, undefined)
   const body = JSON.stringify({ enrichment_id: 'e', status: 'finished', email: null })
   const event = 'contact_enrichment.completed'
   await work.recordDelivery('contacts.enrich', { event, body, search: 'e', path: '/hook' })

@@ -1,14 +1,10 @@
 import type { RequestListener } from 'node:http'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { createProxiedWork } from '../../src/client/proxied-work.js'
-import type { ReplyTask } from '../../src/client/reply.js'
-import { performTask } from '../../src/http/body-thread.js'
 import { handler } from '../../src/http/handler.js'
-import { type BodyThread, createBodyThread } from '../../src/http/request-body.js'
-import { bundled } from '../support/programs.js'
 import { answers, closeAfterTest, received } from './listeners.js'
 import { notingLedger, remoteTo } from './serving.js'
 
@@ -97,66 +93,19 @@ describe('a request passed through to another server', () => {
 const keyed = (id: OperationId): boolean => operations().find((row) => row.id === id)?.idempotent === true
 
 describe('a large response of another server', () => {
-  let thread: BodyThread
-  beforeAll(async () => {
-    thread = createBodyThread(await bundled('../src/http/body-thread.ts'))
-  })
-
-  const names = { network: 'linkedin', premium: 'sales_navigator' }
   const pad = ' '.repeat(70_000)
-  const jobs = (count: number) =>
-    Array.from({ length: count }, (_, at) => ({
-      job_title: `Job ${at}`,
-      id: 9_007_199_254_740_993n + BigInt(at),
-    }))
-  const written = (value: unknown) =>
-    JSON.stringify(value, (_, one) =>
-      typeof one === 'bigint'
-        ? (JSON as never as { rawJSON(text: string): object }).rawJSON(String(one))
-        : one,
-    )
+  const names = { network: 'linkedin', premium: 'sales_navigator' }
 
   /** Returns a caller that passes the replies of a server on, and what it gave to the thread. */
   async function openForProxy(status: number, body: string | Buffer) {
     const upstream = await answers((_, response) =>
       response.writeHead(status, { 'x-more': 'pk_of_the_caller' }).end(body),
     )
-    const given: ReplyTask[] = []
-    const caller = closeAfterTest(
-      remoteTo(upstream.baseUrl, {
-        names,
-        passOn: (task) => {
-          given.push(task)
-          return thread.parse(task)
-        },
-      }),
-    )
+    const caller = closeAfterTest(remoteTo(upstream.baseUrl, { names, passesOn: true }))
     const call = (id: OperationId, input = {}) => caller.call(id, input, { apiKey: 'pk_of_the_caller' })
-    return { caller, given, call }
+    return { caller, call }
   }
   const bytesOf = ({ wire }: Reply) => Buffer.from(wire ?? '').toString()
-
-  it('is read in a thread, which hands back what settles it and its bytes', async () => {
-    const text = written({ jobs: jobs(3_000), total: 0, company_linkedin_url: 'x' }).replace(':0,', ':1e400,')
-    const { caller, given, call } = await openForProxy(200, text)
-    const reply = await call('accounts.hiring', { company_domain: 'a.example' })
-    expect(given.map(({ operation }) => operation)).toEqual(['accounts.hiring'])
-    expect([reply.status, reply.credits, bytesOf(reply)]).toEqual([200, 3_000, text])
-    expect(reply.body).toEqual({
-      jobs: [{ job_title: 'Job 0', id: 9_007_199_254_740_993n }],
-      company_network_url: 'x',
-      total: { rawJSON: '1e400' },
-    })
-    const serve = handler({ caller, names, version: 'test', document: async () => ({}) })
-    const response = await serve(
-      new Request('http://127.0.0.1/api/v2/accounts/company_hiring', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{"company_domain":"a.example"}',
-      }),
-    )
-    expect(await response.text()).toBe(text)
-  })
 
   it.each([
     ['a refusal', 409, '{"error":"In progress","code":"idempotency_in_progress"}'],
@@ -169,7 +118,6 @@ describe('a large response of another server', () => {
     const [small, large] = [await openForProxy(status, text), await openForProxy(status, pad + text)]
     const expected = await small.call('accounts.hiring')
     const reply = await large.call('accounts.hiring')
-    expect([small.given.length, large.given.length > 0]).toEqual([0, true])
     expect({ ...reply, wire: bytesOf(reply).trim(), body: null, headers: null }).toEqual({
       ...expected,
       wire: bytesOf(expected),
@@ -206,7 +154,7 @@ describe('a large response of another server', () => {
       const { ledger, noted } = notingLedger('contacts.bulk_enrich')
       const { caller } = await openForProxy(200, body)
       const onError = (error: unknown) => expect(error).toBeUndefined()
-      const work = createProxiedWork(ledger, onError, names, performTask)
+      const work = createProxiedWork(ledger, onError, names)
       await work.layer(caller).call('contacts.get', { id: 'x' })
       return noted
     }
@@ -214,15 +162,5 @@ describe('a large response of another server', () => {
     const counted = await countedFor(text)
     expect(counted.length).toBeGreaterThan(80)
     expect(await countedFor(pad + text)).toEqual(counted)
-  })
-
-  it('whose thread ended is answered 502', async () => {
-    const upstream = await answers((_, response) => response.end(`${pad}{}`))
-    const caller = closeAfterTest(
-      remoteTo(upstream.baseUrl, {
-        passOn: () => Promise.reject(new Error('no memory')),
-      }),
-    )
-    expect(await caller.call('accounts.hiring', {})).toMatchObject({ status: 502, unknown: true })
   })
 })

@@ -214,6 +214,7 @@ describe('first attempts of one search', () => {
           }
           gone = []
           bench.clock.advance(60_000)
+          await bench.expire()
           await bench.worker.drain()
           const left = (await deliveriesOf(id)).filter(({ state }) => state === 'pending')
           expect(left).toEqual([])
@@ -230,7 +231,7 @@ describe('first attempts of one search', () => {
   /** Takes up what is due, and is never heard of again. */
   const claimAndDie = async () => {
     const now = bench.clock.now()
-    const claim = { token: 'dead', now, farthest: now + 24 * hour, realNow: now, leaseUntil: now + 30_000 }
+    const claim = { token: 'dead', now, farthest: now + 24 * hour, leaseMs: 30_000 }
     await bench.store.transaction((tx) => claimDelivery(tx, { ...claim, busy: [] }))
   }
 
@@ -364,10 +365,9 @@ describe('when the clock goes back', () => {
   it('takes over the work of dead processes all the same', async () => {
     bench.source.matches = 1
     const { body } = await bench.call('leads.advanced_search', lead)
-    const far = bench.clock.now() + 24 * hour
-    await bench.store.transaction((tx) =>
-      claimJob(tx, { token: 'dead', realNow: far, leaseUntil: far + 30_000 }),
-    )
+    await bench.store.transaction((tx) => claimJob(tx, { token: 'dead', leaseMs: 30_000 }))
+    const late = 'UPDATE jobs SET lease_until = lease_until + 86400000'
+    await bench.store.transaction((tx) => tx.run(late))
     expect(await bench.worker.finish(idOf(body))).toMatchObject({ state: 'finished', done: 1 })
   })
 })

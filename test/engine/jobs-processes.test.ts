@@ -6,7 +6,7 @@ import { countRecords } from '../../src/engine/tables/jobs.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
-import { randomIds, TestSource } from '../support/engine.js'
+import { expireLeases, randomIds, TestSource } from '../support/engine.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { freshSchema } from '../support/postgres.js'
 import { start, startCrew } from '../support/processes.js'
@@ -150,8 +150,8 @@ describe('P12: a process that is killed while it accepts work', () => {
     expect(before).toHaveLength(rounds.length / 4)
     const source = new TestSource()
     source.matches = 3
-    // Half a minute later: the claims of the killed processes have freed themselves.
-    const clock = { now: () => Date.now() + 30_000 }
+    await expireLeases(work.store)
+    const clock = { now: () => Date.now() }
     const engine = createEngine({ store: work.store, source, ids: randomIds, clock })
     const ids = new Set<unknown>()
     for (const { key, point } of rounds) {

@@ -1,11 +1,4 @@
-import type {
-  Caller,
-  CallOptions,
-  Input,
-  InputReader,
-  ReadRequest,
-  Reply,
-} from '../../src/api/calls/caller.js'
+import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
 import { ApiError, errorBody } from '../../src/api/calls/errors.js'
 import { type OperationId, operation } from '../../src/api/operations/table.js'
 
@@ -26,18 +19,18 @@ export class CountingCaller implements Caller {
   work: (options: CallOptions) => Promise<void> = async () => {}
 
   call(id: OperationId, input: Input, options: CallOptions = {}): Promise<Reply> {
-    return this.answerRequest(id, async () => ({ input }), options)
+    return this.answerRequest(id, async () => input, options)
   }
 
   async answerRequest(
     id: OperationId,
-    readInput: (reader: InputReader) => Promise<ReadRequest>,
+    readInput: () => Promise<Input>,
     options: CallOptions = {},
   ): Promise<Reply> {
     this.calls++
     try {
       if (options.apiKey !== 'right') throw new ApiError('invalid_api_key')
-      const { input } = await readInput({ owner: 'the only one', validates: true })
+      const input = await readInput()
       this.seen.push({ id, input, options })
       await this.work(options)
       return { status: 200, body: { id }, headers: {}, credits: 0, ...this.reply }

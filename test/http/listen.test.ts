@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { usualBody } from '../../src/api/operations/facts.js'
+import { bodyLimits } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
 import { defaultTiming, type ListenOptions, listen } from '../../src/http/listen.js'
 import { casesOf } from '../support/fixtures.js'
@@ -10,7 +10,7 @@ import { until } from '../support/until.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
-const { bytes: usualBodyLimit } = usualBody
+const { bytes: limit } = bodyLimits
 
 async function start(caller = new CountingCaller(), options: Partial<ListenOptions> = {}) {
   const serve = handler({ caller, version: '1', document: async () => ({}) })
@@ -99,7 +99,7 @@ describe('malformed HTTP', () => {
 
 describe('size limits', () => {
   const [get, to] = ['GET /health HTTP/1.1', `POST ${path} HTTP/1.1`]
-  const tooLong = `Content-Length: ${usualBodyLimit + 1}`
+  const tooLong = `Content-Length: ${limit + 1}`
   const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
 
   it.each<[string, number, first: string, more: string[], ...parts: string[]]>([

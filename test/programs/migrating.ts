@@ -1,6 +1,6 @@
 import { catalogueSchema } from '../../src/catalogue/schema/schema.js'
 import { engineSchema } from '../../src/engine/tables/schema.js'
-import { migrate, readStoredNumber, type Schema } from '../../src/storage/database/migrate.js'
+import { migrate, readVersion, type Schema } from '../../src/storage/database/migrate.js'
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { stateSchema } from '../../src/storage/state/open.js'
@@ -61,6 +61,6 @@ const driver: Driver = {
   transaction: (work, scope) => database.transaction((connection) => work(watched(connection)), scope),
 }
 await migrate(driver, schema)
-const stored = await database.read((connection) => readStoredNumber(connection))
+const stored = await database.read((connection) => readVersion(connection))
 await database.close()
 process.stdout.write(`${statements} ${stored}\n`)

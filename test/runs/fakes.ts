@@ -3,12 +3,9 @@ import { ApiError } from '../../src/api/calls/errors.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { runSentences } from '../../src/cli/batch/map-columns.js'
 import { describe as sentenceOf } from '../../src/cli/messages.js'
+import { type LookupOptions, type Lookups, openLookups } from '../../src/lookups/store.js'
 import { mapColumns, rowInput } from '../../src/runs/input/mapping.js'
 import { openTable } from '../../src/runs/input/table.js'
-import { answeredUpTo } from '../../src/runs/journal/answers.js'
-import type { WantedRow } from '../../src/runs/journal/journal.js'
-import type { Journal } from '../../src/runs/journal/run-journal.js'
-import { type JournalOptions, journalOf } from '../../src/runs/journal/run-journal.js'
 import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { createLayout, type OutputRow } from '../../src/runs/output/columns.js'
 import { rowFormats } from '../../src/runs/output/formats.js'
@@ -129,25 +126,27 @@ export const newRun = (more: Partial<NewRun> = {}): NewRun => ({
   ...more,
 })
 
-/** The journal of a run as its next part opens it. */
-export async function journalFor(
+/** The lookups of a run as its next part opens them. */
+export const lookupsFor = (
   driver: Driver,
   run: Run,
-  options: Partial<JournalOptions> = {},
-): Promise<Journal> {
-  const usual = { now: () => 1_000_000, budget: {}, mayRepeat: true, retryUnknown: false }
-  const answered = await driver.read((connection) => answeredUpTo(connection, run.number))
-  if (run.indexed === 0) await runsOver(driver).index(run)
-  return journalOf(driver, run, { ...usual, answeredUpTo: answered, ...options })
+  options: Partial<LookupOptions> = {},
+): Promise<Lookups> =>
+  openLookups(driver, run, {
+    now: () => 1_000_000,
+    budgets: {},
+    mayRepeat: true,
+    retryUnknown: false,
+    ...options,
+  })
+
+/** The lookups of a run that begins, in memory. */
+export async function newLookups(options: Partial<LookupOptions> = {}): Promise<Lookups> {
+  const driver = await openState(':memory:')
+  return lookupsFor(driver, await runsOver(driver).add(newRun()), options)
 }
 
-/** A journal of a run that begins, in memory unless it is told where. */
-export async function newJournal(options: Partial<JournalOptions> = {}, state?: Driver): Promise<Journal> {
-  const driver = state ?? (await openState(':memory:'))
-  return journalFor(driver, await runsOver(driver).add(newRun()), options)
-}
-
-/** A batch over a file of companies, with a journal in memory; what a test does not give is usual. */
+/** A batch over a file of companies, with lookups in memory; what a test does not give is usual. */
 export async function companyBatch(
   file: string,
   caller: Caller,
@@ -169,7 +168,7 @@ export async function companyBatch(
     operation: 'accounts.enrich',
     caller,
     most: () => 1,
-    journal: await newJournal(),
+    lookups: await newLookups(),
     writer: createWriter(sink, rowFormats.csv.create(createLayout(table.header, results))),
     time: fakeTime(),
     explainStop: runSentences.explainStop,
@@ -178,15 +177,15 @@ export async function companyBatch(
   }
 }
 
-/** Makes the disk of a journal full after so many answers. */
-export function fillDisk(journal: Journal, room: number): Journal {
-  const keep = journal.keep.bind(journal)
+/** Makes the disk full after so many answers. */
+export function fillDisk(lookups: Lookups, room: number): Lookups {
+  const settle = lookups.settle.bind(lookups)
   let left = room
-  return Object.assign(journal, {
-    keep: async (rows: Parameters<Journal['keep']>[0]) => {
+  return Object.assign(lookups, {
+    settle: async (rows: Parameters<Lookups['settle']>[0]) => {
       left -= rows.length
       if (left < 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
-      await keep(rows)
+      await settle(rows)
     },
   })
 }
@@ -217,16 +216,6 @@ export function failingFiles(operation: keyof Files | keyof OutputFile, code: st
     })
   return watched(nodeFiles)
 }
-
-/** A row that may cost a credit, as a journal knows it. */
-export const journalRow = (ordinal: number, more: Partial<WantedRow> = {}) => ({
-  ordinal,
-  identity: `id ${ordinal}`,
-  hash: ordinal,
-  repeats: true,
-  most: 1,
-  ...more,
-})
 
 /** An answer that cost a credit. */
 export const foundAnswer = (body: unknown) => ({ status: 'found', error: null, body, credits: 1 }) as const

@@ -13,7 +13,7 @@ import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { newFolder } from '../support/new-folder.js'
-import { companyBatch, csvOf, failingFiles, fillDisk, journalFor, newRun } from './fakes.js'
+import { companyBatch, csvOf, failingFiles, fillDisk, lookupsFor, newRun } from './fakes.js'
 
 const folder = perFile(newFolder)
 
@@ -32,7 +32,7 @@ async function partOf(driver: Driver, bench: Bench, file: string, sink: Sink, fa
   const [record] = await runsOver(driver).find('run-1')
   const { discardReplies } = bench.caller
   return companyBatch(file, bench.caller, sink, {
-    journal: fillDisk(await journalFor(driver, record as Run), fault.answers),
+    lookups: fillDisk(await lookupsFor(driver, record as Run), fault.answers),
     callOptions: { apiKey: bench.key },
     concurrency: 6,
     onSafe: async (before) => discardReplies?.('run-1', before, { apiKey: bench.key }),

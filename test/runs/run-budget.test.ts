@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
+import type { LookupOptions, Lookups } from '../../src/lookups/store.js'
 import { execute } from '../../src/runs/execute.js'
-import type { Journal, JournalOptions } from '../../src/runs/journal/run-journal.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { perFile } from '../support/each.js'
@@ -15,7 +15,7 @@ import {
   domainsOf,
   fakeCaller,
   fillDisk,
-  journalFor,
+  lookupsFor,
   memorySink,
   newRun,
   reply,
@@ -43,9 +43,9 @@ describe.each(states())('%s', (name, open) => {
   const record = async (driver: Driver, id = 'run-1') => (await runsOver(driver).find(id))[0] as Run
 
   /** Runs a batch in which a row may have up to 100 records at a credit each. */
-  async function part(rows: readonly string[], caller: Caller, journal: Journal) {
+  async function part(rows: readonly string[], caller: Caller, journal: Lookups) {
     const sink = memorySink()
-    const batch = await companyBatch(folder.file(csvOf(rows)), caller, sink, { journal })
+    const batch = await companyBatch(folder.file(csvOf(rows)), caller, sink, { lookups: journal })
     const report = await execute({
       ...batch,
       operation: 'accounts.hiring',
@@ -78,7 +78,7 @@ describe.each(states())('%s', (name, open) => {
             const last = { more: most * picks.length, room: Number.POSITIVE_INFINITY }
             for (const { more, room } of [...parts, last]) {
               perRun += more
-              const journal = await journalFor(driver, await record(driver), { budget: { perRun } })
+              const journal = await lookupsFor(driver, await record(driver), { budgets: { perRun } })
               const guarded: Caller = {
                 ...target.caller,
                 call: async (...request) => {
@@ -89,7 +89,7 @@ describe.each(states())('%s', (name, open) => {
               }
               const report = await execute(
                 await companyBatch(file, guarded, memorySink(), {
-                  journal: fillDisk(journal, room),
+                  lookups: fillDisk(journal, room),
                   concurrency,
                   most: () => most,
                 }),
@@ -125,7 +125,7 @@ describe.each(states())('%s', (name, open) => {
           async (batches, perDay, concurrency) => {
             const driver = await open()
             const targets = batches.map(({ most }) => chargingCaller(most, [0, 2, 1]))
-            const options: Partial<JournalOptions> = { budget: { perDay } }
+            const options: Partial<LookupOptions> = { budgets: { perDay } }
             const total = () => targets.reduce((sum, one) => sum + one.total(), 0)
             await Promise.all(
               batches.map(async ({ rows, most }, at) => {
@@ -134,7 +134,7 @@ describe.each(states())('%s', (name, open) => {
                 )
                 const { caller } = targets[at] as ReturnType<typeof chargingCaller>
                 const batch = await companyBatch(folder.file(csvOf(domainsOf(rows))), caller, memorySink(), {
-                  journal: await journalFor(driver, added, options),
+                  lookups: await lookupsFor(driver, added, options),
                   concurrency,
                   most: () => most,
                 })
@@ -153,9 +153,11 @@ describe.each(states())('%s', (name, open) => {
       const spend = async (id: string, profile: string, now: number) => {
         const target = chargingCaller(1, [0])
         const added = await runsOver(driver).add(newRun({ id, identityKey: id, profile }))
-        const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
+        const journal = await lookupsFor(driver, added, { budgets: { perDay: 3 }, now: () => now })
         await execute(
-          await companyBatch(folder.file(csvOf(domainsOf(20))), target.caller, memorySink(), { journal }),
+          await companyBatch(folder.file(csvOf(domainsOf(20))), target.caller, memorySink(), {
+            lookups: journal,
+          }),
         )
         return target.total()
       }
@@ -169,12 +171,12 @@ describe.each(states())('%s', (name, open) => {
     test('that is reached stops the run with exit 12 and names the row', async () => {
       const target = chargingCaller(1, [0])
       const driver = await open()
-      const journal = await journalFor(driver, await runsOver(driver).add(newRun()), {
-        budget: { perRun: 0 },
+      const journal = await lookupsFor(driver, await runsOver(driver).add(newRun()), {
+        budgets: { perRun: 0 },
       })
       const report = await execute(
         await companyBatch(folder.file(csvOf(domainsOf(5))), target.caller, memorySink(), {
-          journal,
+          lookups: journal,
           total: 5,
         }),
       )
@@ -195,7 +197,7 @@ describe.each(states())('%s', (name, open) => {
         reply(200, { domain: 'x' }, Math.min(Number(limit), there)),
       )
       const driver = await open()
-      const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { budget: { perRun } })
+      const journal = await lookupsFor(driver, await runsOver(driver).add(newRun()), { budgets: { perRun } })
       const { report } = await part(domainsOf(rows), caller, journal)
       const limits = calls.map(({ input }) => input.limit)
       return { limits, report, spent: (await record(driver)).credits }
@@ -229,7 +231,7 @@ describe.each(states())('%s', (name, open) => {
       await runsOver(driver).add(newRun())
       const rows = [...domainsOf(4), ...domainsOf(4)]
       const opened = async (perRun?: number) =>
-        journalFor(driver, await record(driver), { budget: { perRun } })
+        lookupsFor(driver, await record(driver), { budgets: { perRun } })
       expect((await part(rows, caller, await opened(50))).report.stopped?.exit_code).toBe(12)
       const { report, sources } = await part(rows, caller, await opened())
       expect([report.stopped, sources]).toEqual([
@@ -250,13 +252,12 @@ describe.each(states())('%s', (name, open) => {
       const driver = await open()
       const runs = runsOver(driver)
       const first = await runs.add(newRun())
-      await part(domainsOf(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
+      await part(domainsOf(1), caller, await lookupsFor(driver, first, { budgets: { perRun: 50 } }))
       const second = await runs.add(newRun({ id: 'run-2' }))
-      await runs.indexOthers(second)
       const store = { maxAgeMs: 1_000_000 }
-      expect((await part(domainsOf(1), caller, await journalFor(driver, second, { store }))).sources).toEqual(
-        [source],
-      )
+      expect((await part(domainsOf(1), caller, await lookupsFor(driver, second, store))).sources).toEqual([
+        source,
+      ])
     })
   })
 })

@@ -261,6 +261,12 @@ export class TestSource implements Source {
 export const engineOver = (store: Driver, clock: Clock = { now: Date.now }, source = new TestSource()) =>
   createEngine({ store, source, clock, ids: randomIds })
 
+/** Lets the leases of an engine run out, as after the deaths of all who have them. */
+export const expireLeases = (store: Pick<Driver, 'transaction'>) =>
+  store.transaction(async (tx) => {
+    for (const table of ['jobs', 'deliveries', 'replies']) await tx.run(`UPDATE ${table} SET lease_until = 0`)
+  })
+
 /** An engine in memory with one workspace, member and key. */
 export type Bench = Awaited<ReturnType<typeof openBench>>
 
@@ -292,5 +298,6 @@ export async function openBench(location?: string, ids: Ids = randomIds, observe
     call: (id: OperationId, input: Input, options?: CallOptions) =>
       caller.call(id, input, { apiKey: key, ...options }),
     balance: async () => (await store.read((tx) => readBalances(tx, workspace.id))).credits,
+    expire: () => expireLeases(store),
   }
 }

@@ -110,7 +110,9 @@ const filesOf = (home: string) => ({ engine: join(home, 'engine.db'), catalogue:
 /** Rows that have an answer on record. */
 async function answered(folder: string): Promise<number> {
   const state = await openState(join(folder, 'home', 'state.db'))
-  const found = await state.read((tx) => tx.get<{ n: number }>('SELECT count(*) AS n FROM answers'))
+  const found = await state.read((tx) =>
+    tx.get<{ n: number }>('SELECT count(*) AS n FROM lookups WHERE answered_at IS NOT NULL'),
+  )
   await state.close()
   return found?.n ?? 0
 }

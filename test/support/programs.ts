@@ -38,10 +38,7 @@ async function bundleAll(): Promise<void> {
   if (existsSync(folder)) return
   const partial = `${folder}-${process.pid}.partial`
   await build({
-    entryPoints: [
-      ...readdirSync(programs).map((name) => join(programs, name)),
-      ...['http/body-thread.ts', 'catalogue/import/reader-worker.ts'].map((path) => join(root, 'src', path)),
-    ],
+    entryPoints: [...readdirSync(programs).map((name) => join(programs, name))],
     entryNames: '[name]',
     outdir: partial,
     outExtension: { '.js': '.mjs' },

@@ -52,28 +52,6 @@ export interface CallOptions {
   readonly origin?: string | undefined
 }
 
-/** Who asks, and whether the fields are validated where they are read. */
-export interface InputReader {
-  /** Id of the workspace, whose large bodies take turns. */
-  readonly owner: string
-  /** False where another server validates them. */
-  readonly validates: boolean
-}
-
-/** What validating a request led to, where it was read. */
-export interface Checked {
-  /** The valid fields, or the refusal. */
-  readonly result: { readonly fields: Input } | { readonly refusal: Error }
-  /** What identifies the request; present when it may be needed. */
-  readonly fingerprint: string
-}
-
-export interface ReadRequest {
-  readonly input: Input
-  /** Present when the input was validated in another thread. It then holds only what is asked before that. */
-  readonly checked?: Checked
-}
-
 /** No reply came: the connection was refused, cut off or timed out. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
@@ -114,8 +92,7 @@ export interface Reply {
   /** The body as JSON, where it was written before or came as such. */
   readonly text?: string
   /**
-   * The body byte for byte as another server sent it, in its words, to be passed on. `body` then has only what the reply
-   * is settled by when it is large.
+   * The body byte for byte as another server sent it, in its words, to be passed on.
    */
   readonly wire?: Uint8Array<ArrayBuffer>
   /** For `answerRequest`: the client must not get this answer, by a fault on demand. A `call` never returns one. */
@@ -131,11 +108,7 @@ export interface Caller {
    * Answers a request of a server. Its input is read only when the key may make the request now, so that a body that is
    * refused anyway is never read. Absent when keys are not checked.
    */
-  answerRequest?(
-    id: OperationId,
-    readInput: (reader: InputReader) => Promise<ReadRequest>,
-    options?: CallOptions,
-  ): Promise<Reply>
+  answerRequest?(id: OperationId, readInput: () => Promise<Input>, options?: CallOptions): Promise<Reply>
   /** Returns the 429 that a call would be answered now, whatever its input if none is given; `undefined` when it may be sent. */
   refusedNow?(id: OperationId, options?: CallOptions, input?: Input): Promise<Reply | undefined>
   /** Returns whether repeated calls under one idempotency key have one effect; assumed when absent. */

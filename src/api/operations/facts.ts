@@ -29,10 +29,8 @@ export interface BodyLimits {
   readonly values: number
 }
 
-export const usualBody: BodyLimits = { bytes: 1024 * 1024, values: 50_000 }
-
-/** A body of more bytes is parsed beside the event loop, which it would hold for milliseconds. */
-export const largeBytes = 65_536
+/** Limits of the body of every request. */
+export const bodyLimits: BodyLimits = { bytes: 1024 * 1024, values: 150_000 }
 
 /** Maximum nesting of arrays and objects in JSON from others. */
 export const maxLevels = 64
@@ -104,8 +102,6 @@ export interface Facts {
       readonly most: number
     }
   }
-  /** Limits of the request body, when they are not the usual ones. */
-  readonly body?: BodyLimits
   /** Columns of a table on a terminal: dotted paths into the reply or one of its records. */
   readonly columns: readonly string[]
 }

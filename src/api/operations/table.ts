@@ -226,7 +226,7 @@ const table = {
     command: 'lists create', method: 'POST', path: '/lists', ok: 201,
     summary: 'Create a list of companies',
     rate: byPlan, idempotent: true, starts: 'import', batch: { identity: 'company', into: 'companies' },
-    body: { bytes: 4 * 1024 * 1024, values: 600_000 }, columns: ['id', 'network_list_id'],
+    columns: ['id', 'network_list_id'],
   },
   'lists.list': {
     command: 'lists list', method: 'GET', path: '/lists',

@@ -10,8 +10,7 @@ export function parseExact(text: string): unknown {
   return isParsedSlowly(text) ? parseSlowly(text, exactNumber) : JSON.parse(text)
 }
 
-/** Whether `parseExact` is slow for JSON text: copying its value to another thread is faster then. */
-export const isParsedSlowly = (text: string): boolean => unusualNumber.test(text) || hasEscapedKey(text)
+const isParsedSlowly = (text: string): boolean => unusualNumber.test(text) || hasEscapedKey(text)
 
 /** An integer of sixteen digits, or an exponent of three, where a number may end: ids in quotes have such digits, too. */
 const unusualNumber = /(?<!\d)\d{16,}(?=[\s,\]}]|$)|\d[eE]\+?\d{3,}(?=[\s,\]}]|$)/
@@ -94,35 +93,10 @@ export const toPrintableJson = (value: unknown, indent?: number) => escapeContro
 
 const writeExact = (_: string, value: unknown) => (typeof value === 'bigint' ? rawJson(String(value)) : value)
 
-/** JSON of an array or object that was written before, as it is and with sorted fields. */
-export interface WrittenJson {
-  readonly json: string
-  readonly canonical: string
-}
-
-const writtenBefore = new WeakMap<object, WrittenJson>()
-
-/** Keeps the JSON of a value of a request, which nobody may change from now on; returns the value. */
-export function keepWritten(value: object, written: WrittenJson): object {
-  writtenBefore.set(value, written)
-  return value
-}
-
-/** Writes the fields of a request as JSON, with what was written before. */
-export function toRequestJson(fields: Readonly<Record<string, unknown>>): string {
-  const known = ([, value]: readonly [string, unknown]) => writtenBefore.get(value as object)?.json
-  const entries = Object.entries(fields)
-  if (!entries.some(known)) return toJson(fields)
-  const present = entries.filter(([, value]) => value !== undefined)
-  return `{${present.map((entry) => `${JSON.stringify(entry[0])}:${known(entry) ?? toJson(entry[1])}`).join(',')}}`
-}
-
 /** Returns JSON with sorted fields, so that equal values have equal texts. */
 export function toCanonicalJson(value: unknown): string {
   // `JSON.stringify` throws for each, and a body may hold tens of thousands.
   if (typeof value === 'bigint') return String(value)
-  const written = writtenBefore.get(value as object)
-  if (written) return written.canonical
   if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null || isRawJson(value)) return toJson(value)
   const fields = value as Record<string, unknown>

@@ -169,6 +169,8 @@ export interface Forward {
   /** Its number in the order of arrival. */
   readonly seq: number
   readonly attempts: number
+  /** Fencing token of whoever forwards it. */
+  readonly token: string
   readonly delivery: Pick<ReceivedDelivery, 'headers' | 'body'>
 }
 
@@ -188,7 +190,7 @@ export interface Outbox {
   /** Records an attempt. Without `retryAt` it was the last. */
   settle(forward: Forward, passed: Passed, now: number, retryAt?: number): Promise<void>
   /** Releases a delivery that was taken and not finished. */
-  release(forward: Forward, now: number): Promise<void>
+  release(forward: Forward): Promise<void>
 }
 
 /** Returns the path of a receiver of deliveries. */

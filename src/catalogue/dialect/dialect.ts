@@ -31,13 +31,6 @@ interface PeoplePath {
   readonly isCounted?: boolean
 }
 
-/** What an import wrote: its table, all tables it filled, and how many records it updated. */
-export interface Loaded {
-  readonly table: string
-  readonly tables: readonly string[]
-  readonly updated: number
-}
-
 export interface CopiedTable extends DeclaredTable {
   readonly textsOf?: ((record: string) => readonly string[]) | undefined
 }
@@ -45,24 +38,9 @@ export interface CopiedTable extends DeclaredTable {
 /** Writes a copy into an empty catalogue, within one transaction. */
 export interface CopyTarget {
   /** Puts aside what would only cost time until the copy is complete. */
-  begin(): Promise<void>
+  begin?(): Promise<void>
   add(table: CopiedTable, rows: readonly StoredRow[]): Promise<void>
   end(): Promise<void>
-}
-
-/** A first import into a table, whose indexes are missing until its end. */
-export interface BulkLoading {
-  /** Returns whether indexes are missing: a first import is under way, or was killed. */
-  hasDeferredIndexes(connection: Connection): boolean
-  /** Until `endLoad`: drops the indexes of tables that are about to be filled, and leaves the words of texts unmerged. */
-  deferIndexes(connection: Connection, tables: readonly string[]): void
-  /** Builds the missing indexes that a lookup by a column needs. */
-  buildIndexesOn(connection: Connection, table: string, column: string): void
-  /** Returns a number that differs from an earlier answer when others wrote to the database in between. */
-  countForeignWrites(connection: Connection): number | undefined
-  /** Gives the connection more memory from now on; until `endBulkWrites`, commits are not durable one by one. */
-  beginBulkWrites(driver: Driver): Promise<void>
-  endBulkWrites(driver: Driver): Promise<void>
 }
 
 /** What a catalogue spells differently in SQLite and in PostgreSQL. */
@@ -81,14 +59,11 @@ export interface CatalogueDialect {
     firstTitles(query: TextQuery, limit: number): Condition
     /** Whether an index has the names of companies in the order of their code points. */
     readonly hasOrderedNames: boolean
-    /** Returns whether indexes are there; while a table is filled for the first time, they may be missing. */
-    hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
   }
   readonly load: {
-    /** Absent where other machines share the database: many records are asked for at once, and no index is ever missing. */
-    readonly bulk?: BulkLoading
-    /** Ends a load, also one that was killed. Does nothing when it is ended already. */
-    endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void>
+    /** Gives the connection more memory; until `end`, commits are not durable one by one. Absent where other machines share it. */
+    begin?(driver: Driver): Promise<void>
+    end(driver: Driver, tables: readonly string[]): Promise<void>
     /** Removes what the database remembers of deleted rows. */
     forgetDeletedRows(driver: Driver, tables: readonly string[]): Promise<void>
   }

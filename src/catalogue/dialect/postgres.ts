@@ -119,8 +119,6 @@ export const postgresSearch: CatalogueDialect['search'] = {
       limit,
     ]
   },
-  // Indexes are never missing.
-  hasIndexes: async () => true,
 }
 
 const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
@@ -132,9 +130,7 @@ const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
 export const postgresLoad: CatalogueDialect['load'] = {
   // A search that was planned for an empty table may take minutes in a full one. Where ANALYZE fails, the server runs it
   // later by itself, so the failure is no failure of the import.
-  endLoad: async (driver, loaded) => {
-    if (loaded) await analyze(driver, [...new Set(['companies', ...loaded.tables])]).catch(() => {})
-  },
+  end: (driver, tables) => analyze(driver, [...new Set(['companies', ...tables])]).catch(() => {}),
   // The statistics of ANALYZE contain values of rows.
   forgetDeletedRows: analyze,
 }

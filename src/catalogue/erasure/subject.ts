@@ -1,9 +1,9 @@
 import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
+import { foldName, foldText } from '../../identity/name.js'
+import { parseProfile } from '../../identity/profile.js'
+import { toDomain } from '../../identity/value-kinds.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { DryRun, SubjectMatcher } from '../../storage/erasure/traversal.js'
-import { foldName, foldText } from '../normalize/name.js'
-import { parseProfile } from '../normalize/profile.js'
-import { toDomain } from '../normalize/value-kinds.js'
 import {
   eraseFromCatalogue,
   findIdentifiers,

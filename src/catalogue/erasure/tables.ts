@@ -1,3 +1,7 @@
+import { identityIn } from '../../identity/keys.js'
+import { foldName, foldText } from '../../identity/name.js'
+import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
+import { toDomain } from '../../identity/value-kinds.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
 import {
   type DryRun,
@@ -8,9 +12,6 @@ import {
 import { dialectOf } from '../dialect/dialects.js'
 import { createTokenizer, type TextTable } from '../full-text/keyword.js'
 import type { StoredRecord } from '../kinds/kind.js'
-import { foldName, foldText } from '../normalize/name.js'
-import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import { toDomain, toPersonIdentity } from '../normalize/value-kinds.js'
 import { toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type FoundPerson, type StoredPerson, selectPeople, toFullName } from '../records/person.js'
@@ -252,7 +253,7 @@ function toNamedPerson({ row, person, profiles }: FoundSubject) {
   const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
   const domains = [person.email, person.personal_email].map((email) => email && toDomain(email))
   const lookups = [{ company_domain }, { company_name }].map((at) =>
-    toPersonIdentity({ full_name: full, ...at }),
+    identityIn('person', { full_name: full, ...at }),
   )
   return {
     /** Folded full name. */

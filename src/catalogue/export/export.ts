@@ -14,7 +14,6 @@ import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type StoredPerson, toPersonTexts } from '../records/person.js'
 import { catalogueTables } from '../schema/schema.js'
-import { endBulkLoad } from '../write/bulk-load.js'
 
 /** Rows read at once. */
 const portion = 500
@@ -118,7 +117,6 @@ export async function copyCatalogue(
   return await from.read(async (source) => {
     try {
       const copied = await to.transaction((connection) => copyAll(source, connection, onProgress))
-      await endBulkLoad(to)
       return copied
     } catch (error) {
       if (isRefusal(error, 'database.copy_differs')) return 'not the same'
@@ -133,7 +131,7 @@ async function copyAll(source: Connection, connection: Connection, onProgress: (
     if (await connection.get(`SELECT 1 AS one FROM ${name} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
   const target = dialectOf(connection).copy.createTarget(connection, tables)
-  await target.begin()
+  await target.begin?.()
   let rows = 0
   const there = await digest(source, tables, async (table, some) => {
     await target.add(table, some)

@@ -3,22 +3,15 @@ import type { Clock, Ids } from '../../api/ports/ports.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Fields } from '../../api/values/objects.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
+import { isInvalid } from '../../identity/readers.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { FileColumns, ImportOptions, InputRow, RecordKind, RejectedRecord } from '../kinds/kind.js'
-import { isInvalid } from '../normalize/readers.js'
 import { importJobs } from '../records/jobs.js'
 import { countOrigins, type Origin } from '../records/origins.js'
 import { importPosts } from '../records/posts.js'
 import { importCompanies } from '../records/write-company.js'
 import { importPeople } from '../records/write-person.js'
-import {
-  type BulkLoad,
-  type BulkWrite,
-  type BulkWriteState,
-  endBulkLoad,
-  startBulkWrite,
-} from '../write/bulk-load.js'
 import {
   createImportContext,
   type ImportContext,
@@ -29,14 +22,12 @@ import {
 } from '../write/import-context.js'
 import {
   batchSize,
-  keepAsIs,
   type PreparedBatch,
   type PreparedByKind,
   type PreparedRecord,
+  prepareFile,
   prepareRows,
-  type RecordList,
 } from './prepare.js'
-import { readBatches } from './reader.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
@@ -45,7 +36,7 @@ export async function importFile(
   options: ImportOptions,
   ports: WritePorts,
 ): Promise<ImportReport> {
-  return await importBatches(kind, readBatches(kind, bytes, options, ports.ids), ports, options)
+  return await importBatches(kind, prepareFile(kind, bytes, options, ports.ids), ports, options)
 }
 
 /** Finds out what importing a file would do; see `Catalogue.previewFile`. */
@@ -59,8 +50,8 @@ export async function previewFile(
   const tally = createTally()
   const transact = (take: TakePortions) =>
     ports.driver.read((real) => scratch.transaction((copy) => take(toDryRunTarget(real, copy))))
-  const preview = (records: RecordList) => takeRecords(kind, records, tally, ports, transact)
-  return await takeBatches(readBatches(kind, bytes, options, ports.ids), tally, preview, options)
+  const preview = (records: readonly PreparedRecord[]) => takeRecords(kind, records, tally, ports, transact)
+  return await takeBatches(prepareFile(kind, bytes, options, ports.ids), tally, preview, options)
 }
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
@@ -70,7 +61,7 @@ export async function importRecords(
   ports: WritePorts,
 ): Promise<ImportReport> {
   const rows = { mapping: {}, ignored: [], batches: numberRecords(records) }
-  return await importBatches(kind, prepareRows(kind, rows, ports.ids, keepAsIs), ports, {})
+  return await importBatches(kind, prepareRows(kind, rows, ports.ids), ports, {})
 }
 
 async function* numberRecords(records: Iterable<Fields> | AsyncIterable<Fields>): AsyncGenerator<InputRow[]> {
@@ -85,27 +76,26 @@ async function importBatches(
   options: ImportOptions,
 ): Promise<ImportReport> {
   const tally = createTally()
-  const { driver, clock, bulkWrites } = ports
-  let bulkWrite: BulkWrite | undefined
+  const { driver, clock } = ports
+  const { load } = dialectOf(driver)
+  let isBulk = false
   const transact = (take: TakePortions) =>
     driver.transaction(async (connection) => {
-      const load = bulkWrite?.load
-      load?.beginTransaction(connection, load === bulkWrites.lastLoad)
-      bulkWrites.lastLoad = load
-      const taken = await take(toImportTarget(connection), load)
+      const taken = await take(toImportTarget(connection))
       await countOrigins(ports.origin, connection, kind, taken.own, clock.now())
       return taken
     })
-  const write = async (records: RecordList) => {
-    if (records.length >= batchSize / 2) bulkWrite ??= await startBulkWrite(kind, ports)
+  const write = async (records: readonly PreparedRecord[]) => {
+    if (records.length >= batchSize / 2 && !isBulk) {
+      isBulk = true
+      await load.begin?.(driver)
+    }
     return await takeRecords(kind, records, tally, ports, transact)
   }
   try {
-    // Ends the bulk load of an import that was killed.
-    await endBulkLoad(driver)
     return await takeBatches(batches, tally, write, options)
   } finally {
-    await bulkWrite?.end(tally.updated)
+    if (isBulk) await load.end(driver, filledTables[kind])
   }
 }
 
@@ -113,7 +103,7 @@ async function importBatches(
 async function takeBatches(
   batches: AsyncIterable<PreparedBatch>,
   tally: ImportTally,
-  take: (records: RecordList) => Promise<readonly RejectedRecord[]>,
+  take: (records: readonly PreparedRecord[]) => Promise<readonly RejectedRecord[]>,
   { onProgress, onRejected, withoutSuppressed }: ImportOptions,
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }
@@ -139,10 +129,9 @@ async function takeBatches(
 
 /** Returns records without those of suppressed people and companies, also within jobs and posts. */
 async function leaveOutSuppressed(
-  records: RecordList,
+  all: readonly PreparedRecord[],
   withoutSuppressed: NonNullable<ImportOptions['withoutSuppressed']>,
-): Promise<RecordList> {
-  const all = records.slice(0, records.length)
+): Promise<readonly PreparedRecord[]> {
   const left = await withoutSuppressed(
     all.map(({ record }) => ('row' in record ? { ...record, row: parseExact(record.row.record) } : record)),
   )
@@ -156,15 +145,22 @@ interface WritePorts {
   readonly driver: Driver
   readonly clock: Clock
   readonly ids: Ids
-  readonly bulkWrites: BulkWriteState
   readonly origin: Origin
+}
+
+/** The tables that records of a kind fill, without those of other kinds. */
+const filledTables: Readonly<Record<RecordKind, readonly string[]>> = {
+  companies: ['companies', 'company_technologies', 'headcount_history', 'headcount_growth'],
+  people: ['people', 'phones'],
+  jobs: ['jobs'],
+  posts: ['posts', 'engagers'],
 }
 
 /** Duration after which a transaction takes no more records, so that other processes need not wait for an import. */
 const transactionMs = 80
 
 /** For how many records rows are read together. A server is asked seldom; few at a time spare the garbage collector. */
-const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.bulk ? 100 : 500)
+const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.begin ? 100 : 500)
 
 /** Reads the stored rows that records may be the same as, decides what becomes of each, and writes that. */
 const importers: {
@@ -180,15 +176,12 @@ const importers: {
 }
 
 /** Takes portions of records in a transaction, until its time is over. Returns the place of the next one. */
-type TakePortions = (
-  target: ImportTarget,
-  load?: BulkLoad,
-) => Promise<{ readonly next: number; readonly own: ImportTally }>
+type TakePortions = (target: ImportTarget) => Promise<{ readonly next: number; readonly own: ImportTally }>
 
 /** Takes records in short transactions. The tally counts what is committed. Returns the records that are rejected. */
 async function takeRecords(
   kind: RecordKind,
-  records: RecordList,
+  records: readonly PreparedRecord[],
   tally: ImportTally,
   { driver, clock, ids }: Pick<WritePorts, 'driver' | 'ids' | 'clock'>,
   transact: (take: TakePortions) => ReturnType<TakePortions>,
@@ -196,8 +189,8 @@ async function takeRecords(
   const rejected: RejectedRecord[] = []
   const portionSize = portionSizeOf(driver)
   for (let from = 0; from < records.length; ) {
-    const { next, own } = await transact(async (target, load) => {
-      const context = await createImportContext(kind, target, ids, load)
+    const { next, own } = await transact(async (target) => {
+      const context = await createImportContext(kind, target, ids)
       // A transaction may be repeated, so it has its own tally.
       const own = createTally()
       const end = clock.now() + transactionMs

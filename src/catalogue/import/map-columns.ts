@@ -8,8 +8,7 @@ import {
   normaliseName,
   synonymsOf,
 } from '../../csv/names.js'
-import type { RecordKind } from '../kinds/kind.js'
-import { parseProfile } from '../normalize/profile.js'
+import { parseProfile } from '../../identity/profile.js'
 import {
   bool,
   country,
@@ -18,8 +17,9 @@ import {
   employeeRange,
   type FieldReader,
   wholeNumber,
-} from '../normalize/readers.js'
-import { fitsColumn, isStandIn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
+} from '../../identity/readers.js'
+import { fitsColumn, isStandIn, kindsOfField, toColumnKind } from '../../identity/value-kinds.js'
+import type { RecordKind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
 
 /** Fields that identify a record of each kind: a file needs at least one of each group. */

@@ -5,7 +5,6 @@ import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.j
 import { checkCsv, checkText, decode, detectDelimiter, sampleOf } from '../../csv/encoding.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
-import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
 import {
   ColumnSample,
   describeMisplaced,
@@ -14,7 +13,8 @@ import {
   isPlaceholder,
   kindsOfField,
   withFirstRow,
-} from '../normalize/value-kinds.js'
+} from '../../identity/value-kinds.js'
+import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
 import { checkField, findField, mapColumns } from './map-columns.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */

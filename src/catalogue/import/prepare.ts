@@ -1,6 +1,7 @@
 import type { Ids } from '../../api/ports/ports.js'
 import type { Fields } from '../../api/values/objects.js'
 import { type LeaveOut, LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
+import { isInvalid } from '../../identity/readers.js'
 import type {
   FileColumns,
   ImportOptions,
@@ -9,7 +10,6 @@ import type {
   RecordKind,
   RejectedRecord,
 } from '../kinds/kind.js'
-import { isInvalid } from '../normalize/readers.js'
 import { prepareCompany } from '../records/headcount.js'
 import { prepareJob } from '../records/jobs.js'
 import { preparePerson } from '../records/person.js'
@@ -18,7 +18,7 @@ import { createIdGenerator } from '../records/write-person.js'
 import { requiredFields } from './map-columns.js'
 import { openFile } from './open-file.js'
 
-/** A record of each kind, completely read and ready to be written. It is plain data that JSON can carry. */
+/** A record of each kind, completely read and ready to be written. */
 export type PreparedByKind = { readonly [K in RecordKind]: ReturnType<ReturnType<(typeof preparers)[K]>> }
 
 /** A prepared record, and the line of the file where it begins. */
@@ -29,22 +29,14 @@ export interface PreparedRecord {
   readonly record: PreparedByKind[RecordKind]
 }
 
-/** Consecutive records of a file; each is unpacked when it is taken. */
-export interface RecordList {
-  readonly length: number
-  slice(from: number, to: number): readonly PreparedRecord[]
-}
-
 /** The part of a file that is read at a time. */
-export interface PreparedBatch<R = RecordList> {
-  readonly records: R
+export interface PreparedBatch {
+  readonly records: readonly PreparedRecord[]
   readonly rejected: readonly RejectedRecord[]
   /** Values that the records of this batch are without. */
   readonly leftOut: readonly LeftOutValues[]
   readonly columns: FileColumns
 }
-
-export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 
 /** Minimum number of rows in a batch; the first and last batches may be smaller. */
 export const batchSize = 2_000
@@ -61,33 +53,31 @@ const preparers = {
 }
 
 /** Reads the bytes of a file like `prepareRows`. Throws a Refusal when the file cannot be read to its end. */
-export async function* prepareFile<R>(
+export async function* prepareFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   options: ImportOptions,
   ids: Ids,
-  keep: (record: PreparedRecord) => R,
-): AsyncGenerator<PreparedBatch<R[]>> {
-  yield* prepareRows(kind, await openFile(kind, bytes, options), ids, keep, options.keepsRows)
+): AsyncGenerator<PreparedBatch> {
+  yield* prepareRows(kind, await openFile(kind, bytes, options), ids, options.keepsRows)
 }
 
 /**
- * Prepares rows, each in the form that `keep` returns. The first batch has no records: it carries the columns of the header.
+ * Prepares rows. The first batch has no records: it carries the columns of the header.
  * Records before an error are yielded before it is thrown.
  */
-export async function* prepareRows<R>(
+export async function* prepareRows(
   kind: RecordKind,
   { batches, ...columns }: InputRows,
   ids: Ids,
-  keep: (record: PreparedRecord) => R,
   keepsRows = false,
-): AsyncGenerator<PreparedBatch<R[]>> {
+): AsyncGenerator<PreparedBatch> {
   const prepare: Prepare = preparers[kind](ids)
   const identifying = new Set(requiredFields[kind].flat())
-  let records: R[] = []
+  let records: PreparedRecord[] = []
   let rejected: RejectedRecord[] = []
   let leftOut = new LeftOutCounter()
-  const takeBatch = (): PreparedBatch<R[]> => {
+  const takeBatch = (): PreparedBatch => {
     const { mapping, ignored, samples } = columns
     const seen = { ...columns, mapping: { ...mapping }, ignored: [...ignored], samples: { ...samples } }
     const batch = { records, rejected, leftOut: leftOut.counts, columns: seen }
@@ -103,7 +93,7 @@ export async function* prepareRows<R>(
         const result = prepareRow(row, prepare, identifying, leftOut)
         if (keepsRows) Object.assign(result, { cells: row.cells ?? [] })
         if ('reason' in result) rejected.push(result)
-        else records.push(keep(result))
+        else records.push(result)
       }
       if (records.length + rejected.length >= batchSize) yield takeBatch()
     }

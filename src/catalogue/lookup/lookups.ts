@@ -1,5 +1,10 @@
 import type { Headcount, JobFilters, JobPosting, PersonQuery } from '../../api/ports/ports.js'
 import { dayMs } from '../../api/values/dates.js'
+import { foldName, foldText } from '../../identity/name.js'
+import { isMobile } from '../../identity/phone.js'
+import { parseProfile } from '../../identity/profile.js'
+import { text } from '../../identity/readers.js'
+import { toCompanyDomain } from '../../identity/value-kinds.js'
 import {
   boundInteger,
   boundText,
@@ -21,11 +26,6 @@ import {
   type Selectivity,
   within,
 } from '../full-text/keyword.js'
-import { foldName, foldText } from '../normalize/name.js'
-import { isMobile } from '../normalize/phone.js'
-import { parseProfile } from '../normalize/profile.js'
-import { text } from '../normalize/readers.js'
-import { toCompanyDomain } from '../normalize/value-kinds.js'
 import { findHeadcountBefore, type HeadcountEntry, toGrowthPercent } from '../records/headcount.js'
 import type { StoredJob } from '../records/jobs.js'
 import { type CompanyMatch, onlyOne, type StoredAccount, toAccount } from '../records/match-company.js'
@@ -194,11 +194,7 @@ export const countIndustries = async (connection: Connection): Promise<IndustryC
 export async function readCatalogueState(connection: Connection) {
   const hasRows = async (table: string) =>
     (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) !== undefined
-  return {
-    isEmpty: !(await hasRows('companies')) && !(await hasRows('people')),
-    /** Indexes are missing: a first import is under way, or was killed. */
-    isUnbuilt: dialectOf(connection).load.bulk?.hasDeferredIndexes(connection) ?? false,
-  }
+  return { isEmpty: !(await hasRows('companies')) && !(await hasRows('people')) }
 }
 
 /** Maximum number of people read: enough to see what is usual, few enough to be quick among millions. */

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Location } from '../../api/ports/ports.js'
+import { foldText } from '../../identity/name.js'
 import { boundText } from '../../storage/driver/connection.js'
-import { foldText } from '../normalize/name.js'
 import countryIds from './country-ids.json' with { type: 'json' }
 
 export type Place = ReturnType<typeof toPlace>

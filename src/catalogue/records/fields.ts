@@ -1,7 +1,6 @@
 import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import type { RecordKind } from '../kinds/kind.js'
 import {
   bool,
   country,
@@ -20,7 +19,8 @@ import {
   text,
   texts,
   wholeNumber,
-} from '../normalize/readers.js'
+} from '../../identity/readers.js'
+import type { RecordKind } from '../kinds/kind.js'
 
 const companies = {
   id: indexedText,

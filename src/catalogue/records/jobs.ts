@@ -1,7 +1,7 @@
 import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import { foldText } from '../normalize/name.js'
-import { domain, invalid, isInvalid, text } from '../normalize/readers.js'
+import { foldText } from '../../identity/name.js'
+import { domain, invalid, isInvalid, text } from '../../identity/readers.js'
 import { findRegion } from '../places/place.js'
 import {
   type Candidate,
@@ -80,7 +80,6 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
     const hasNewTexts = stored?.job_title !== merged.job_title || stored?.description !== merged.description
     changes.push({ row, before, hasNewTexts })
     known.set(row)
-    context.remember('jobs', 'identity', identity)
     if (!before) return 'added'
     return before.record === row.record ? 'unchanged' : 'updated'
   })

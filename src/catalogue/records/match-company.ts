@@ -1,17 +1,17 @@
 import type { Account, CompanyQuery } from '../../api/ports/ports.js'
 import { companySizes, companyTypes, industries } from '../../api/schemas/enumerations.js'
-import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialects.js'
-import { foldName, foldText } from '../normalize/name.js'
-import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import { toCompanyDomain } from '../normalize/value-kinds.js'
+import { foldName, foldText } from '../../identity/name.js'
+import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
+import { toCompanyDomain } from '../../identity/value-kinds.js'
 import {
   findFormCountries,
   foldTranscribed,
   type NameReading,
   readWrittenName,
   type TaggedPlace,
-} from '../normalize/written-name.js'
+} from '../../identity/written-name.js'
+import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { findRegion, gazetteer } from '../places/place.js'
 import { fields } from './fields.js'
 

@@ -57,22 +57,3 @@ export async function readOrigins(connection: Connection) {
     changedAt: times.length === 0 ? null : Math.max(...times),
   }
 }
-
-const firstSampleId = '00000000-0000-4000-8000-000000000001'
-
-/** Finds out where uncounted records came from: a sample has a known first company, and domains that are reserved. */
-export async function recognizeOrigins(connection: Connection): Promise<void> {
-  const has = async (sql: string, ...values: string[]) => (await connection.get(sql, ...values)) !== undefined
-  const counts = await connection.get<{ all: number; reserved: number }>(
-    `SELECT count(*) AS "all", count(CASE WHEN domain LIKE '%.example' THEN 1 END) AS reserved FROM companies`,
-  )
-  const hasSample = await has('SELECT 1 AS one FROM companies WHERE id = ? LIMIT 1', firstSampleId)
-  const sample = hasSample ? (counts?.reserved ?? 0) : 0
-  const own = (counts?.all ?? 0) - sample
-  const people = 'SELECT 1 AS one FROM people LEFT JOIN companies ON companies.key = people.company'
-  const others = hasSample ? "WHERE companies.domain IS NULL OR companies.domain NOT LIKE '%.example'" : ''
-  const hasOwnPeople = await has(`${people} ${others} LIMIT 1`)
-  const insert = 'INSERT INTO origins (origin, companies, has_people, imported_at) VALUES (?, ?, ?, ?)'
-  if (hasSample) await connection.run(insert, 'sample', sample, 1, null)
-  if (own > 0 || hasOwnPeople) await connection.run(insert, 'own', own, hasOwnPeople ? 1 : 0, null)
-}

@@ -1,8 +1,8 @@
 import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
+import { parseProfile } from '../../identity/profile.js'
+import { invalid, shorten, text, textWithin } from '../../identity/readers.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import { parseProfile } from '../normalize/profile.js'
-import { invalid, shorten, text, textWithin } from '../normalize/readers.js'
 import {
   type Candidate,
   type Change,
@@ -101,7 +101,6 @@ export async function importPosts(context: ImportContext, posts: readonly Prepar
     }
     changes.push({ row, before, engagers })
     known.set(row)
-    context.remember('posts', 'identity', identity)
     if (!before) return 'added'
     // Engagers are not compared with the stored ones.
     return before.record === row.record && engagers.length === 0 ? 'unchanged' : 'updated'

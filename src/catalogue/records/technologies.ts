@@ -1,7 +1,7 @@
 import type { Technology, TechnologyUse } from '../../api/ports/ports.js'
 import type { Fields } from '../../api/values/objects.js'
+import { decimal, invalid, text, wholeNumber } from '../../identity/readers.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import { decimal, invalid, text, wholeNumber } from '../normalize/readers.js'
 import type { CompanyMatch, StoredAccount } from './match-company.js'
 
 /** A technology that a company uses; unknown facts are missing. */

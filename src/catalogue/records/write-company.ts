@@ -1,8 +1,8 @@
 import type { Refusal } from '../../api/calls/errors.js'
+import { foldName } from '../../identity/name.js'
+import type { NetworkProfile } from '../../identity/profile.js'
+import { invalid, isInvalid } from '../../identity/readers.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { foldName } from '../normalize/name.js'
-import type { NetworkProfile } from '../normalize/profile.js'
-import { invalid, isInvalid } from '../normalize/readers.js'
 import {
   type Candidate,
   Candidates,
@@ -68,11 +68,8 @@ class CompaniesInImport {
   ) {}
 
   readDomains(domains: readonly (string | undefined)[]): Promise<void> {
-    const may = domains.filter(
-      (domain) => domain !== undefined && this.context.mayExist('companies', 'domain', domain),
-    )
     const table = this.isMerged ? companyTable : companyDomainTable
-    return this.#read(table, [lookUp('companies', 'domain', may)])
+    return this.#read(table, [lookUp('companies', 'domain', domains)])
   }
 
   /** Reads of the companies with one of these folded names as many as show whether it is one. */
@@ -89,10 +86,8 @@ class CompaniesInImport {
     const slugs: string[] = []
     for (const { row, profiles } of companies) {
       if (row.domain !== null && this.#known.find('domain', row.domain).length > 0) continue
-      const part = row.domain === null ? undefined : withoutDomain
       for (const profile of profiles) {
         const [column, value] = toColumn(profile)
-        if (!this.context.mayExist('companies', column, value, part)) continue
         if (column === 'slug') slugs.push(value)
         else ids.push(value)
       }
@@ -132,7 +127,6 @@ class CompaniesInImport {
     const change = before ? this.#merge(before, company) : this.#add(company)
     this.#changes.push(change)
     this.#known.set(change.row)
-    this.#remember(company)
     return { key: change.row.key, outcome: toOutcome(change) }
   }
 
@@ -174,16 +168,7 @@ class CompaniesInImport {
       history,
     }
   }
-
-  /** Remembers what a company can be found by. One with a domain is found by profile only when no domain is given. */
-  #remember({ row: { domain }, profiles }: PreparedCompany): void {
-    this.context.remember('companies', 'domain', domain)
-    for (const profile of profiles)
-      this.context.remember('companies', ...toColumn(profile), domain === null ? [withoutDomain] : [])
-  }
 }
-
-const withoutDomain = 'without domain'
 
 const toColumn = ({ id, slug }: NetworkProfile): [column: 'slug' | 'network_id', value: string] =>
   id === undefined ? ['slug', slug ?? ''] : ['network_id', id]

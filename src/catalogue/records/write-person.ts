@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../api/ports/ports.js'
+import { foldName } from '../../identity/name.js'
+import { invalid, isInvalid } from '../../identity/readers.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import { foldName } from '../normalize/name.js'
-import { invalid, isInvalid } from '../normalize/readers.js'
 import {
   type Candidate,
   Candidates,
@@ -53,7 +53,6 @@ export async function importPeople(context: ImportContext, people: readonly NewP
       : addPerson(context.nextKey('people'), person, employer ?? null)
     changes.push(change)
     known.set(change.row)
-    rememberPerson(context, change.row)
     return toOutcome(change)
   })
   await context.target.keep(personTable, changes, writePeople)
@@ -66,10 +65,8 @@ async function readPeople(
   people: readonly NewPerson[],
   employers: readonly (number | undefined | Refusal)[],
 ): Promise<Candidates<KnownPerson>> {
-  const mayExist = (column: string, value: string | undefined, part?: string): value is string =>
-    value !== undefined && context.mayExist('people', column, value, part)
-  const ids = people.map(({ id }) => id).filter((id) => mayExist('network_id', id))
-  const slugs = people.map(({ slug }) => slug).filter((slug) => mayExist('slug', slug))
+  const ids = people.map(({ id }) => id)
+  const slugs = people.map(({ slug }) => slug)
   const byProfile = [lookUp('people', 'network_id', ids), lookUp('people', 'slug', slugs)]
   const rows = await context.target.readRows<KnownPerson>(personTable, byProfile)
   const known = new Candidates(rows)
@@ -80,11 +77,8 @@ async function readPeople(
     if (findByProfile(known, person)) continue
     const { email, name } = person
     const company = employers[index]
-    const open = toProfilePart(person)
-    if (mayExist('email', email, open)) emails.push(email)
+    if (email !== undefined) emails.push(email)
     if (name === '' || isInvalid(company)) continue
-    const part = open ?? (email === undefined ? undefined : withoutEmail)
-    if (!mayExist('company', toNameAtCompany(company, name), part)) continue
     if (company === undefined) names.push(name)
     else namesAtCompanies.push([company, name])
   }
@@ -198,29 +192,6 @@ function toOutcome({ row, before }: PersonChange): Outcome {
 /** Returns whether two records have equal fields, in any order. */
 const isSameRecord = (one: string, other: string): boolean =>
   one === other || (one.length === other.length && isDeepStrictEqual(JSON.parse(one), JSON.parse(other)))
-
-const withoutProfile = 'without profile'
-const withoutSlug = 'without slug'
-const withoutEmail = 'without email'
-
-/** Returns the part of the people for which `hasOtherProfile` is false; `undefined` when it is false for all. */
-function toProfilePart({ id, slug }: NewPerson): string | undefined {
-  if (id !== undefined) return withoutProfile
-  return slug === undefined ? undefined : withoutSlug
-}
-
-const toNameAtCompany = (company: number | null | undefined, name: string): string =>
-  `${company ?? ''} ${name}`
-
-/** Remembers what a person can be found by; the counterpart of `readPeople`. */
-function rememberPerson(context: ImportContext, { network_id, slug, email, name, company }: PersonAtCompany) {
-  const open = slug !== null ? [] : isGeneratedId(network_id) ? [withoutSlug, withoutProfile] : [withoutSlug]
-  context.remember('people', 'network_id', network_id)
-  context.remember('people', 'slug', slug)
-  context.remember('people', 'email', email, open)
-  const atCompany = email === null ? [...open, withoutEmail] : open
-  context.remember('people', 'company', toNameAtCompany(company, name), atCompany)
-}
 
 const deletePhone = 'DELETE FROM phones WHERE number = ? AND person = ?'
 const upsertPhone = `INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?)

@@ -34,6 +34,3 @@ BEGIN
 EXCEPTION WHEN data_exception THEN
   RETURN CAST(regexp_replace(record, '\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\ufffd', 'g') AS JSON) ->> substr(path, 3);
 END $$;
-
--- Unused since loads into an empty table are left to SQLite.
-CREATE SEQUENCE turns;

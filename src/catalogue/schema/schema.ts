@@ -1,7 +1,5 @@
 import type { Schema } from '../../storage/database/migrate.js'
 import { type DeclaredTable, fillSql, tablesIn } from '../../storage/driver/connection.js'
-import { recognizeOrigins } from '../records/origins.js'
-import origins from './origins.sql'
 import postgresSql from './postgres.sql'
 import sqliteSql from './sqlite.sql'
 import tables from './tables.sql'
@@ -44,20 +42,13 @@ export const catalogueSchema: Schema = {
     sqlite: fillSql(tables, sqliteWords) + sqliteSql,
     postgres: fillSql(tables, postgresWords) + postgresSql,
   },
-  steps: [
-    {
-      sqlite: fillSql(origins, sqliteWords),
-      postgres: fillSql(origins, postgresWords),
-      work: recognizeOrigins,
-    },
-  ],
-  unreleased: 3,
+  steps: [],
   // Because the engine has a table of that name.
   privateTables: ['jobs'],
 }
 
 /** Returns the tables of a catalogue, each after those it refers to, with the columns that both databases have. */
-export const catalogueTables = (): DeclaredTable[] => tablesIn(fillSql(tables + origins, sqliteWords))
+export const catalogueTables = (): DeclaredTable[] => tablesIn(fillSql(tables, sqliteWords))
 
 export const primaryKeyOf = (table: string): readonly string[] =>
   catalogueTables().find(({ name }) => name === table)?.key ?? []

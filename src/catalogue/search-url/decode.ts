@@ -4,8 +4,8 @@ import type { DecodedSearch } from '../../api/ports/ports.js'
 import { bounds, isClean, wrongSearchUrl } from '../../api/schemas/fields.js'
 import { resultOr, withoutUndefined } from '../../api/values/objects.js'
 import { networkOrigin, premiumPathOf, type SearchPage, searchPageOf } from '../../api/values/url.js'
-import { parseProfile } from '../normalize/profile.js'
-import { shorten } from '../normalize/readers.js'
+import { parseProfile } from '../../identity/profile.js'
+import { shorten } from '../../identity/readers.js'
 import {
   endlessRevenue,
   type FilterType,

@@ -9,8 +9,8 @@ import {
   years,
 } from '../../api/schemas/enumerations.js'
 import { bounds } from '../../api/schemas/fields.js'
-import { foldText } from '../normalize/name.js'
-import { parseCompanySize } from '../normalize/readers.js'
+import { foldText } from '../../identity/name.js'
+import { parseCompanySize } from '../../identity/readers.js'
 import { findPlace } from '../places/place.js'
 
 /** A value in the nested notation `(key:value,list:List(…))`. Texts are still percent-encoded. */

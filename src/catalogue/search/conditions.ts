@@ -2,6 +2,10 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { GrowthFilters, PeopleFilters } from '../../api/ports/ports.js'
 import { companySizes } from '../../api/schemas/enumerations.js'
 import { parseNetworkUrl } from '../../api/values/url.js'
+import { foldName, foldText } from '../../identity/name.js'
+import { parseProfile } from '../../identity/profile.js'
+import { shorten } from '../../identity/readers.js'
+import { toDomain } from '../../identity/value-kinds.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import {
@@ -16,10 +20,6 @@ import {
   type TextQuery,
   within,
 } from '../full-text/keyword.js'
-import { foldName, foldText } from '../normalize/name.js'
-import { parseProfile } from '../normalize/profile.js'
-import { shorten } from '../normalize/readers.js'
-import { toDomain } from '../normalize/value-kinds.js'
 import { findPlace, findRegion, type Place } from '../places/place.js'
 import { toEmployerWords } from '../records/person.js'
 
@@ -186,11 +186,11 @@ export const between = (column: string, min: number | undefined, max: number | u
 ]
 
 /** Returns the conditions of the filters that searches of companies share; empty lists are ignored. */
-export const companyConditions = (filters: SharedFilters & EarlierNames): Condition[] => [
+export const companyConditions = (filters: SharedFilters): Condition[] => [
   ...ifAny(filters.company_size, ofSizes),
-  ...ifAny(filters.included_locations ?? filters.locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
   ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
-  ...ifAny(filters.included_industries ?? filters.industries, inIndustries),
+  ...ifAny(filters.included_industries, inIndustries),
   ...ifAny(filters.excluded_industries, (industries) => not(inIndustries(industries))),
 ]
 
@@ -198,12 +198,6 @@ type SharedFilters = Pick<
   GrowthFilters,
   'company_size' | `${'included' | 'excluded'}_${'locations' | 'industries'}`
 >
-
-/** The names of these filters in searches that were accepted by version 0.1. */
-interface EarlierNames {
-  readonly locations?: string[]
-  readonly industries?: string[]
-}
 
 /** Returns a condition for rows whose `company` fulfils some conditions; none without conditions. */
 export function atCompanies(conditions: readonly Condition[]): Condition[] {

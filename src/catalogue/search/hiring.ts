@@ -26,8 +26,6 @@ const maxJobs = 100
 
 /** Searches companies that hire, each with its matching jobs: the newest job first, only undated jobs last. */
 export const hiringSearch: Searcher<'hiring'> = {
-  indexes: ['jobs_by_company', 'jobs_by_date'],
-
   count: async (connection, filters, now) => {
     const hires = hasJobs('companies.key', every(jobConditions(connection, filters, now)), minJobs(filters))
     return await countCompanies(connection, [...hiringCompanyConditions(connection, filters), hires])

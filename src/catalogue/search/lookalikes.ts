@@ -9,8 +9,6 @@ import similaritySql from './similarity.sql'
 
 /** Searches companies like the given ones, which are left out; the most similar first. 404 when no profile is known. */
 export const lookalikes: Searcher<'lookalikes'> = {
-  indexes: ['company_technologies_by_company'],
-
   count: async (connection, filters) =>
     await countRows(connection, await selectLookalikes(connection, filters)),
 

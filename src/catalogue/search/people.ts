@@ -2,6 +2,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { PeopleFilters, ProfileFilters } from '../../api/ports/ports.js'
 import { liveOnlyFilters, years } from '../../api/schemas/enumerations.js'
 import { isGiven } from '../../api/schemas/fields.js'
+import { foldName, foldText } from '../../identity/name.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import {
@@ -21,7 +22,6 @@ import {
   type TextQuery,
   within,
 } from '../full-text/keyword.js'
-import { foldName, foldText } from '../normalize/name.js'
 import { type CompanyMatch, matchCompany } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person.js'
 import {

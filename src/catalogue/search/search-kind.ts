@@ -4,8 +4,6 @@ import type { Connection } from '../../storage/driver/connection.js'
 
 /** Answers one kind of search from the catalogue. 422 names an unsupported filter. */
 export interface Searcher<K extends SearchKind> {
-  /** Indexes without which it would take hours. They are missing only while a table is filled for the first time. */
-  readonly indexes?: readonly string[]
   /** Returns how many records match; days count up to `now`. */
   count(connection: Connection, filters: Searches[K]['filters'], now: number): Awaitable<number>
   /** Returns a page of them, always in the same order. */

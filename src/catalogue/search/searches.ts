@@ -1,4 +1,3 @@
-import { ApiError } from '../../api/calls/errors.js'
 import type {
   EngagerFilters,
   PageRequest,
@@ -8,7 +7,6 @@ import type {
   SearchKind,
 } from '../../api/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, countRows, every, isOneOf } from '../full-text/keyword.js'
 import { toLead } from '../records/person.js'
 import { toPostIdentity } from '../records/posts.js'
@@ -20,28 +18,19 @@ import { peopleSearch } from './people.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 import { stackSearch } from './stack.js'
 
-/** Returns the searcher of a kind. Throws `busy` while an index is missing that it requires. */
-async function searcherOf<K extends SearchKind>(connection: Connection, kind: K): Promise<Searcher<K>> {
-  const searcher = searchers[kind] as unknown as Searcher<K>
-  const { indexes } = searcher
-  if (indexes && !(await dialectOf(connection).search.hasIndexes(connection, indexes)))
-    throw new ApiError('busy')
-  return searcher
-}
+const searcherOf = <K extends SearchKind>(kind: K) => searchers[kind] as unknown as Searcher<K>
 
 export const countRecords = async (connection: Connection, search: Search, now: number): Promise<number> =>
-  (await searcherOf<SearchKind>(connection, search.kind)).count(connection, search.filters, now)
+  searcherOf<SearchKind>(search.kind).count(connection, search.filters, now)
 
 export const findRecords = async <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,
   span: PageRequest,
-): Promise<ResultPage<RecordOf<K>>> => (await searcherOf(connection, kind)).find(connection, filters, span)
+): Promise<ResultPage<RecordOf<K>>> => searcherOf(kind).find(connection, filters, span)
 
 /** Searches the people who engaged with a post, each once, by profile. An unknown person has only a profile url. */
 const engagers: Searcher<'engagers'> = {
-  indexes: ['people_by_slug'],
-
   count: (connection, filters) => countRows(connection, selectEngagers(filters)),
 
   find: async (connection, filters, { limit, after, now }) => {

@@ -9,8 +9,6 @@ import { type Searcher, toPage } from './search-kind.js'
 
 /** Searches companies by the technologies they use, the largest first. No company uses an unknown technology. */
 export const stackSearch: Searcher<'stack'> = {
-  indexes: ['company_technologies_by_company'],
-
   count: async (connection, filters) =>
     await countCompanies(connection, await conditionsOf(connection, filters)),
 

@@ -1,9 +1,9 @@
 import { type Fields, isObject } from '../../api/values/objects.js'
+import { foldText } from '../../identity/name.js'
+import { toE164 } from '../../identity/phone.js'
+import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
+import { firstText, foldFullName, toCompanyDomain, toDomain, toEmail } from '../../identity/value-kinds.js'
 import type { SubjectIdentifiers } from '../erasure/tables.js'
-import { foldText } from '../normalize/name.js'
-import { toE164 } from '../normalize/phone.js'
-import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import { firstText, foldFullName, toCompanyDomain, toDomain, toEmail } from '../normalize/value-kinds.js'
 
 /** What can be suppressed: a domain stands for a company and its people, a name with a domain for one person. */
 export type SuppressionKind = 'email' | 'domain' | 'profile' | 'phone' | 'person'

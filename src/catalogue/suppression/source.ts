@@ -10,7 +10,7 @@ import type {
   Vendors,
 } from '../../api/ports/ports.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
-import { firstText } from '../normalize/value-kinds.js'
+import { firstText } from '../../identity/value-kinds.js'
 import { keysOf } from './identifiers.js'
 import type { FindSuppressed } from './suppressions.js'
 

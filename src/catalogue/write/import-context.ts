@@ -1,12 +1,11 @@
 import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../api/ports/ports.js'
+import { isInvalid } from '../../identity/readers.js'
 import { type Connection, insertInto, send, type Value } from '../../storage/driver/connection.js'
 import type { RowInserter } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { createTokenizer, type TextTable } from '../full-text/keyword.js'
 import type { RecordKind } from '../kinds/kind.js'
-import { isInvalid } from '../normalize/readers.js'
-import type { BulkLoad } from './bulk-load.js'
 
 /** Whether a record was new, and whether a known one differs from what was stored; or why it is rejected. */
 export type Outcome = 'added' | 'updated' | 'unchanged' | Refusal
@@ -88,12 +87,7 @@ async function readRows<Row>(
 /** The transaction that a portion of records is imported in. */
 export type ImportContext = Awaited<ReturnType<typeof createImportContext>>
 
-export async function createImportContext(
-  kind: RecordKind,
-  target: ImportTarget,
-  ids: Pick<Ids, 'uuid'>,
-  load?: BulkLoad,
-) {
+export async function createImportContext(kind: RecordKind, target: ImportTarget, ids: Pick<Ids, 'uuid'>) {
   const maxKeys = new Map<RecordKind, number>()
   // Other kinds may create companies.
   for (const table of new Set<RecordKind>([kind, 'companies']))
@@ -109,18 +103,8 @@ export async function createImportContext(
       maxKeys.set(table, key)
       return key
     },
-    /** Whether records, or those of a `part`, may have a value in a column (the first of an index); false when none has. */
-    mayExist: (table: RecordKind, column: string, value: string, part = everything): boolean =>
-      !load || load.mayExist(table, column, value, part),
-    /** Remembers a value that a record can now be found by, and the parts that the record is in. */
-    remember(table: RecordKind, column: string, value: string | null, parts: readonly string[] = []): void {
-      if (value !== null) load?.remember(table, column, value, [everything, ...parts])
-    },
   }
 }
-
-/** The part that contains every record. */
-const everything = ''
 
 /** Decides about records in their order. A record that is refused has changed nothing. */
 export function decideEach<T, R>(records: readonly T[], decide: (record: T, index: number) => R) {
@@ -140,10 +124,7 @@ export async function readIdentities<Row extends Candidate & { readonly identity
   table: CandidateTable,
   identities: readonly (string | undefined)[],
 ): Promise<Candidates<Row>> {
-  const wanted = identities.filter(
-    (identity) => identity !== undefined && context.mayExist(table.name, 'identity', identity),
-  )
-  const rows = await context.target.readRows<Row>(table, [lookUp(table.name, 'identity', wanted)])
+  const rows = await context.target.readRows<Row>(table, [lookUp(table.name, 'identity', identities)])
   return new Candidates(rows)
 }
 

@@ -44,7 +44,7 @@ export async function sendTogether(
     const checkFits = (input: Input) => {
       const target = targetIn(context)
       // Another server has its own limits.
-      if (target.kind === 'local' || !target.direct) checkSize(operation, input, into, choices.file)
+      if (target.kind === 'local' || !target.direct) checkSize(input, into, choices.file)
     }
     if (choices.dryRun) {
       checkFits(given)

@@ -127,9 +127,7 @@ export const quota = optionRows({
   maxProfiles: ['<n>', 'the most profiles the run may extract, however often it is resumed', whole],
 })
 
-export const sharing = optionRows({
-  distribute: ['', 'share the calls among the workers of the PostgreSQL database'],
-})
+export const sharing = optionRows({})
 
 /** The options of a run that may change when it is resumed. */
 export const spending = optionRows({
@@ -311,8 +309,7 @@ export function maxAgeOf(
 
 export const runChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): RunChoices => ({
   ...pickFields(given, ['refresh', 'rows', 'maxCredits', 'maxCreditsPerDay', 'maxProfiles']),
-  // A resumed run is distributed as before, unless the option is given.
-  ...pickFields(given, ['concurrency', 'lock', 'distribute']),
+  ...pickFields(given, ['concurrency', 'lock']),
   fresh: given.fresh ?? false,
   retryUnknown: given.retryUnknown ?? false,
   maxAgeMs: given.maxAge,

@@ -148,11 +148,9 @@ export async function rowCaller(context: Context, row: Operation, finish: Finish
 
 /** Returns the request of an import for each row of a file. Throws UsageError where no row could be sent. */
 async function toRowImport(context: Context, request: OperationRequest): Promise<OperationRequest> {
-  const { operation, invocation } = request
-  const { options } = invocation
+  const { operation } = request
   const input = await resolveFilterNames(context, request.input)
-  if (options.distribute === true)
-    throw new UsageError(`--distribute is not for ${operation.command}, which waits for its results here.`)
+
   if (input.limit === undefined) throw new Refusal('usage.no_limit')
   const shared = withOwnWebhook(operation.id, request.shape, input)
   const [field = ''] = operation.batch?.fields ?? []

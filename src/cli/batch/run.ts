@@ -1,12 +1,11 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { shapeOf } from '../../api/areas/shapes.js'
-import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
 import { pickFields } from '../../api/values/objects.js'
 import { exitCodeOf } from '../../runs/output/report.js'
-import type { BatchDialog, BatchPorts, BatchTarget, KnownRun, RunPorts } from '../../runs/ports.js'
+import type { BatchDialog, BatchPorts, KnownRun, RunPorts } from '../../runs/ports.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../runs/run-batch.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import { checkShared, type OperationRequest, requireOptions } from '../call/build.js'
@@ -187,7 +186,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
       return confirmQuote(context, { operation, constants }, remember)
     },
     showCounting: () => startProgress(context, ({ rows }) => `${formatNumber(rows)} rows counted`),
-    showProgress: async (run, workers) => {
+    showProgress: async (run) => {
       context.log?.write('begun', { id: run.id })
       const isPaid = isPriced(operation)
       const isShown = isPaid && canDraw(context.streams) && !context.globals.quiet
@@ -195,11 +194,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
         balance: isShown ? await readBalance() : undefined,
         budget: isPaid ? choices.maxCredits : undefined,
       }
-      return startProgress(context, (step, elapsedMs, now) => {
-        const count = workers()
-        const parts = progressParts(step, elapsedMs, now, money)
-        return count === undefined ? parts : [...parts, [workersText(count), 8]]
-      })
+      return startProgress(context, (step, elapsedMs, now) => progressParts(step, elapsedMs, now, money))
     },
   }
 }
@@ -213,22 +208,17 @@ function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: Kno
     : `Resuming run ${id}: ${formatNumber(done)} of ${countRows(total)} are answered, ${formatCredits(credits)} paid.`
 }
 
-type TargetCommand = Pick<BatchCommand, 'operation'> & {
-  readonly choices: Pick<BatchCommand['choices'], 'distribute'>
-}
+type TargetCommand = Pick<BatchCommand, 'operation'>
 
-export function withRunDatabase<
-  Command extends Pick<TargetCommand, 'choices'> & Pick<BatchCommand, 'database' | 'place'>,
->(context: Context, command: Command): { readonly context: Context; readonly command: Command } {
-  const { choices } = command
-  const database = command.database ?? (choices.distribute ? context.home.engine : undefined)
+export function withRunDatabase<Command extends Pick<BatchCommand, 'database' | 'place'>>(
+  context: Context,
+  command: Command,
+): { readonly context: Context; readonly command: Command } {
+  const { database } = command
   const isShared = database !== undefined && isPostgres(database)
-  // Workers can share no other database.
-  if (choices.distribute && !isShared)
-    throw new Refusal(context.isLocal() ? 'usage.distribute_here' : 'usage.distribute_server')
   return {
     context: context.withDatabase(database ?? context.home.engine),
-    command: isShared ? { ...command, database, place: runPlaceOption(context, { database }) } : command,
+    command: isShared ? { ...command, place: runPlaceOption(context, { database }) } : command,
   }
 }
 
@@ -248,7 +238,6 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       source: () => context.source(),
       suppressor: () => context.suppressor(),
       bulk: (run) => bulkOptions(context, command, run),
-      distribute: distributor(context, command),
     },
   }
 }
@@ -261,7 +250,7 @@ async function memberOf(context: Context): Promise<string | undefined> {
   return `key ${hashKey(key).slice(0, 8)}`
 }
 
-async function bulkOptions(context: Context, { operation, choices }: TargetCommand, run: string) {
+async function bulkOptions(context: Context, { operation }: TargetCommand, run: string) {
   const { bulkRequests } = operation.batch ?? {}
   const row = operations().find(
     ({ command, flag }) => command === operation.command && flag === bulkRequests?.flag,
@@ -270,9 +259,7 @@ async function bulkOptions(context: Context, { operation, choices }: TargetComma
   const { into, least, most } = bulkRequests
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const shared = fields.filter((name) => name !== into)
-  // The workers of a distributed run do all of the work that is accepted.
-  const finish = choices.distribute ? async () => {} : finishHere(context, run)
-  const work = context.isLocal() ? { work: finish } : {}
+  const work = context.isLocal() ? { work: finishHere(context, run) } : {}
   return { operation: row.id, reader: readerOf('contact_enrichment'), into, shared, least, most, ...work }
 }
 
@@ -292,49 +279,6 @@ export function finishHere(
     }
   }
 }
-
-/** Rows in flight at once: enough for many workers with several chunks each. */
-const atOnce = 4_096
-/** How long a run may have no worker before that is reported. */
-const silentMs = 10_000
-
-function distributor(context: Context, { operation }: TargetCommand): BatchTarget['distribute'] {
-  return async (run, apiKey, signal) => {
-    const pool = watchWorkers(context)
-    const caller = await context.distributedCaller({
-      // The rows of a flow's step are not counted before.
-      run: run.id,
-      operation: operation.id,
-      rows: run.total || atOnce,
-      atOnce,
-      apiKey,
-      signal,
-      watches: operation.batch?.bulkRequests !== undefined,
-      onWorkers: pool.count,
-    })
-    return { caller, concurrency: atOnce, workers: pool.workers }
-  }
-}
-
-/** Counts workers, and reports when there have been none for a while. */
-function watchWorkers(context: Context) {
-  let [workers, seenAt] = [0, context.clock.now()]
-  const count = (found: number): void => {
-    workers = found
-    const now = context.clock.now()
-    if (found > 0) seenAt = now
-    if (now - seenAt < silentMs) return
-    // Once, until there are some again.
-    seenAt = Number.POSITIVE_INFINITY
-    context.notify(
-      'No worker is running, so the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
-    )
-  }
-  return { count, workers: () => workers }
-}
-
-const workersText = (workers: number): string =>
-  workers === 1 ? '1 worker shares the calls.' : `${workers} workers share the calls.`
 
 /** `input` holds the fields that all rows of the file share. Returns the exit code. */
 export async function fromCsv(context: Context, request: OperationRequest): Promise<number> {

@@ -4,9 +4,10 @@ import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { once } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import type { Spender, Spending } from '../../runs/journal/spending.js'
+import type { Spender } from '../../lookups/budgets.js'
+import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
-import type { StoredLookups } from '../../runs/stored-lookups.js'
+import type { SingleLookups } from '../../runs/stored-lookups.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -206,10 +207,9 @@ export async function sharesLookups(
   if (isSent || context.globals.direct || ageOf(context, options.maxAge) !== undefined) return false
   if (context.isLocal() && !isThere(context.home.state)) return false
   try {
-    const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
-    const store = lookupsOver(await stateOf(context))
-    const target = await targetName(context)
-    return !context.isLocal() || (await store.mayBeUnderWay({ operation: operation.id, target }))
+    const { mayBeUnderWay } = await import('../../runs/stored-lookups.js')
+    const state = await stateOf(context)
+    return !context.isLocal() || (await mayBeUnderWay(state, operation.id, await targetName(context)))
   } catch {
     // A lookup needs no records: where they cannot be read, it is sent.
     return false
@@ -229,15 +229,15 @@ export async function openStoredLookups(
   { options }: Given,
   onStored: (answeredAt: number) => void = () => {},
   begun = context.clock.now(),
-): Promise<StoredLookups> {
+): Promise<SingleLookups> {
   const { clock, ids } = context
   const maxAgeMs = ageOf(context, options.maxAge)
   const since = () => (maxAgeMs === undefined ? begun : clock.now() - maxAgeMs)
   const target = targetIn(context)
-  const { createStoredLookups } = await import('../../runs/stored-lookups.js')
+  const { createSingleLookups } = await import('../../runs/stored-lookups.js')
   const { isKnown } = await import('../../client/kept-keys.js')
   const { holdLookups, fileLocks, stopKilledRuns } = await import('../../runs/records.js')
-  return createStoredLookups({
+  return createSingleLookups({
     clock,
     ids,
     isKnown,
@@ -246,20 +246,15 @@ export async function openStoredLookups(
     keepsKeys: target.kind === 'remote',
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
-      const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
       const database = await stateOf(context)
-      const [store, locks] = [lookupsOver(database), fileLocks(context)]
+      const locks = fileLocks(context)
       // The answers of a run that was killed serve, too.
       await stopKilledRuns({ database, locks }, undefined)
-      const holdLock = once(async () => {
-        const name = await holdLookups(context)
-        await store.releaseTurns(name)
-        return name
-      })
       return {
-        store,
-        holdLock,
+        database,
+        holdLock: once(() => holdLookups(context)),
         isAlive: (holder: string) => locks.isHeld(holder),
+        profile: profileName(context),
         target: await targetName(context),
         workspace: await workspaceName(context),
         notBefore: await answersFrom(context),

@@ -4,9 +4,7 @@ import type { Clock, CommandLog, Ids, Targets } from '../../api/ports/ports.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
-import type { PassOn } from '../../client/reply.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { FormatName } from '../../runs/output/formats.js'
 import type { AnswerSource } from '../../runs/ports.js'
@@ -93,11 +91,6 @@ export interface Settings {
   readonly profiles?: Readonly<Record<string, Profile>>
 }
 
-export type DistributedRun = Pick<
-  DistributedCallerPorts,
-  'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
->
-
 export type FileUse = 'read' | 'write'
 
 /** What a command reads and prints. Nothing printed through it contains a key. */
@@ -146,8 +139,6 @@ export interface Context extends Machine {
   /** `undefined` where it is not known. `member` is the owner of the key where the caller knows it. */
   source(member?: string): Promise<AnswerSource | undefined>
   notifySource(member?: string): Promise<void>
-  /** Opens a caller whose calls are answered by the workers that share the engine's database. */
-  distributedCaller(run: DistributedRun): Promise<Caller>
   /** Whether the chosen target asks data vendors of its workspace, as far as this machine knows. */
   hasVendors(): Promise<boolean>
   /** Returns the worker of the local target. It is stopped with the command. */
@@ -162,8 +153,8 @@ export interface Context extends Machine {
 /** A server, and the layers that pace it and keep its idempotency keys. There are none with `--direct`. */
 export interface OpenedServer {
   readonly remote: Caller
-  /** Opens a caller for a proxy: it reads large replies elsewhere, and hands back the bytes of each. */
-  openForProxy(passOn: PassOn): Caller
+  /** Opens a caller for a proxy, which hands back the bytes of each reply. */
+  openForProxy(): Caller
   readonly governed: readonly Layer[]
 }
 

@@ -45,7 +45,10 @@ const rows: Readonly<Record<string, OptionRows>> = {
   [groups.target]: {
     profile: ['<name>', 'the profile to use'],
     local: ['', 'use the local engine, whatever the profile says'],
-    baseUrl: ['<url>', 'the address of the server, which ends in /api/v2'],
+    baseUrl: [
+      '<url>',
+      'the address of the server, which ends in /api/v2; several, of one database, with commas',
+    ],
     direct: ['', 'talk to the server directly: no local ledger, pacing or stored answers'],
     insecureHttp: ['', 'allow an http address of another machine'],
     networkName: ['<word>', "the server's word for network in the names of fields", word],

@@ -156,7 +156,7 @@ export async function withCountryCodes(schema: Shape['input'], input: Input): Pr
     return text
   })
   if (countries.size === 0) return input
-  const { toCountryCode } = await import('../../catalogue/normalize/country.js')
+  const { toCountryCode } = await import('../../identity/country.js')
   const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
     const field = (schema.shape as Shape['input']['shape'])[name]
     const toCode = (text: string) => toCountryCode(text) ?? refuseCountry(flagOf(name), text)

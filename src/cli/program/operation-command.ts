@@ -157,8 +157,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     const { fromCsv } = await import('../batch/run.js')
     return fromCsv(context, request)
   }
-  if (options.distribute === true || options.database !== undefined)
-    throw new UsageError(`--${options.distribute === true ? 'distribute' : 'database'} needs --csv.`)
+  if (options.database !== undefined) throw new UsageError('--database needs --csv.')
   // A command that waits for the result on a server gives its own address later.
   const isOurs =
     operation.starts !== undefined &&

@@ -135,12 +135,6 @@ function contextOf(
       notify: notifier(globals.quiet),
       catalogue: local.catalogue,
       worker: local.worker,
-      distributedCaller: async (run) => {
-        const target = chosen()
-        if (target.kind === 'local') return local.distributedCaller(run)
-        const [called, apiKey] = [await callServer(target), await local.key(context)]
-        return local.distributedCaller(run, { caller: called, source: target.baseUrl, apiKey })
-      },
       isLocal: () => chosen().kind === 'local' && caller === undefined,
       hasVendors: async () => context.isLocal() && local.hasVendors(),
       caller: async () => {
@@ -231,17 +225,18 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   const { streams, clock, ids, sleep, onClose } = ports
   const { createRemote, withSyncServer } = await import('../../client/remote.js')
   const memory = target.direct ? undefined : lazyMemory(ports, target)
-  const { baseUrl, syncBaseUrl, names, idempotency } = target
+  const { baseUrl, otherUrls, syncBaseUrl, names, idempotency } = target
   const outside = { clock, ids, sleep, env: streams.env, random: Math.random }
   const options = { ...outside, names, idempotency, version: await version() }
-  const openForProxy = (passOn?: Parameters<OpenedServer['openForProxy']>[0]) => {
-    const main = createRemote({ ...options, baseUrl, remembered: memory, passOn })
-    const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passOn })
+  const openWith = (passesOn: boolean) => {
+    const main = createRemote({ ...options, baseUrl, otherUrls, remembered: memory, passesOn })
+    const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passesOn })
     const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
     onClose(() => remote.close())
     return remote
   }
-  const remote = openForProxy()
+  const remote = openWith(false)
+  const openForProxy = () => openWith(true)
   const onPassed = target.passesFields
     ? (text: string) => ports.notify(`${text}. It is sent as it is.`)
     : undefined

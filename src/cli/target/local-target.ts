@@ -6,9 +6,6 @@ import { lazily, once } from '../../api/values/objects.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Origins } from '../../catalogue/records/origins.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { RowCaller } from '../../engine/credits/settlement.js'
-import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
-import type { Engine } from '../../engine/request/engine.js'
 import { countFaults } from '../../engine/tables/faults.js'
 import { findWorkspace } from '../../engine/tables/members.js'
 import type { Worker } from '../../engine/worker/worker.js'
@@ -16,7 +13,7 @@ import type { Run } from '../../runs/journal/runs.js'
 import type { AnswerSource } from '../../runs/ports.js'
 import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { Context, DistributedRun, Home, Machine, TargetOptions } from '../context/context.js'
+import type { Context, Home, Machine, TargetOptions } from '../context/context.js'
 import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
@@ -26,8 +23,6 @@ import { type RemoteTarget, targetIn } from './resolve-target.js'
 
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
 type LocalOptions = TargetOptions & { readonly targets: (members: number) => Targets }
-
-type RowServer = Pick<DistributedCallerPorts, 'caller' | 'source' | 'apiKey'>
 
 /** Creates the local target: the engine over this machine's store and catalogue. Each is opened on first use. */
 export function createLocal(machine: Machine, options: LocalOptions) {
@@ -46,9 +41,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
     const onTrouble = reportTrouble(machine)
-    // Only a PostgreSQL database can be shared with other workers.
-    const taking = isPostgres(machine.home.engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
-    const made = createWorker({ ...(await shared()), ...ports, onTrouble, ...taking })
+    const made = createWorker({ ...(await shared()), ...ports, onTrouble })
     machine.onClose(() => made.stop())
     working = made
     return made
@@ -77,14 +70,6 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     admin,
     worker,
     caller,
-    distributedCaller: async (run: DistributedRun, server?: RowServer): Promise<Caller> => {
-      const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
-      const target = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
-      const { sleep } = machine
-      const caller = createDistributedCaller({ ...(await shared()), ids, sleep, ...run, ...target })
-      machine.onClose(() => caller.close())
-      return caller
-    },
     /** The first use creates workspace, member and key, and reports it. A lost key is replaced by a new one. */
     key: once(async (context: Machine): Promise<string> => {
       const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
@@ -145,44 +130,6 @@ export async function makeKey(machine: Machine, admin: Admin): Promise<string> {
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
   storeKey(machine, localOrigin(workspace.id), key)
   return key
-}
-
-/** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
-const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({
-  source: '',
-  chunksAtOnce: 2,
-  atOnce: 200,
-  mayRepeat: async () => true,
-  actingFor,
-})
-
-const defaultAtOnce = 8
-
-/** Returns what works on runs whose rows a server answers, with the server's key, until a signal. */
-export async function openRowWorker(
-  context: Context,
-  remote: Caller,
-  atOnce = defaultAtOnce,
-): Promise<(stopping: AbortSignal) => Promise<void>> {
-  const target = targetIn(context) as RemoteTarget
-  // Without the server's key no call could succeed, so it is checked first.
-  const apiKey = (await context.apiKey()) ?? ''
-  const { guardCallerFor } = await import('../../engine/request/proxy-guard.js')
-  const { runChunkWorker } = await import('../../engine/distributed/worker.js')
-  const { createServerLimit } = await import('../../engine/credits/server-limit.js')
-  const { store, clock } = await openEngineStore(context)
-  const limited = createServerLimit({ store, clock, server: target.baseUrl }).layer(remote)
-  const rowCaller: RowCaller = {
-    source: target.baseUrl,
-    chunksAtOnce: 2,
-    atOnce,
-    mayRepeat: async () => remote.supportsIdempotency?.() ?? true,
-    // A call to a server cannot be undone: the idempotency keys of rows keep them from being paid twice.
-    actingFor: (keyId) => guardCallerFor(keyId, limited, { store, clock, apiKey }),
-  }
-  const onTrouble = reportTrouble(context.withGlobals({ quiet: false }))
-  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble }
-  return (stopping) => runChunkWorker(ports, stopping)
 }
 
 export type { AnswerSource }

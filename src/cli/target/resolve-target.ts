@@ -45,6 +45,12 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   return url
 }
 
+/** Returns the addresses of servers over one database, with commas between them. */
+export function baseUrlsOf(text: string, source: string, insecure = false): readonly [URL, ...URL[]] {
+  const [first = '', ...others] = text.split(',').map((one) => one.trim())
+  return [baseUrlOf(first, source, insecure), ...others.map((one) => baseUrlOf(one, source, insecure))]
+}
+
 /** It ends in `/v2`. Throws UsageError. */
 export function syncBaseUrlOf(text: string, insecure = false): URL {
   const path = parseUrl(text)?.pathname.replace(/\/$/, '') ?? ''
@@ -78,7 +84,7 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
   // In seconds: for a request, and for a rate limit.
   const limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
-  const url = options.local ? undefined : addressOf(options, env, profile)
+  const [url, ...others] = (options.local ? undefined : addressesOf(options, env, profile)) ?? []
   if (!url) {
     if (options.direct)
       throw new UsageError('--direct needs a remote server, but the target is the local engine.')
@@ -88,6 +94,8 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
     kind: 'remote' as const,
     /** Ends in `/api/v2`. */
     baseUrl: url.href,
+    /** Where the same database is served, too. Its name and its key are those of the first address. */
+    otherUrls: others.map(({ href }) => href),
     /** The origin that a stored key is bound to. */
     origin: url.origin,
     profile: profileNameOf(options, env, settings),
@@ -112,13 +120,13 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
 export const targetIn = ({ globals, streams, settings }: Context): Target =>
   targetOf(globals, streams.env, settings())
 
-/** Returns the chosen base address; `undefined` for the local engine. */
-function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile): URL | undefined {
+/** Returns the chosen base addresses; `undefined` for the local engine. */
+function addressesOf(options: GlobalOptions, env: Streams['env'], profile: Profile) {
   const insecure = options.insecureHttp === true
-  if (options.baseUrl !== undefined) return baseUrlOf(options.baseUrl, '--base-url', insecure)
-  if (env.PROSPECT_BASE_URL) return baseUrlOf(env.PROSPECT_BASE_URL, 'PROSPECT_BASE_URL', insecure)
+  if (options.baseUrl !== undefined) return baseUrlsOf(options.baseUrl, '--base-url', insecure)
+  if (env.PROSPECT_BASE_URL) return baseUrlsOf(env.PROSPECT_BASE_URL, 'PROSPECT_BASE_URL', insecure)
   if (profile.target === 'local') return undefined
-  if (profile.base_url !== undefined) return baseUrlOf(profile.base_url, 'base_url of the profile', insecure)
+  if (profile.base_url !== undefined) return baseUrlsOf(profile.base_url, 'base_url of the profile', insecure)
   if (profile.target === 'remote')
     throw new UsageError(
       'The profile is for a remote server and has no base_url.',
@@ -130,7 +138,7 @@ function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile
 /** That of a profile belongs to its server. Keys of others, which a proxy passes on, stay with the origin they were sent for. */
 function syncUrlOf({ origin }: URL, options: GlobalOptions, profile: Profile): string | undefined {
   const { base_url, sync_base_url } = profile
-  if (sync_base_url === undefined || parseUrl(base_url ?? '')?.origin !== origin) return undefined
+  if (sync_base_url === undefined || parseUrl(firstOf(base_url))?.origin !== origin) return undefined
   const url = syncBaseUrlOf(sync_base_url, options.insecureHttp === true)
   return options.passesKeys && url.origin !== origin ? undefined : url.href
 }
@@ -145,9 +153,11 @@ export function namesOf(
   return network === 'network' && premium === 'premium' ? undefined : { network, premium }
 }
 
+const firstOf = (addresses = ''): string => addresses.split(',')[0]?.trim() ?? ''
+
 /** Not where the environment names another server, whose key it then is. */
 export function isKeyFor(origin: string, env: Streams['env']): boolean {
-  const address = parseUrl(env.PROSPECT_BASE_URL ?? '')
+  const address = parseUrl(firstOf(env.PROSPECT_BASE_URL))
   return !address || address.origin === origin
 }
 

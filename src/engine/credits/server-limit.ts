@@ -264,7 +264,7 @@ async function keepSentKey(
   limit: number | undefined,
   now: number,
 ): Promise<void> {
-  const claim = { fingerprint: row.id, token, lease_until: 0, created_at: now }
+  const claim = { fingerprint: row.id, token, created_at: now }
   const known = await findReply(tx, workspaceId, key)
   if (known) await replaceClaim(tx, { workspaceId, key, token: known.token }, claim)
   else await insertClaim(tx, { workspaceId, key }, claim)
@@ -274,6 +274,6 @@ async function keepSentKey(
 /** Forgets a key whose request had no effect, which may be sent again. */
 async function forgetSentKey(tx: Connection, { id: token, workspaceId }: CallMember, key: string) {
   const of = { workspaceId, key, token }
-  const claim = { fingerprint: '', token, lease_until: 0, created_at: 0 }
+  const claim = { fingerprint: '', token, created_at: 0 }
   if (await replaceClaim(tx, of, claim)) await dropClaim(tx, of)
 }

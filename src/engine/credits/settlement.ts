@@ -1,4 +1,4 @@
-import type { Caller, RunRow } from '../../api/calls/caller.js'
+import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
@@ -19,6 +19,7 @@ import {
 import { startHeartbeat } from '../clock.js'
 import type { Principal } from '../tables/members.js'
 import {
+  claimMs,
   dropClaim,
   dropReplies,
   findReply,
@@ -46,9 +47,6 @@ export function billOf({ principal, operation, topUpUrl }: Request, credits: num
   return { workspace, member, operation: operation.id, credits, topUpUrl }
 }
 
-/** Throws when another process has taken over this work. */
-export type FencingCheck = (tx: Connection) => Awaitable<void>
-
 interface WorkResult {
   readonly credits: number
   readonly status: number
@@ -59,14 +57,13 @@ interface WorkResult {
 
 /** Writes stored data, charge and stored reply in one transaction. */
 export function settleRequest(
-  { store, checkFencing }: { readonly store: Driver; readonly checkFencing?: FencingCheck },
+  store: Driver,
   request: Request,
   { credits, status, body, keep, job }: WorkResult,
   claim: Claim | undefined,
 ): Promise<void> {
   return store
     .transaction(async (tx) => {
-      if (checkFencing) await checkFencing(tx)
       if (keep) await keep(tx)
       if (job) await acceptJob(tx, billOf(request, 0), job, request.now)
       if (credits > 0) await charge(tx, billOf(request, credits), request.now)
@@ -77,24 +74,8 @@ export function settleRequest(
     })
 }
 
-/** Answers the rows of distributed runs. */
-export interface RowCaller {
-  /** Base address of the server; empty for the engine. */
-  readonly source: string
-  readonly chunksAtOnce: number
-  /** Most calls of a process in flight at once. */
-  readonly atOnce: number
-  /** Returns whether a call may be repeated under its key and is charged once. */
-  mayRepeat(): Promise<boolean>
-  /** Calls as the member of a key, behind the fencing check. What a rejected call did is unknown, except `engine.not_sent`. */
-  actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
-}
-
 /** Expired replies that a claim may delete; more than it adds, so that none stay. */
 const dropsPerClaim = 10
-/** How long a claim lives without a heartbeat, and the interval of heartbeats; real time. */
-const leaseMs = 30_000
-const heartbeatMs = 10_000
 
 /** Returns the key in a header, bare or quoted; `undefined` when there is none. Throws 400 for an invalid one. */
 export function idempotencyKey(header: string | undefined): string | undefined {
@@ -120,7 +101,6 @@ export interface Claim {
 export interface ClaimPorts {
   readonly store: Driver
   readonly ids: Ids
-  readonly realNow: () => number
 }
 
 /**
@@ -128,7 +108,7 @@ export interface ClaimPorts {
  * still running. The claim of a dead process expires with its lease.
  */
 export async function claimKey(
-  { store, ids, realNow }: ClaimPorts,
+  { store, ids }: ClaimPorts,
   workspaceId: string,
   key: string,
   fingerprint: string,
@@ -139,21 +119,21 @@ export async function claimKey(
   const replay = await store.transaction(async (tx) => {
     await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
     const found = await findReply(tx, workspaceId, key)
-    const claim = { fingerprint, token, created_at: now, lease_until: realNow() + leaseMs }
+    const claim = { fingerprint, token, created_at: now }
     if (!found && (await insertClaim(tx, of, claim))) return undefined
     if (!found) throw inProgressError()
-    if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
+    if (!isFree(found, now)) return checkReplay(found, fingerprint)
     if (!(await replaceClaim(tx, { ...of, token: found.token }, claim))) throw inProgressError()
     return undefined
   }, workspaceId)
-  return replay ? { replay } : { claim: createKeyClaim(store, of, realNow) }
+  return replay ? { replay } : { claim: createKeyClaim(store, of) }
 }
 
 /** The error of a second request while the first one with the same key is running. */
 const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
-const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
-  found.status === null ? found.lease_until <= realNow : now - found.created_at >= idempotencyTtlMs
+const isFree = (found: StoredReply, now: number): boolean =>
+  found.status === null ? found.free === 1 : now - found.created_at >= idempotencyTtlMs
 
 function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
@@ -161,10 +141,10 @@ function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   return found
 }
 
-function createKeyClaim(store: Driver, of: Parameters<typeof renewClaim>[1], realNow: () => number): Claim {
+function createKeyClaim(store: Driver, of: Parameters<typeof renewClaim>[1]): Claim {
   const { workspaceId } = of
-  const heartbeat = startHeartbeat(heartbeatMs, () =>
-    store.transaction((tx) => renewClaim(tx, of, realNow() + leaseMs), workspaceId),
+  const heartbeat = startHeartbeat(claimMs / 3, () =>
+    store.transaction((tx) => renewClaim(tx, of), workspaceId),
   )
   return {
     effectsOnly: false,

@@ -6,7 +6,6 @@ import { readEngineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
-import type { RowCaller } from '../credits/settlement.js'
 import { insertDeliveries } from '../tables/deliveries.js'
 import { type AsyncJob, insertRecords, type JobRecord, lockJob, updateJob } from '../tables/jobs.js'
 import { updateList } from '../tables/lists.js'
@@ -28,8 +27,6 @@ export interface WorkerPorts {
   readonly onTrouble?: (error: unknown) => void
   /** How long work is leased without a heartbeat, in real time; 30 s by default. */
   readonly leaseMs?: number
-  /** Answers distributed rows. Without one, they are left to other processes. */
-  readonly rowCaller?: RowCaller
 }
 
 /** The records that a step of a job found, and where the next step begins. */

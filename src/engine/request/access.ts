@@ -6,13 +6,7 @@ import type { Fields } from '../../api/values/objects.js'
 import { searchPageOf } from '../../api/values/url.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import {
-  findPrincipal,
-  findPrincipalOfKey,
-  keyTable,
-  type Principal,
-  type Workspace,
-} from '../tables/members.js'
+import { findPrincipal, keyTable, type Principal, type Workspace } from '../tables/members.js'
 
 /** Real time, in which refusals are slowed down. */
 interface WaitPorts {
@@ -57,13 +51,6 @@ function createUseRecorder(store: Driver, real: Clock): (principal: Principal) =
     recorded.set(key.id, now)
     store.transaction((tx) => keyTable.update(tx, { usedAt: now }, 'id = ?', key.id)).catch(() => {})
   }
-}
-
-/** Returns the principal of an accepted key by its id. Throws 401 when the key is no longer valid. */
-export async function accessOf(store: Driver, clock: Clock, keyId: string): Promise<Principal> {
-  const principal = await findPrincipalOfKey(store, keyId)
-  if (!principal || !isValid(principal, clock)) throw new ApiError('invalid_api_key')
-  return principal
 }
 
 function isValid({ key, clock }: Principal, real: Clock): boolean {

@@ -1,13 +1,5 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
-import type {
-  Caller,
-  CallOptions,
-  Input,
-  InputReader,
-  ReadRequest,
-  Reply,
-  RunRow,
-} from '../../api/calls/caller.js'
+import type { Caller, CallOptions, Input, Reply, RunRow } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { countingOf, hasBody } from '../../api/operations/facts.js'
 import { type Window, windowsOf } from '../../api/operations/plans.js'
@@ -29,7 +21,6 @@ import {
   claimKey,
   createRowClaim,
   dropRunReplies,
-  type FencingCheck,
   findRunReply,
   idempotencyKey,
   type Request,
@@ -41,7 +32,7 @@ import type { WorkerPorts } from '../jobs/progress.js'
 import { readCounter, setCounter } from '../tables/counters.js'
 import { listMembers, openSuppressor, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'
-import { accessOf, checkScope, checkSession, createAccess } from './access.js'
+import { checkScope, checkSession, createAccess } from './access.js'
 import { answerUnderFaults, loseReply } from './faults.js'
 
 interface EnginePorts extends Pick<WorkerPorts, 'store' | 'source' | 'vendors' | 'clock' | 'ids'> {
@@ -69,29 +60,16 @@ const pause = (ms: number, signal?: AbortSignal) =>
     signal?.addEventListener('abort', end, { once: true })
   })
 
-/** An engine. It can also be called by a key's id, for a caller whose key was checked before. */
-export interface Engine extends Caller {
-  /** Calls as the member of a key, while that is valid. Nothing is written that the fencing check refuses. */
-  actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
-}
-
 /** Creates an engine over a store and a source: it checks, answers and charges every request. */
-export function createEngine(engine: EnginePorts): Engine {
-  const { store, clock } = engine
+export function createEngine(engine: EnginePorts): Caller {
+  const { store } = engine
   const ports = createPipeline(engine)
-  const callOver =
-    (pipeline: PipelinePorts): Caller['call'] =>
-    async (id, input, options = {}) => {
-      const reply = await answer(pipeline, id, () => ({ input }), options)
-      return reply.loss ? loseReply(reply, operation(id), options, pipeline) : reply
-    }
   return {
-    call: callOver(ports),
-    answerRequest: (id, readInput, options = {}) => answer(ports, id, readInput, options),
-    actingFor: (keyId, checkFencing) => {
-      const acting = { ...ports, checkFencing, access: () => accessOf(store, clock, keyId) }
-      return { call: callOver(acting) }
+    call: async (id, input, options = {}) => {
+      const reply = await answer(ports, id, () => input, options)
+      return reply.loss ? loseReply(reply, operation(id), options, ports) : reply
     },
+    answerRequest: (id, readInput, options = {}) => answer(ports, id, readInput, options),
     discardReplies: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
       await store.transaction((tx) => dropRunReplies(tx, workspace.id, run, before), workspace.id)
@@ -112,10 +90,7 @@ function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePort
 
 const nowhereElse: Targets = { allow: [], loopback: false }
 
-interface PipelinePorts extends ReturnType<typeof createPipeline> {
-  /** Throws, inside the transaction, when the caller has lost the right to write. */
-  readonly checkFencing?: FencingCheck
-}
+type PipelinePorts = ReturnType<typeof createPipeline>
 
 function createPipeline(engine: EnginePorts) {
   const { store, clock, sleep = pause, accepted = () => {} } = engine
@@ -142,7 +117,7 @@ interface AskingRequest extends Request {
 async function answer(
   ports: PipelinePorts,
   id: OperationId,
-  readInput: (reader: InputReader) => Awaitable<ReadRequest>,
+  readInput: () => Awaitable<Input>,
   options: CallOptions,
 ): Promise<Reply> {
   let readRateHeaders: (() => Reply['headers']) | undefined
@@ -162,8 +137,8 @@ async function answer(
     }
     const { isCounted, isChosenByLive } = countingOf(row)
     if ((isCounted || ports.observedLimits) && !isChosenByLive) await count(undefined)
-    const given = await readInput({ owner: principal.workspace.id, validates: true })
-    if (isCounted && isChosenByLive) await count(given.input.live)
+    const given = await readInput()
+    if (isCounted && isChosenByLive) await count(given.live)
     const input = await check(ports, row, given, principal)
     const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}/top-up`
     const { workspace, member } = principal
@@ -197,7 +172,7 @@ async function answer(
 function replyTo(
   ports: PipelinePorts,
   request: AskingRequest,
-  given: ReadRequest,
+  given: Input,
   { row, idempotencyKey: header }: CallOptions,
 ): Promise<Reply> {
   const { idempotent } = request.operation
@@ -210,12 +185,10 @@ function replyTo(
 async function check(
   { checkWebhook }: PipelinePorts,
   operation: Operation,
-  given: ReadRequest,
+  given: Input,
   principal: Principal,
 ): Promise<Input> {
-  const { result } = given.checked ?? {}
-  if (result && 'refusal' in result) throw result.refusal
-  const input = result?.fields ?? validated(await shapeOf(operation.id), operation, given.input)
+  const input = validated(await shapeOf(operation.id), operation, given)
   checkSession(operation, input, principal.workspace)
   if (Array.isArray(input.enrichment_type))
     requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
@@ -232,13 +205,12 @@ function validated(shape: Shape, operation: Operation, given: Input): Input {
 async function answerOnce(
   ports: PipelinePorts,
   request: AskingRequest,
-  { input, checked }: ReadRequest,
+  input: Input,
   key: string,
 ): Promise<Reply> {
   const { operation, principal, now } = request
   const shape = await shapeOf(operation.id)
-  const fingerprint =
-    checked?.fingerprint ?? fingerprintOf(operation, withoutBlanks(operation.id, shape, input))
+  const fingerprint = fingerprintOf(operation, withoutBlanks(operation.id, shape, input))
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
   if ('replay' in claimed) return toReplayedReply(claimed.replay, operation)
   try {
@@ -290,14 +262,14 @@ async function doWork(ports: PipelinePorts, request: AskingRequest, claim?: Clai
     const credits = costOf(operation, used)
     const hasEffect = credits > 0 || keep !== undefined || job !== undefined
     if (hasEffect || isKept(claim))
-      await settleRequest(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
+      await settleRequest(store, request, { credits, status: operation.ok, body, keep, job }, claim)
     if (job) ports.accepted(job.id)
     return { status: operation.ok, body, headers: {}, credits, ...(claim?.text ? { text: claim.text } : {}) }
   } catch (error) {
     // "Nothing found" is a result too: free, and stored under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const refusal = toRefusal(error, operation)
-    if (isKept(claim)) await settleRequest(ports, request, refusal, claim)
+    if (isKept(claim)) await settleRequest(store, request, refusal, claim)
     return refusal
   }
 }

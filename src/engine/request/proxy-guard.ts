@@ -1,11 +1,10 @@
 import type { Caller, Layer } from '../../api/calls/caller.js'
-import { ApiError, Refusal, toRefusal } from '../../api/calls/errors.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock } from '../../api/ports/ports.js'
-import { once } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Principal } from '../tables/members.js'
-import { accessOf, checkScope, createAccess } from './access.js'
+import { checkScope, createAccess } from './access.js'
 
 /** What a proxy between users with keys of ours and a server with one key needs. */
 interface GuardPorts {
@@ -20,29 +19,6 @@ interface GuardPorts {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-/**
- * Returns a caller of the same server for a key that was checked before. The key's id is looked up once more; when
- * that fails for a local reason, nothing is sent: another process may send it.
- */
-export function guardCallerFor(
-  keyId: string,
-  upstream: Pick<Caller, 'call'>,
-  { store, clock, apiKey }: Omit<GuardPorts, 'sleep'>,
-): Pick<Caller, 'call'> {
-  const find = once(() => accessOf(store, clock, keyId))
-  const access = async () => {
-    try {
-      return await find()
-    } catch (error) {
-      throw error instanceof ApiError && !isFault(error)
-        ? error
-        : new Refusal('engine.not_sent', { cause: error })
-    }
-  }
-  const answerRequest = createGuardedCall(access, upstream, apiKey)
-  return { call: (id, input, options) => answerRequest(id, async () => ({ input }), options) }
-}
-
 /** Returns a server behind keys of ours: an invalid key is 401, one without the scope 403. The server's key replaces it. */
 export function guardCaller({ store, clock, apiKey, sleep, onDoubted }: GuardPorts): Layer {
   const access = createAccess(store, { clock, sleep })
@@ -51,7 +27,7 @@ export function guardCaller({ store, clock, apiKey, sleep, onDoubted }: GuardPor
     return {
       ...upstream,
       answerRequest,
-      call: (id, input, options) => answerRequest(id, async () => ({ input }), options),
+      call: (id, input, options) => answerRequest(id, async () => input, options),
     }
   }
 }
@@ -74,7 +50,7 @@ const createGuardedCall =
       checkScope(id, principal)
       const refused = await upstream.refusedNow?.(id, { ...options, apiKey })
       if (refused) return refused
-      const { input } = await readInput({ owner: principal.workspace.id, validates: false })
+      const input = await readInput()
       isAsked = true
       const { member } = principal
       const doubted = onDoubted && (() => onDoubted(id, member.email))

@@ -6,7 +6,8 @@ import {
   type StoredRow,
   type Value,
 } from '../../storage/driver/connection.js'
-import { column, freeSql, freeValues, type Lease, type RecordOf, RecordTable } from './record-table.js'
+import { freeIn, lanesOf, leasesOf } from '../../storage/queue.js'
+import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** Longest pause that a receiver may ask for; engine time. */
 export const maxPauseMs = 24 * 3_600_000
@@ -49,7 +50,8 @@ export interface DeliveryFilter {
   readonly prefix?: string
 }
 
-export interface DueDeliveries extends Lease {
+export interface DueDeliveries {
+  readonly leaseMs: number
   /** Engine time. First attempts that are allowed are due regardless of it. */
   readonly now: number
   /** Latest possible due time (engine time). A later one was stored before the clock went back, and is due now. */
@@ -69,10 +71,19 @@ export interface SigningSecret {
   readonly until: number | null
 }
 
-const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))
+const queue = {
+  table: 'deliveries',
+  key: ['id'],
+  open: "state = 'pending'",
+  lane: ['job_id'],
+  place: 'seq',
+  due: 'due_at',
+} as const
+const leases = leasesOf(queue)
+const lanes = lanesOf(queue)
+const { allowed, waiting, openSql } = lanes
+const attemptable = `{free} AND url NOT IN (SELECT value FROM json_each(?))
   AND workspace_id NOT IN (SELECT value FROM json_each(?))`
-const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
-const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const again = "state = 'pending' AND attempts > 0"
 const oldest = (lock: string, which: string, order = 'due_at') => `SELECT * FROM (
     SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1${lock}) AS found`
@@ -84,13 +95,6 @@ const dueSql = (lock: string) => `(SELECT id FROM (
 ) AS due ORDER BY due_at LIMIT 1)`
 const firstOfJobSql = (lock: string) =>
   `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1${lock})`
-const claimSql = (id: string) =>
-  `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${deliveryTable.list()}`
-const openSql = `SELECT 1 FROM deliveries WHERE job_id = ? AND ${allowed}`
-const releaseSql = `
-  UPDATE deliveries SET due_at = ?
-  WHERE id = (SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT 1)
-    AND NOT EXISTS (${openSql})`
 const replaySql = `
   UPDATE deliveries
   SET state = 'pending', attempts = 0, due_at = NULL, status = NULL, error = NULL, finished_at = NULL
@@ -101,19 +105,25 @@ const countSql = `SELECT ${deliveryStates
   .map((state) => `count(*) FILTER (WHERE state = '${state}') AS ${state}`)
   .join(', ')} FROM deliveries WHERE workspace_id = ?`
 
-/** Returns the SQL that finds a due delivery; `lock` follows each SELECT of one. */
-const dueSqls = (lock: string) => ({ any: dueSql(lock), ofJob: firstOfJobSql(lock) })
-const unlockedSql = dueSqls('')
-const lockedSql = perDialect(({ forUpdateSkipLocked }) => dueSqls(forUpdateSkipLocked))
+/** The statements that find a due delivery of any job, or of one, and those that take it; a lock follows each SELECT of one. */
+const due = [dueSql, firstOfJobSql] as const
+const findSqls = due.map((sql) =>
+  perDialect((dialect) => `SELECT ${sql('').replaceAll('{free}', freeIn(dialect))} AS id`),
+)
+const takeSqls = due.map((sql) =>
+  leases.takeSql(deliveryTable.list(), (free, lock) => sql(lock).replaceAll('{free}', free)),
+)
 
-function dueOf(
-  sql: ReturnType<typeof dueSqls>,
-  { now, farthest, busy, busyWorkspaces = [], jobId, ...lease }: DueDeliveries,
-): { sql: string; values: Value[] } {
-  const attempt = [...freeValues(lease), JSON.stringify(busy), JSON.stringify(busyWorkspaces)]
-  if (jobId !== undefined) return { sql: sql.ofJob, values: [jobId, ...attempt] }
-  return { sql: sql.any, values: [...attempt, now, ...attempt, farthest, ...attempt] }
+function valuesOf({ now, farthest, busy, busyWorkspaces = [], jobId, leaseMs }: DueDeliveries): Value[] {
+  const attempt = [leaseMs, JSON.stringify(busy), JSON.stringify(busyWorkspaces)]
+  return jobId === undefined ? [...attempt, now, ...attempt, farthest, ...attempt] : [jobId, ...attempt]
 }
+
+const sqlOf = (
+  sqls: readonly ((tx: Connection) => string)[],
+  tx: Connection,
+  { jobId }: Pick<DueDeliveries, 'jobId'>,
+): string => sqls[jobId === undefined ? 0 : 1]?.(tx) ?? ''
 
 export const findDelivery = (tx: Connection, workspaceId: string, id: string) =>
   deliveryTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
@@ -151,8 +161,7 @@ export const countDeliveries = async (tx: Connection, workspaceId: string) =>
   }
 
 export async function isDeliveryDue(tx: Connection, due: DueDeliveries): Promise<boolean> {
-  const { sql, values } = dueOf(unlockedSql, due)
-  return (await tx.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
+  return (await tx.get<{ id: string | null }>(sqlOf(findSqls, tx, due), ...valuesOf(due)))?.id != null
 }
 
 /** Returns the first deliveries of a job that wait for the first attempt of their predecessor, in order. */
@@ -168,14 +177,13 @@ export async function claimDelivery(
   tx: Connection,
   { token, ...due }: DueDeliveries & { readonly token: string },
 ): Promise<Delivery | undefined> {
-  const { sql, values } = dueOf(lockedSql(tx), due)
-  const row = await tx.get<StoredRow>(claimSql(sql), token, due.leaseUntil, ...values)
+  const row = await tx.get<StoredRow>(sqlOf(takeSqls, tx, due), token, due.leaseMs, ...valuesOf(due))
   return row && deliveryTable.toRecord(row)
 }
 
 /** Makes the next delivery of a job due, unless another first attempt is due or in progress. */
 export async function releaseNextDelivery(tx: Connection, jobId: string, dueAt: number): Promise<void> {
-  await tx.run(releaseSql, dueAt, jobId, jobId)
+  await lanes.next(tx, dueAt, jobId)
 }
 
 /** Ends the claim on a pending delivery. Returns whether this token had it, or none. */

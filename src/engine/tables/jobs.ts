@@ -4,7 +4,6 @@ import type { Contact, ContactType, Search } from '../../api/ports/ports.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import {
   type Connection,
-  type Dialect,
   joinGiven,
   perDialect,
   readNumber,
@@ -12,15 +11,8 @@ import {
   send,
   type Value,
 } from '../../storage/driver/connection.js'
-import {
-  column,
-  freeSql,
-  freeValues,
-  type Lease,
-  type RecordOf,
-  RecordTable,
-  type Slice,
-} from './record-table.js'
+import { freeIn, leasesOf } from '../../storage/queue.js'
+import { column, type RecordOf, RecordTable, type Slice } from './record-table.js'
 
 /** `queued` → `running` → `finished` or `failed`; the last two are final. */
 export const jobStates = ['queued', 'running', 'finished', 'failed'] as const
@@ -141,16 +133,14 @@ interface RecordRange {
 }
 
 const unended = "state IN ('queued', 'running')"
-const dueSql = `SELECT id FROM jobs WHERE ${unended} AND ${freeSql} LIMIT 1`
-const claimSql = (where: string, { forUpdateSkipLocked }: Dialect) => `
-  UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
-  WHERE id = (SELECT id FROM jobs WHERE ${unended} AND ${where} LIMIT 1${forUpdateSkipLocked})
-  RETURNING ${jobTable.list()}`
+const leases = leasesOf({ table: 'jobs', key: ['id'], open: unended })
+const dueSql = perDialect((dialect) => `SELECT id FROM jobs WHERE ${unended} AND ${freeIn(dialect)} LIMIT 1`)
+const begun = ", state = 'running', attempts = attempts + 1"
+const takeSql = (where: string, order?: string) =>
+  leases.takeSql(jobTable.list(), leases.first(where, order), begun)
 /** Takes the oldest job of the next workspace by id. */
-const claimNextSql = perDialect((dialect) =>
-  claimSql(`${freeSql} AND workspace_id > ? ORDER BY workspace_id, created_at, id`, dialect),
-)
-const claimGivenSql = perDialect((dialect) => claimSql(`(${freeSql} OR token LIKE ?) AND id = ?`, dialect))
+const claimNextSql = takeSql('{free} AND workspace_id > ?', 'workspace_id, created_at, id')
+const claimGivenSql = takeSql('({free} OR token LIKE ?) AND id = ?')
 const lockSql = (where: string) =>
   perDialect(({ forUpdate }) => `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND ${where}${forUpdate}`)
 const lockClaimedSql = lockSql("token = ? AND state = 'running'")
@@ -165,7 +155,6 @@ const endedSql = `
   ORDER BY finished_at, id LIMIT ?`
 const holdSql = "SELECT amount FROM movements WHERE workspace_id = ? AND reference = ? AND kind = 'hold'"
 const heldSql = 'SELECT coalesce(sum(held), 0) AS held FROM jobs WHERE member_id = ? AND held > 0'
-const renewSql = "UPDATE jobs SET lease_until = ? WHERE id = ? AND token = ? AND state = 'running'"
 const addRecordSql = 'INSERT INTO records (job_id, ordinal, status, record) VALUES (?, ?, ?, ?)'
 const ofStatus = '(CAST(? AS TEXT) IS NULL OR status = ?)'
 const recordsSql = `SELECT ordinal, status, record FROM records
@@ -209,8 +198,8 @@ export const countUnfinishedJobs = async (tx: Connection, workspaceId: string) =
   }
 
 /** Returns whether a job is queued, or running with an expired lease. */
-export const isJobDue = async (tx: Connection, lease: Lease): Promise<boolean> =>
-  (await tx.get(dueSql, ...freeValues(lease))) !== undefined
+export const isJobDue = async (tx: Connection, leaseMs: number): Promise<boolean> =>
+  (await tx.get(dueSql(tx), leaseMs)) !== undefined
 
 /** Returns the credits that a job held when it was accepted; `undefined` when it held none. */
 export const readFirstHold = async (tx: Connection, workspaceId: string, jobId: string) =>
@@ -226,8 +215,7 @@ export async function insertJob(tx: Connection, job: AsyncJob, enrichments: read
 /**
  * Takes a job that is queued or whose lease expired: the given one, or the oldest of the first workspace whose id
  * follows `after`, and of all workspaces when none does; `undefined` when there is none.
- * No other process gets it while the lease lasts. A lease longer than any possible one is from before the clock went
- * back, and does not count. A lease does not keep out its own `owner`, the first word of the token.
+ * No other process gets it while the lease lasts. A lease does not keep out its own `owner`, the first word of the token.
  */
 export async function claimJob(
   tx: Connection,
@@ -236,15 +224,16 @@ export async function claimJob(
     id,
     owner,
     after = '',
-    ...lease
-  }: Lease & {
+    leaseMs,
+  }: {
     readonly token: string
+    readonly leaseMs: number
     readonly id?: string
     readonly owner?: string
     readonly after?: string
   },
 ): Promise<AsyncJob | undefined> {
-  const values = [token, lease.leaseUntil, ...freeValues(lease)]
+  const values = [token, leaseMs, leaseMs]
   if (id !== undefined)
     return await getJob(tx, claimGivenSql(tx), ...values, owner === undefined ? '' : `${owner} %`, id)
   const next = await getJob(tx, claimNextSql(tx), ...values, after)
@@ -259,8 +248,9 @@ export const lockJob = (tx: Connection, id: string, token: string) =>
 export const lockJobOf = (tx: Connection, workspaceId: string, id: string) =>
   getJob(tx, lockOwnSql(tx), id, workspaceId)
 
-export const renewJob = async (tx: Connection, id: string, token: string, leaseUntil: number) =>
-  (await tx.run(renewSql, leaseUntil, id, token)) > 0
+/** Makes the lease of a job last so much longer from now on. Returns whether this token still had it. */
+export const renewJob = (tx: Connection, id: string, token: string, leaseMs: number) =>
+  leases.extend(tx, token, leaseMs, id)
 
 export async function updateJob(tx: Connection, id: string, change: Partial<AsyncJob>): Promise<void> {
   const statement = jobTable.updateStatement(change, 'id = ?', id)
@@ -288,9 +278,8 @@ export const findEnrichment = (tx: Connection, id: string) => enrichmentTable.ge
 export const listEnrichments = (tx: Connection, jobId: string) =>
   enrichmentTable.all(tx, 'WHERE job_id = ? ORDER BY ordinal', jobId)
 
-/** Takes all jobs from their workers; returns how many. Chunks are deleted: their rows are called again by a resumed run. */
+/** Takes all jobs from their workers; returns how many. */
 export async function releaseJobs(tx: Connection): Promise<number> {
-  for (const table of ['chunks', 'chunk_runs']) await tx.run(`DELETE FROM ${table}`)
   return await tx.run("UPDATE jobs SET token = NULL, lease_until = 0 WHERE state = 'running'")
 }
 

@@ -87,7 +87,6 @@ JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
 JOIN clock ON clock.id = 1`
 const principalSql = `${principalsSql} WHERE k.hash = ${boundText}`
-const principalOfKeySql = `${principalsSql} WHERE k.id = ${boundText}`
 
 const toClock = (row: StoredRow): StoredClock => ({
   offsetMs: Number(row.offset_ms),
@@ -113,10 +112,6 @@ const toPrincipal = (row: StoredRow) => ({
 
 export const findPrincipal = (store: Pick<Driver, 'get'>, keyHash: string) =>
   store.get<StoredRow>(principalSql, keyHash).then(principalOf)
-
-/** Finds the principal by the id of a key, which is not secret. */
-export const findPrincipalOfKey = (store: Pick<Driver, 'get'>, keyId: string) =>
-  store.get<StoredRow>(principalOfKeySql, keyId).then(principalOf)
 
 export const readClock = async (tx: Connection): Promise<StoredClock> =>
   toClock((await tx.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {})

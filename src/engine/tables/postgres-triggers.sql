@@ -1,5 +1,5 @@
 -- Triggers of the engine's tables: each movement follows the last one and is never changed; a job's state only goes
--- forward. Listeners are notified of new jobs, chunks and answers when they are committed. Counters change with every
+-- forward. Listeners are notified of new jobs when they are committed. Counters change with every
 -- request, so their pages keep room for new versions.
 CREATE FUNCTION movements_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -38,10 +38,3 @@ CREATE TRIGGER jobs_forward BEFORE UPDATE OF state ON jobs FOR EACH ROW
 CREATE FUNCTION jobs_told() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA); RETURN NULL; END $$;
 CREATE TRIGGER jobs_told AFTER INSERT ON jobs FOR EACH STATEMENT EXECUTE FUNCTION jobs_told();
-CREATE FUNCTION chunks_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' chunks'); RETURN NULL; END $$;
-CREATE FUNCTION answers_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' answers'); RETURN NULL; END $$;
-CREATE TRIGGER chunk_runs_told AFTER INSERT ON chunk_runs FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
-CREATE TRIGGER chunks_told AFTER INSERT ON chunks FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
-CREATE TRIGGER answers_told AFTER UPDATE OF replies ON chunks FOR EACH ROW EXECUTE FUNCTION answers_told();

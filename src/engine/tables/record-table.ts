@@ -145,17 +145,3 @@ function toValue(value: unknown, kind: Column<unknown>['kind']): Value {
   if (kind === 'boolean') return value ? 1 : 0
   return kind === 'json' ? toJson(value) : (value as Value)
 }
-
-/** How long work is leased to the process that takes it now, without a heartbeat; real time. */
-export interface Lease {
-  readonly realNow: number
-  readonly leaseUntil: number
-}
-
-/** The condition that the lease of a row is free. One that lasts longer than a new one was taken before the clock went back. */
-export const freeSql = '(lease_until <= ? OR lease_until > ?)'
-
-export const freeValues = ({ realNow, leaseUntil }: Lease): [number, number] => [
-  realNow,
-  realNow + 2 * (leaseUntil - realNow),
-]

@@ -3,28 +3,20 @@ import { openDatabase } from '../../storage/database/open.js'
 import { type Driver, tablesIn } from '../../storage/driver/connection.js'
 import suppressions from '../../storage/state/suppressions.sql'
 import faults from './faults.sql'
-import membersAndKeys from './members-and-keys.sql'
 import postgresTriggers from './postgres-triggers.sql'
 import providers from './providers.sql'
 import sqliteTriggers from './sqlite-triggers.sql'
 import tables from './tables.sql'
 
-/** Finds the oldest job of each workspace in turn. */
-const jobsDue =
-  "CREATE INDEX jobs_due ON jobs (workspace_id, created_at, id) WHERE state IN ('queued', 'running');"
+const version1 = tables + suppressions + faults + providers
 
 /** Returns the tables of the engine, each after those that it refers to, with the columns that identify its rows. */
 export const listEngineTables = (): Readonly<Record<string, readonly string[]>> =>
-  Object.fromEntries(tablesIn(tables + suppressions + faults + providers).map(({ name, key }) => [name, key]))
-
-/** Builds before the first release had an index that goes through the jobs of all workspaces together. */
-const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
+  Object.fromEntries(tablesIn(version1).map(({ name, key }) => [name, key]))
 
 export const engineSchema: Schema = {
-  first: inBoth(tables, { jobsDue }, { sqlite: sqliteTriggers, postgres: postgresTriggers }),
-  steps: [suppressions, faults, providers, membersAndKeys].map((sql) => inBoth(sql)),
-  unreleased: 5,
-  fromUnreleased: { sqlite: fromUnreleased, postgres: fromUnreleased },
+  first: inBoth(version1, {}, { sqlite: sqliteTriggers, postgres: postgresTriggers }),
+  steps: [],
   // Only a migration needs them: no start of the program waits for them.
   get privateTables() {
     return [...Object.keys(listEngineTables()), 'entries']

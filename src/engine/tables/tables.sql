@@ -25,6 +25,7 @@ CREATE TABLE members (
   weekly_limit {integer} CHECK (weekly_limit >= 0),
   consent_personal_email {integer} NOT NULL,
   created_at BIGINT NOT NULL,
+  removed_at BIGINT,
   UNIQUE (workspace_id, email)
 );
 CREATE TABLE keys (
@@ -35,7 +36,9 @@ CREATE TABLE keys (
   scopes {text},
   created_at BIGINT NOT NULL,
   expires_at BIGINT,
-  revoked_at BIGINT
+  revoked_at BIGINT,
+  name {text},
+  used_at BIGINT
 );
 
 -- The ledger. A movement takes credits from one account to another, so that debit and credit are always equal. It carries
@@ -137,7 +140,8 @@ CREATE TABLE jobs (
   lease_until BIGINT NOT NULL,
   attempts {integer} NOT NULL
 );
-{jobsDue}
+-- Finds the oldest job of each workspace in turn.
+CREATE INDEX jobs_due ON jobs (workspace_id, created_at, id) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_newest ON jobs (workspace_id, kind, created_at, id);
 CREATE INDEX jobs_held ON jobs (member_id, held) WHERE held > 0;
 CREATE TABLE records (
@@ -222,33 +226,4 @@ CREATE TABLE run_replies (
   status {integer} NOT NULL,
   credits {integer} NOT NULL,
   body {text} NOT NULL
-);
-
--- Rows of distributed runs. A run is here while its command runs. Its rows are called in chunks, each by one worker at a
--- time. Of the API key only its id is stored.
-CREATE TABLE chunk_runs (
-  run {text} PRIMARY KEY,
-  key_id {text} NOT NULL REFERENCES keys (id),
-  source {text} NOT NULL,
-  token {text} NOT NULL,
-  lease_until BIGINT NOT NULL
-);
-CREATE TABLE chunks (
-  id {text} PRIMARY KEY,
-  run {text} NOT NULL REFERENCES chunk_runs (run),
-  operation {text} NOT NULL,
-  calls {text} NOT NULL,
-  replies {text},
-  state {text} NOT NULL CHECK (state IN ('queued', 'running', 'answered')),
-  created_at BIGINT NOT NULL,
-  token {text},
-  lease_until BIGINT NOT NULL,
-  taken {integer} NOT NULL
-);
-CREATE INDEX chunks_due ON chunks (created_at, id) WHERE state IN ('queued', 'running');
-CREATE INDEX chunks_of ON chunks (run, state);
-CREATE TABLE chunk_workers (
-  id {text} PRIMARY KEY,
-  source {text} NOT NULL,
-  seen_until BIGINT NOT NULL
 );

@@ -4,9 +4,8 @@ import { operation } from '../../api/operations/table.js'
 import type { FoundLead, Lead } from '../../api/ports/ports.js'
 import { networkOrigin } from '../../api/values/url.js'
 import { dueWork } from '../../storage/driver/connection.js'
-import { leaseFrom, leaseMsOf, readEngineTime, startHeartbeat } from '../clock.js'
+import { leaseMsOf, readEngineTime, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
-import { runChunkWorker } from '../distributed/worker.js'
 import { outsideOf, runWaterfall, toContactRecord } from '../handlers/waterfall.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
@@ -85,10 +84,6 @@ export class Worker {
     const never = () => false
     void this.#track(this.#run(this.#jobs(), never))
     void this.#track(this.#run(this.#deliveries(), never))
-    const { rowCaller } = this.ports
-    const onTrouble = (error: unknown) => this.#trouble(error, undefined)
-    if (rowCaller)
-      void this.#track(runChunkWorker({ ...this.ports, rowCaller, onTrouble }, this.#stopping.signal))
   }
 
   /** Signals that something may be due now. */
@@ -191,14 +186,17 @@ export class Worker {
 
   async #takeJob(id?: string, owner?: string): Promise<AsyncJob | undefined> {
     const { store, ids } = this.ports
-    if (owner === undefined && !(await store.read((tx) => isJobDue(tx, leaseFrom(this.ports)))))
+    if (owner === undefined && !(await store.read((tx) => isJobDue(tx, leaseMsOf(this.ports)))))
       return undefined
     const fresh = ids.uuid()
     const claim = {
       ...(owner === undefined ? { token: fresh } : { token: `${owner} ${fresh}`, owner }),
       ...(id === undefined ? { after: this.#lastWorkspace } : { id }),
     }
-    const job = await store.transaction((tx) => claimJob(tx, { ...claim, ...leaseFrom(this.ports) }), dueWork)
+    const job = await store.transaction(
+      (tx) => claimJob(tx, { ...claim, leaseMs: leaseMsOf(this.ports) }),
+      dueWork,
+    )
     if (job && id === undefined) this.#lastWorkspace = job.workspaceId
     return job
   }
@@ -210,7 +208,7 @@ export class Worker {
     const busy = this.#inProgress.busy()
     const token = ids.uuid()
     const dueAt = (engineNow: number): DueDeliveries => ({
-      ...leaseFrom(this.ports),
+      leaseMs: leaseMsOf(this.ports),
       now: engineNow,
       farthest: engineNow + maxPauseMs,
       ...busy,
@@ -287,7 +285,7 @@ export async function runJob(
   const isOver = () => signal?.aborted || performance.now() >= turnEnds
   const { id, token, workspaceId } = claimed
   const heartbeat = startHeartbeat(leaseMsOf(ports) / 3, () =>
-    ports.store.transaction((tx) => renewJob(tx, id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId),
+    ports.store.transaction((tx) => renewJob(tx, id, token ?? '', leaseMsOf(ports)), workspaceId),
   )
   const report = (job: AsyncJob): AsyncJob => {
     try {
@@ -300,12 +298,12 @@ export async function runJob(
   }
   try {
     const job = signal?.aborted ? claimed : await runSteps(ports, claimed, isOver, report)
-    if (job.state === 'running') await returnJob(ports, job, () => 0)
+    if (job.state === 'running') await returnJob(ports, job, 0)
     return job
   } catch (error) {
     if (error instanceof LeaseLost) return undefined
     // The job is not at fault.
-    await returnJob(ports, claimed, (now) => now + leaseMsOf(ports)).catch(() => undefined)
+    await returnJob(ports, claimed, leaseMsOf(ports)).catch(() => undefined)
     throw error
   } finally {
     clearInterval(heartbeat)
@@ -333,14 +331,10 @@ async function runSteps(
   }
 }
 
-/** Returns the job to the queue at a moment of real time; the attempt does not count. */
-const returnJob = (
-  { store, clock }: WorkerPorts,
-  { id, token, workspaceId }: AsyncJob,
-  until: (now: number) => number,
-): Promise<void> =>
+/** Returns the job to the queue, after a while; the attempt does not count. */
+const returnJob = ({ store }: WorkerPorts, { id, token, workspaceId }: AsyncJob, ms: number): Promise<void> =>
   store.transaction(async (tx) => {
-    if (await renewJob(tx, id, token ?? '', until(clock.now()))) await updateJob(tx, id, { attempts: 0 })
+    if (await renewJob(tx, id, token ?? '', ms)) await updateJob(tx, id, { attempts: 0 })
   }, workspaceId)
 
 async function doStep(given: WorkerPorts, job: AsyncJob): Promise<JobStep> {

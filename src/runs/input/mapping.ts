@@ -7,9 +7,19 @@ import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { findUnknown, refuseField, validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
-import { toCountryCode } from '../../catalogue/normalize/country.js'
-import { toE164 } from '../../catalogue/normalize/phone.js'
-import { parseProfile } from '../../catalogue/normalize/profile.js'
+import {
+  columnNamed,
+  isColumnName,
+  isOwnColumn,
+  isUnnamed,
+  type LeaveOut,
+  normaliseName,
+  type Synonyms,
+  synonymsOf,
+} from '../../csv/names.js'
+import { toCountryCode } from '../../identity/country.js'
+import { toE164 } from '../../identity/phone.js'
+import { parseProfile } from '../../identity/profile.js'
 import {
   describeMisplaced,
   fitsColumn,
@@ -23,17 +33,7 @@ import {
   toDomainCell,
   toValueKind,
   type ValueKind,
-} from '../../catalogue/normalize/value-kinds.js'
-import {
-  columnNamed,
-  isColumnName,
-  isOwnColumn,
-  isUnnamed,
-  type LeaveOut,
-  normaliseName,
-  type Synonyms,
-  synonymsOf,
-} from '../../csv/names.js'
+} from '../../identity/value-kinds.js'
 
 export interface MappingRequest {
   readonly header: readonly string[]

@@ -2,12 +2,12 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
-import { ColumnSample, isData, withFirstRow } from '../../catalogue/normalize/value-kinds.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
-import { RepeatFilter } from '../../csv/identity-filter.js'
+import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
+import { ColumnSample, isData, withFirstRow } from '../../identity/value-kinds.js'
 
 /** Options for reading a file, where recognising its format is not enough. */
 export interface ReadOptions extends RowOptions {
@@ -211,6 +211,31 @@ export async function checkTable(
     }
   }
   return { rows, ragged, firstRagged, repeats }
+}
+
+/** Has the rows of people remembered who may be in the file more than once. */
+export async function knowPeople(
+  table: Table,
+  people: { keys(cells: readonly string[]): readonly string[]; add(cells: readonly string[]): void },
+  skip: (cells: readonly string[]) => boolean = () => false,
+): Promise<void> {
+  const seen = new RepeatFilter(2 * Math.ceil(table.bytes / bytesPerRow))
+  const each = async (work: (cells: readonly string[], keys: readonly string[]) => void) => {
+    for await (const batch of table.rows())
+      for (const { cells } of batch)
+        if (cells.length === table.header.length && !skip(cells))
+          try {
+            work(cells, people.keys(cells))
+          } catch (error) {
+            // An invalid row is never looked up.
+            if (!(error instanceof ApiError)) throw error
+          }
+  }
+  await each((_, keys) => keys.forEach((key) => void seen.see(key)))
+  if (!seen.hasRepeats) return
+  await each((cells, keys) => {
+    if (keys.some((key) => seen.has(hashOf(key)))) people.add(cells)
+  })
 }
 
 function see(

@@ -1,7 +1,8 @@
 import type { FinishedWork, WorkHold } from '../../api/calls/caller.js'
 import { parseJson, toJson } from '../../api/values/json.js'
+import { countSpent } from '../../lookups/budgets.js'
 import { type Connection, type Driver, readNumber } from '../../storage/driver/connection.js'
-import { countSpent, forgetRecords, isFirstRecord, rememberedMs } from './spending.js'
+import { forgetRecords, isFirstRecord, rememberedMs } from './spending.js'
 
 interface ProxiedWorkPorts {
   /** The server that the work passed to, and the profile that it is spent by. */

@@ -1,14 +1,7 @@
-import {
-  type Connection,
-  type Driver,
-  placesOf,
-  readNumber,
-  toPlace,
-  type Value,
-} from '../../storage/driver/connection.js'
-import { forgetAnswers, indexNext } from './answers.js'
-import { type RowStatus, unknownAnswer } from './journal.js'
-import { forEachFree, type Hold, runLost } from './run-leases.js'
+import type { RowStatus } from '../../lookups/answer.js'
+import { addSpending } from '../../lookups/budgets.js'
+import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
+import { type Connection, type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** A former name of an engine, and the digest that a run had under it. */
 export interface TargetAlias {
@@ -50,12 +43,10 @@ export interface NewRun extends RunIdentity {
   /** Rows of the input. */
   readonly total: number
   readonly startedAt: number
-  /** Whether its rows are called by workers, for whom a part that lost the run can charge nothing any more. */
-  readonly spread?: 0 | 1
 }
 
 /** What may differ when a run is resumed. */
-type Continuation = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
+type Continuation = Pick<NewRun, 'file' | 'output' | 'request'>
 
 export interface Run extends NewRun {
   readonly number: number
@@ -67,35 +58,24 @@ export interface Run extends NewRun {
   readonly credits: number
   /** Credits set aside for rows whose outcome is not known. */
   readonly reserved: number
-  /** Rows that may have been sent and have no recorded answer. */
-  readonly sentFrom: number
-  readonly sentTo: number
-  /** The row that was sent with a lower `limit` because of a budget, and that limit. */
-  readonly loweredRow: number | null
-  readonly loweredLimit: number | null
-  /**
-   * How many of its answers are indexed: maybe none (0), those of repeated lookups (1), or all (2). While it is running, those
-   * to come are indexed, too, from 2 on; at 3 those before may be missing.
-   */
-  readonly indexed: 0 | 1 | 2 | 3
   /** When a part of it last lost it to another machine; null where none did. That part may not have ended. */
   readonly lostAt: number | null
-  /** Whether the rows of its last part were called by workers. */
-  readonly spread: 0 | 1
   /** When its last part ended; otherwise when it was last known to be under way. */
   readonly endedAt: number | null
 }
 
 const columns = `number, id, known_by AS "identityKey", operation, target, workspace, profile, file,
-  file_hash AS "fileHash", request, output,
-  status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
-  lowered_limit AS "loweredLimit", indexed, lost_at AS "lostAt", spread, started_at AS "startedAt", ended_at AS "endedAt"`
+  file_hash AS "fileHash", request, output, status, total, done,
+  coalesce((SELECT spent FROM budgets WHERE scope = 'run ' || number), 0) AS credits,
+  coalesce((SELECT held FROM budgets WHERE scope = 'run ' || number), 0) AS reserved,
+  lost_at AS "lostAt", started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
 const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
-const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'
+const unknownSql = `SELECT 1 AS one FROM lookups WHERE run = ? AND state = 'unknown' LIMIT 1`
 // A later run of the same file, with other content or by the same command, means that this one was given up.
 const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
-  AND status <> 'finished' AND credits + reserved > 0 AND NOT EXISTS (
+  AND status <> 'finished'
+  AND EXISTS (SELECT 1 FROM budgets WHERE scope = 'run ' || runs.number AND spent + held > 0) AND NOT EXISTS (
     SELECT 1 FROM runs AS later WHERE later.file = runs.file AND later.operation = runs.operation
       AND later.target = runs.target AND later.number > runs.number
       AND (later.known_by = runs.known_by OR later.file_hash <> runs.file_hash))`
@@ -103,33 +83,36 @@ const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
 /** Stands in the identity of a run of some rows, between that of the whole file and their number. */
 export const sampleMark = '-sample-'
 
-const countAnswersSql = `SELECT status, CASE WHEN status = 'failed' THEN error END AS error, count(*) AS lookups
-  FROM answers WHERE place >= ? AND place < ? GROUP BY 1, 2 ORDER BY 3 DESC`
+const countAnswersSql = `SELECT CASE WHEN state = 'unknown' THEN 'failed' ELSE state END AS status,
+  CASE WHEN state = 'unknown' THEN 'outcome_unknown' WHEN state = 'failed' THEN error END AS error, count(*) AS lookups
+  FROM lookups WHERE run = ? AND source <> 'duplicate' AND state NOT IN ('asked', 'accepted') GROUP BY 1, 2 ORDER BY 3 DESC`
 
 // Replies are kept as they came: with blanks after colons, or without.
 const validEmail = ['', 'most_probable_']
   .flatMap((name) => ['', ' '].map((blank) => `body LIKE '%"${name}email_status":${blank}"valid"%'`))
   .join(' OR ')
 const validEmailsSql = `SELECT count(*) AS lookups FROM (
-    SELECT coalesce(a.body, o.body) AS body FROM answers a LEFT JOIN answers o ON o.place = a.origin
-    WHERE a.place >= ? AND a.place < ? AND a.status = 'found') AS kept WHERE ${validEmail}`
+    SELECT coalesce(l.body, o.body) AS body FROM lookups l
+    LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
+    WHERE l.run = ? AND l.state = 'found' AND l.source <> 'duplicate') AS kept WHERE ${validEmail}`
 
-const acrossSql = 'SELECT ordinals FROM bulks WHERE run = ? AND first < ?'
+const together = `state IN ('asked', 'accepted') AND key IS NOT NULL`
+const acrossSql = `SELECT coalesce(max(row), -1) AS last FROM lookups WHERE run = ? AND ${together} AND key IN (
+  SELECT key FROM lookups WHERE run = ? AND row < ? AND ${together})`
 
 export const runScope = (number: number): string => `run ${number}`
 
 // Resuming a finished run leaves it finished. Credits set aside count for the latest day on which the run was known to be
-// active. Workers of an earlier part may still have its rows when the next part calls them itself.
+// active.
 const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
-  file = ?, output = ?, request = ?, indexed = 0, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END,
-  lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
+  file = ?, output = ?, request = ?, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END
   WHERE number = ? AND fence = ? RETURNING ${columns}`
 
 const forgetSql = `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
   ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`
 const addSql = `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total,
-    started_at, fence, spread, workspace, status)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`
+    started_at, fence, workspace, status)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`
 const addFileSql = 'INSERT INTO run_files (run, path) VALUES (?, ?) ON CONFLICT DO NOTHING'
 
 export interface RunFilter {
@@ -161,18 +144,16 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
         if (fence !== '' && !(await connection.get(lockSql, run.identityKey, fence))) throw runLost()
         const { id, identityKey, operation, target, profile, file, fileHash, request, output, total } = run
         const values = [id, identityKey, operation, target, profile, file, fileHash, request, output, total]
-        const others = [run.startedAt, fence, run.spread ?? 0, run.workspace]
+        const others = [run.startedAt, fence, run.workspace]
         const made = await connection.get<Run>(addSql, ...values, ...others)
         if (!made) throw new Error('a run was not recorded')
-        // Throws before anything is paid where the rows of the next run would have no places.
-        toPlace(made.number + 1, 0)
         return made
       }),
     /** Resumes a run: it is running again, maybe from a file that was moved, maybe to another output. */
     begin: async ({ number, identityKey }: Run, going: Continuation, now: number): Promise<Run> => {
-      const { file, output, request, spread = 0 } = going
+      const { file, output, request } = going
       const fence = fenceOf(identityKey)
-      const values = [file, output, request, now, now, spread, now, spread, number, fence]
+      const values = [file, output, request, now, now, number, fence]
       // Whatever other runs record from now on sees that this one is running, so no answer of theirs is missed.
       const begun = await driver.transaction((connection) => connection.get<Run>(beginSql, ...values))
       if (!begun) throw runLost()
@@ -195,10 +176,8 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       return all('AND target = ? AND substr(known_by, 1, length(?)) = ?', target, prefix, prefix)
     },
     /** Returns the last row of the open requests for several rows that begin before a row; -1 where there are none. */
-    lastSentTogether: async ({ number }: Run, before: number) => {
-      const open = await driver.read((reads) => reads.all<{ ordinals: string }>(acrossSql, number, before))
-      return Math.max(-1, ...open.flatMap(({ ordinals }) => JSON.parse(ordinals) as number[]))
-    },
+    lastSentTogether: ({ number }: Run, before: number) =>
+      driver.read((reads) => readNumber(reads, acrossSql, number, number, before)),
     /** Returns the runs whose ids begin with `id`. */
     find: (id: string) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
     /** Returns runs, newest first: all of them, or at most `limit` with a number below `before`, of one status if given. */
@@ -211,59 +190,28 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       ),
     /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
     countAnswers: ({ number }: Pick<Run, 'number'>) =>
-      driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, ...placesOf(number))),
+      driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, number)),
     /** Counts the lookups of a run that found a valid email address. */
     countValidEmails: ({ number }: Pick<Run, 'number'>) =>
-      driver.read((connection) => readNumber(connection, validEmailsSql, ...placesOf(number))),
+      driver.read((connection) => readNumber(connection, validEmailsSql, number)),
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
-    /** Indexes the answers of other runs of an operation on a target. Those under way index theirs from now on. */
-    indexOthers: async ({ operation, target, number: own = 0 }: IndexedRuns) => {
-      const others = await driver.read((reads) => reads.all<Run>(othersSql, operation, target, own))
-      for (const { number, status, indexed } of others) {
-        if (indexed === 2) continue
-        // First, so that no answer is recorded in between without being indexed.
-        if (status === 'running') await driver.transaction((c) => c.run(beginIndexSql, number))
-        await indexRun(driver, number)
-        await driver.transaction((c) => c.run(endIndexSql, number), runScope(number))
-      }
-    },
-    index: ({ number }: Pick<Run, 'number'>) => indexRun(driver, number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
-      (await driver.read((connection) =>
-        connection.get(unknownSql, ...placesOf(number), unknownAnswer.error),
-      )) !== undefined,
+      (await driver.read((connection) => connection.get(unknownSql, number))) !== undefined,
     /** Forgets a run. Its answers stay in the store, and credits that it has set aside count for the day of `now`. */
     forget: ({ number }: Run, now: number) =>
       driver.transaction(async (connection) => {
-        await forgetAnswers(connection, number)
-        await forgetRequests(connection, number)
+        await connection.run(forgetLookupsSql, number)
         // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
         await connection.run(forgetSql, now, number)
       }),
   }
 }
 
-type IndexedRuns = Pick<Run, 'operation' | 'target'> & Partial<Pick<Run, 'number'>>
-
-const othersSql =
-  'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?'
-const beginIndexSql = 'UPDATE runs SET indexed = 3 WHERE number = ?'
-const endIndexSql = `UPDATE runs SET indexed = 2 WHERE number = ? AND (indexed = 3 OR status <> 'running')`
-
-async function indexRun(driver: Driver, run: number): Promise<void> {
-  for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
-    const from: number = after
-    after = await driver.transaction((connection) => indexNext(connection, run, from), runScope(run))
-  }
-}
-
-/** Deletes the requests of a run that took several rows at once, and its turns. */
-export async function forgetRequests(connection: Connection, run: number): Promise<void> {
-  await connection.run('DELETE FROM bulks WHERE run = ?', run)
-  await connection.run('DELETE FROM turns WHERE run = (SELECT id FROM runs WHERE number = ?)', run)
-}
+// Answers that serve other runs stay. Rows of a killed run may have been paid without an answer on record.
+const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live' OR identity IS NULL
+  OR state NOT IN ('found', 'not_found'))`
 
 const nameSql = `INSERT INTO engines (name, id) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE engines.id <> excluded.id`
@@ -273,10 +221,6 @@ const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND tar
 const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
   OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
 const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
-/** Ends an INSERT of spending that adds to what is recorded. */
-export const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
-  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
-    doubted = spending.doubted + excluded.doubted`
 const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
   SELECT day, profile, ?, operation, run, member, credits, calls, doubted FROM spending WHERE target = ? ${addSpending}`
 
@@ -317,7 +261,7 @@ const runningSql = `SELECT number, known_by AS "identityKey" FROM runs WHERE sta
 // The rows that may be sent, the credits set aside for them, and the index stay as they are.
 const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) FROM (
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
-  SELECT max(answered_at) FROM answers WHERE place >= ? AND place < ?) AS heard) WHERE number = ? AND status = 'running'`
+  SELECT max(answered_at) FROM lookups WHERE run = ?) AS heard) WHERE number = ? AND status = 'running'`
 
 /**
  * Records runs as stopped whose process was killed, as of their last sign of life: the credits set aside for their rows
@@ -326,7 +270,7 @@ const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) 
 export async function stopKilled(driver: Driver, hold: Hold): Promise<void> {
   const running = await driver.read((reads) => reads.all<Pick<Run, 'number' | 'identityKey'>>(runningSql))
   await forEachFree(running, hold, async ({ number }) => {
-    await driver.transaction((c) => c.run(stopSql, ...placesOf(number), number), runScope(number))
+    await driver.transaction((c) => c.run(stopSql, number, number), runScope(number))
   })
 }
 

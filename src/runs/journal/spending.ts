@@ -2,107 +2,22 @@ import type { Input } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { parseExact, parseJson, toCanonicalJson } from '../../api/values/json.js'
 import { hashNumber, hashOf } from '../../csv/identity-filter.js'
+import type { RowAnswer } from '../../lookups/answer.js'
+import {
+  countBudget,
+  countSpent,
+  dayOf,
+  dayScope,
+  type Spender,
+  type SpentCalls,
+  usedToday,
+} from '../../lookups/budgets.js'
+import { openNumbers } from '../../lookups/numbers.js'
+import { identifiedOf } from '../../lookups/store.js'
 import { type Connection, type Driver, joinGiven, readNumber } from '../../storage/driver/connection.js'
-import { identifiedOf, openNumbers } from './answers.js'
-import type { Budget, BudgetLeft } from './budget.js'
-import type { BudgetShortage, RowAnswer } from './journal.js'
-import { addSpending, type Run, type RunIdentity, type Runs, runScope, sampleMark } from './runs.js'
-
-/**
- * Returns the scope in which the rows of a run are written. Transactions of different runs do not wait for each other,
- * unless their profile has a budget for the day: then each must see what the one before it set aside.
- */
-export function scopeOf(
-  { number, profile }: Pick<Run, 'number' | 'profile'>,
-  { perDay, sharedBudget }: Budget,
-): string {
-  if (perDay !== undefined) return `day ${profile}`
-  return runScope(sharedBudget?.runs[0] ?? number)
-}
-
-/** Returns the day (UTC) that spending at a time is counted for. */
-export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
+import { type Run, type RunIdentity, type Runs, sampleMark } from './runs.js'
 
 export const startOfDay = (now: number): number => Date.parse(dayOf(now))
-
-export async function budgetLeft(
-  connection: Connection,
-  { number, profile }: Pick<Run, 'number' | 'profile'>,
-  { perRun, perDay, sharedBudget }: Budget,
-  now: number,
-): Promise<BudgetLeft> {
-  const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<BudgetLeft, 'unknown'>>(
-    'SELECT credits, reserved, unknown FROM runs WHERE number = ?',
-    number,
-  )
-  const { credits = 0, reserved = 0, unknown = 0 } = run ?? {}
-  const ofRun = perRun === undefined ? Number.POSITIVE_INFINITY : perRun - credits - reserved
-  const spent = perDay === undefined ? 0 : await spentToday(connection, { number, profile }, now)
-  const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent - reserved
-  const ofAll = sharedBudget
-    ? sharedBudget.credits - (await usedBy(connection, sharedBudget.runs))
-    : Number.POSITIVE_INFINITY
-  const left = Math.min(ofRun, ofDay, ofAll)
-  const shortage: BudgetShortage =
-    left === ofAll && sharedBudget
-      ? { budget: 'flow', credits: sharedBudget.credits }
-      : left === ofRun
-        ? { budget: 'run', credits: perRun ?? 0 }
-        : { budget: 'day', credits: perDay ?? 0 }
-  return { credits: left, reserved, unknown, shortage }
-}
-
-const usedBy = (connection: Connection, runs: readonly number[]): Promise<number> =>
-  readNumber(
-    connection,
-    `SELECT coalesce(sum(credits + reserved), 0) AS credits FROM runs WHERE number IN (${runs.map(() => '?').join(', ')})`,
-    ...runs,
-  )
-
-const addSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`
-
-/** Counts what was spent on days to come as spent today: the clock went back, and the day of then begins now. */
-export async function settleDays(connection: Connection, profile: string, now: number): Promise<void> {
-  const today = dayOf(now)
-  const isLater = 'profile = ? AND day > ?'
-  const later = await connection.get(`SELECT 1 AS one FROM spending WHERE ${isLater} LIMIT 1`, profile, today)
-  if (later === undefined) return
-  const sql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
-    SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls), sum(doubted)
-    FROM spending WHERE ${isLater}
-    GROUP BY profile, target, operation, run, member ${addSpending}`
-  await connection.run(sql, today, profile, today)
-  await connection.run(`DELETE FROM spending WHERE ${isLater}`, profile, today)
-}
-
-// One statement, since credits that another run has set aside may be spent between two.
-const spentTodaySql = `SELECT
-  (SELECT coalesce(sum(credits), 0) FROM spending WHERE profile = ? AND day >= ?) +
-  (SELECT coalesce(sum(reserved), 0) FROM runs
-   WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)) AS credits`
-
-/** Returns the credits that a profile has spent today, plus those set aside for rows of its other runs. */
-async function spentToday(
-  connection: Connection,
-  { number, profile }: Pick<Run, 'number' | 'profile'>,
-  now: number,
-): Promise<number> {
-  const days = [profile, dayOf(now), profile, number, startOfDay(now)]
-  return await readNumber(connection, spentTodaySql, ...days)
-}
-
-/** Who spent credits, and on what. Single calls have the run number 0. */
-export interface Spender extends Pick<Run, 'number' | 'profile' | 'target' | 'operation'> {
-  /** Email of the member who pays; `undefined` where that is not known. */
-  readonly member?: string | undefined
-}
-
-interface SpentCalls {
-  readonly credits: number
-  readonly calls: number
-  readonly doubted?: number
-}
 
 /** How long a result is remembered: longer than clients ask for one. */
 export const rememberedMs = 90 * 86_400_000
@@ -131,22 +46,19 @@ async function countCall(
 ): Promise<void> {
   if (work !== undefined) await forgetRecords(connection, now)
   if (work === undefined || (await isFirstRecord(connection, spender.target, work, now)))
-    await countSpent(connection, { ...spender, number: 0 }, spent, now)
+    await countSingle(connection, spender, spent, now)
 }
 
-/** Records the credits spent by calls, or that their answers are doubted. */
-export async function countSpent(
+async function countSingle(
   connection: Connection,
-  { number, profile, target, operation, member = '' }: Spender,
-  { credits, calls, doubted = 0 }: SpentCalls,
+  spender: Omit<Spender, 'number'>,
+  spent: SpentCalls,
   now: number,
 ): Promise<void> {
-  const values = [dayOf(now), profile, target, operation, number, member, credits, calls, doubted]
-  await connection.run(addSpendingSql, ...values)
+  const scopes = { run: 'single calls', profiles: '', profile: spender.profile }
+  await countBudget(connection, scopes, dayOf(now), { spent: spent.credits, isDayOnly: true })
+  await countSpent(connection, { ...spender, number: 0 }, spent, now)
 }
-
-/** Credits that are set aside for a single call are a row of this target without calls. Its operation is their id. */
-const heldTarget = ''
 
 /** Spending of a day (UTC, real time) by the calls of a run, or by single calls. */
 export interface Spent {
@@ -221,6 +133,12 @@ SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits,
   nullif(s.member, '') AS member
 FROM (SELECT * FROM spending WHERE calls > 0 OR doubted > 0) s LEFT JOIN runs r ON r.number = s.run`
 
+const dayMs = 86_400_000
+/** Days before this one are of no use to a budget of the day. */
+const oldDay = (now: number): string => dayOf(now - 2 * dayMs)
+const holdScope = (profile: string, day: string, id: string): string => `${dayScope(profile, day)} ${id}`
+const holdSql = 'INSERT INTO budgets (scope, spent, held) VALUES (?, 0, ?)'
+
 export type Spending = ReturnType<typeof spendingOver>
 
 export function spendingOver(driver: Driver) {
@@ -233,28 +151,25 @@ export function spendingOver(driver: Driver) {
       decide: (left: number) => number | undefined,
       now: number,
     ) =>
-      driver.transaction(
-        async (c) => {
-          await settleDays(c, profile, now)
-          const dropSql = 'DELETE FROM spending WHERE profile = ? AND day < ? AND target = ?'
-          await c.run(dropSql, profile, dayOf(now), heldTarget)
-          const left = Math.max(0, perDay - (await spentToday(c, { number: 0, profile }, now)))
-          const credits = decide(left)
-          const spender = { number: 0, profile, target: heldTarget, operation: id }
-          if (credits !== undefined) await countSpent(c, spender, { credits, calls: 0 }, now)
-          return { left, credits }
-        },
-        scopeOf({ number: 0, profile }, { perDay }),
-      ),
+      driver.transaction(async (c) => {
+        const left = Math.max(0, perDay - (await usedToday(c, profile, dayOf(now))))
+        const credits = decide(left)
+        // What a killed call has set aside counts for its day.
+        if (credits !== undefined) await c.run(holdSql, holdScope(profile, dayOf(now), id), credits)
+        await c.run(
+          'DELETE FROM budgets WHERE scope >= ? AND scope < ?',
+          dayScope(profile, ''),
+          dayScope(profile, oldDay(now)),
+        )
+        return { left, credits }
+      }, 'lookups'),
     /** Releases credits that were set aside, and records what the call has cost. */
     settle: (id: string, ...[spender, spent, now]: SpentCall) =>
-      driver.transaction(
-        async (c) => {
-          await c.run('DELETE FROM spending WHERE target = ? AND operation = ? AND calls = 0', heldTarget, id)
-          if (spent.credits > 0) await countCall(c, spender, spent, now)
-        },
-        scopeOf({ number: 0, profile: spender.profile }, { perDay: 0 }),
-      ),
+      driver.transaction(async (c) => {
+        for (const day of [dayOf(now), dayOf(now - dayMs)])
+          await c.run('DELETE FROM budgets WHERE scope = ?', holdScope(spender.profile, day, id))
+        if (spent.credits > 0) await countCall(c, spender, spent, now)
+      }, 'lookups'),
     /** Returns spending, oldest day first. */
     list: ({ from, to, profile, target }: SpentFilter) => {
       const { where, values } = joinGiven([
@@ -273,7 +188,8 @@ export function spendingOver(driver: Driver) {
         ['profile = ?', profile],
         ['target = ?', target],
       ])
-      const sql = `SELECT coalesce(sum(reserved) FILTER (WHERE forgotten = 0), 0) AS credits FROM runs WHERE TRUE${where}`
+      const sql = `SELECT coalesce(sum(b.held), 0) AS credits FROM runs JOIN budgets b ON b.scope = 'run ' || number
+        WHERE forgotten = 0${where}`
       return driver.read((connection) => readNumber(connection, sql, ...values))
     },
   }
@@ -343,7 +259,7 @@ export async function openBaseline(database: Driver, run: Run | undefined) {
   const digest = (status: string, body: unknown) =>
     hash(`${status} ${body === undefined ? '' : toCanonicalJson(body)}`)
   if (run)
-    for await (const { identity, status, body } of identifiedOf(database, run.number))
+    for await (const { identity, state: status, body } of identifiedOf(database, run.number))
       known.add(hash(identity), digest(status, body === null ? undefined : parseExact(body)))
   return {
     compare(identity: string | undefined, { status, body }: Pick<RowAnswer, 'status' | 'body'>): Novelty {

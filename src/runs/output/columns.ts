@@ -5,11 +5,11 @@ import { notAskedText, type Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { valueAt, valuesAt } from '../../api/values/objects.js'
-import { placeholder } from '../../catalogue/normalize/name.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
+import { placeholder } from '../../identity/name.js'
 import type { FieldType } from '../../lists/expressions.js'
-import type { AnswerSource, RowStatus } from '../journal/journal.js'
+import type { AnswerSource, RowStatus } from '../../lookups/answer.js'
 import type { Layout } from './formats.js'
 
 /** What rows `--only` can write. */

@@ -1,6 +1,6 @@
 import { notAskedIn, type SkippedVendor } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
-import type { AnswerSource, RowOutcome, RowStatus } from '../journal/journal.js'
+import type { AnswerSource, RowOutcome, RowStatus } from '../../lookups/answer.js'
 import type { OutputRow } from './columns.js'
 
 /** Why a run ended before its last row. */

@@ -4,11 +4,14 @@ import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/value-kinds.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { LeaveOut, LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import { mostCredits } from '../../engine/credits/cost.js'
+import { identityIn, keysOf, keyText } from '../../identity/keys.js'
+import { Subjects } from '../../identity/subjects.js'
+import type { RowOutcome } from '../../lookups/answer.js'
+import type { Ask } from '../../lookups/store.js'
 import {
   createRowReader,
   describing,
@@ -21,7 +24,6 @@ import {
   toPins,
 } from '../input/mapping.js'
 import { isBlank, type Table } from '../input/table.js'
-import type { RowOutcome } from '../journal/journal.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 
 interface LookupRequest extends ResultRequest {
@@ -64,15 +66,31 @@ export function createLookup(
   const onlyMissing = onlyMissingOf(request, header)
   const hasFilled = onlyMissing && hasResult(onlyMissing, header)
   const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
-  const identifiers = known || suppressor ? readIdentifiers(operation, header, samples) : undefined
+  const identifiers = readIdentifiers(operation, header, samples)
   const about =
     identifiers && ((cells: readonly string[], input: Input) => ({ ...identifiers(cells), ...input }))
+  const subjects = about && new Subjects('person')
+  const fields = identifying[operation.batch?.identity ?? 'company'].filter((name) =>
+    Object.hasOwn(shape.input.shape, name),
+  )
+  const read = (cells: readonly string[], leaveOut?: LeaveOut): Input => {
+    const input = reader.input(cells, leaveOut)
+    return about && subjects && !subjects.isEmpty
+      ? completeBy(subjects, input, about(cells, input), fields)
+      : input
+  }
   return {
     ...reader,
-    about,
+    about: known || suppressor ? about : undefined,
+    people: about &&
+      subjects && {
+        keys: (cells) =>
+          keysOf('person', about(cells, reader.input(cells))).map((key) => keyText('person', key)),
+        add: (cells) => subjects.add(about(cells, reader.input(cells))),
+      },
     input: Object.hasOwn(shape.input.shape, 'enrichment_type')
-      ? (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut))
-      : reader.input,
+      ? (cells, leaveOut) => reduceTypes(read(cells, leaveOut))
+      : read,
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(mapping, constants),
     identity: identityOf(operation),
@@ -89,6 +107,15 @@ export function createLookup(
         return known.has(about?.(cells, input) ?? input)
       }),
   }
+}
+
+/** Returns the input of a row with what other rows say of its person, where it does not say it itself. */
+function completeBy(subjects: Subjects, input: Input, about: Input, fields: readonly string[]): Input {
+  const all = subjects.completed(about)
+  const missing = fields.filter((name) => input[name] === undefined && all[name] !== undefined)
+  return missing.length === 0
+    ? input
+    : { ...input, ...Object.fromEntries(missing.map((name) => [name, all[name]])) }
 }
 
 /** Returns a reader of the columns that identify the person of a row, whether the operation sends them or not. */
@@ -116,10 +143,10 @@ function reduceTypes(input: Input): Input {
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
   company: (input: Input & { included_companies?: readonly unknown[] }) => {
     const [site] = input.included_companies ?? []
-    return toCompanyIdentity(site === undefined ? input : { domain: site, name: site })
+    return identityIn('company', site === undefined ? input : { domain: site, name: site })
   },
-  person: toPersonIdentity,
-  contact: toPersonIdentity,
+  person: (input) => identityIn('person', input),
+  contact: (input) => identityIn('person', input),
   email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
@@ -207,10 +234,13 @@ export class RowState {
   leftOut: readonly Pick<LeftOutValue, 'field' | 'value'>[] = none
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
   outcome: RowOutcome | undefined
+  /** What it is sent as; absent while it is not claimed. */
+  ask: Ask | undefined
   /** Whether its call has been made. */
   sent = false
   isSettled = false
-  #follows = false
+  /** The equal row whose answer it takes. */
+  original: RowState | undefined
   #duplicates: RowState[] = []
 
   constructor(
@@ -226,7 +256,7 @@ export class RowState {
 
   /** Whether its answer is on the way: by its own call, or by that of an equal row. */
   get underWay(): boolean {
-    return this.sent || this.#follows
+    return this.sent || this.original !== undefined
   }
 
   /** Ends the row, and with it the equal rows that wait for its answer. */
@@ -241,7 +271,7 @@ export class RowState {
 
   /** Takes the answer of an equal row, now or when it comes. */
   follow(original: RowState): void {
-    this.#follows = true
+    this.original = original
     if (original.isSettled) this.settle(asDuplicate(original.outcome))
     else original.#duplicates.push(this)
   }
@@ -290,6 +320,13 @@ export interface Lookup {
   readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
   /** Adds the identifiers of a row that its request does not have, for suppression and lists of known rows. */
   readonly about?: ((cells: readonly string[], input: Input) => Input) | undefined
+  /**
+   * Of lookups of people: what identifies a row, and what remembers it. Other rows about the same person are asked with
+   * what it says from then on, so that they are one lookup.
+   */
+  readonly people?:
+    | { keys(cells: readonly string[]): readonly string[]; add(cells: readonly string[]): void }
+    | undefined
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void
   /** Returns why a row is invalid, in the names of the file and the command. */

@@ -1,8 +1,8 @@
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
+import type { RowOutcome } from '../../lookups/answer.js'
+import type { Lookups } from '../../lookups/store.js'
 import type { Table } from '../input/table.js'
-import type { RowOutcome } from '../journal/journal.js'
-import type { Journal } from '../journal/run-journal.js'
 import type { RunResults } from '../journal/spending.js'
 import { type ReasonCount, ReasonCounter } from '../output/report.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './lookup.js'
@@ -200,7 +200,7 @@ function secondsFor(requests: number, windows: readonly RateWindow[] | null): nu
 export interface CountRequest extends Lookup {
   readonly table: Pick<Table, 'header' | 'rows'>
   /** Finds the answers that rows have already. It records nothing. */
-  readonly journal: Pick<Journal, 'resume' | 'recall'>
+  readonly lookups: Pick<Lookups, 'peek'>
   /** Adds an identity and returns whether it is new; called only for those that may repeat. */
   readonly isNew: (hash: number) => boolean
   readonly funds: number
@@ -232,7 +232,7 @@ class Counter {
 
   async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
-    const { journal, skip, isKnown, isEmailOnly, onlyCountsStored, suppressor, about } = this.counting
+    const { lookups, skip, isKnown, isEmailOnly, onlyCountsStored, suppressor, about } = this.counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
     const unskipped = states.filter(({ row }) => skip?.(row.cells) !== true)
@@ -252,9 +252,14 @@ class Counter {
     )
     const valid = suppressed ? prepared.filter((_, at) => !suppressed[at]) : prepared
     counted.suppressed += prepared.length - valid.length
-    const resumed = await journal.resume(first, first + states.length)
-    const originals = valid.filter((state) => this.#isOpen(state, resumed.get(state.ordinal)))
-    const recalled = await journal.recall(originals)
+    const peeked = await lookups.peek(valid)
+    const outcomes = new Map(valid.map((state, at) => [state, peeked[at]]))
+    const ownOf = (state: RowState) => {
+      const own = outcomes.get(state)
+      return own?.kept && own.source !== 'duplicate' ? own : undefined
+    }
+    const originals = valid.filter((state) => this.#isOpen(state, ownOf(state)))
+    const recalled = originals.map((state) => outcomes.get(state))
     const isStored = (one: RowOutcome | undefined) => one?.source === 'store' && one.sampled !== true
     const isSent = (one: RowOutcome | undefined) =>
       one === undefined || (onlyCountsStored === true && isStored(one))

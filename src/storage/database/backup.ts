@@ -26,7 +26,7 @@ import {
 import { isLost } from '../driver/postgres/errors.js'
 import { checkVersion } from '../driver/sqlite/driver.js'
 import { removeBesides, whileUnused } from './database-file.js'
-import { newestVersion, type Schema, storedNumber, toSchemaState } from './migrate.js'
+import { newestVersion, type Schema, toSchemaState } from './migrate.js'
 
 /** What a database must be to take the place of another. */
 interface Expected {
@@ -126,7 +126,6 @@ function checkCopy(copied: string, file: string, { table, schema }: Expected): n
     const { is, version, newest } = toSchemaState(stored, schema)
     const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table)
     if (is === 'empty' || !known) throw new Refusal('database.not_backup', { file })
-    if (is === 'unfinished') throw new Refusal('database.backup_unfinished', { file })
     if (is === 'newer') throw new Refusal('database.backup_newer', { file, version, newest })
     const verdict = database.pragma('integrity_check(1)', { simple: true })
     const orphans = database.pragma('foreign_key_check') as unknown[]
@@ -222,7 +221,7 @@ async function writeAll(connection: Connection, to: number, { format, schema, ke
   const write = (line: ExportLine) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
-    write({ format, schema: storedNumber(newestVersion(schema)) })
+    write({ format, schema: newestVersion(schema) })
     for (const [table, key] of Object.entries(keys)) {
       const limit = large.includes(table) ? largeAtOnce : rowsAtOnce
       for await (const rows of readPortions(connection, { table, key, limit })) {

@@ -33,38 +33,25 @@ export interface Schema {
   readonly first: Migration
   /** The step to version 2, then one for each version after it. */
   readonly steps: readonly Migration[]
-  /** The number that builds before the first release stored in a database with the columns of version 1. */
-  readonly unreleased: number
-  /** Brings such a database to version 1, where its tables or indexes differ. */
-  readonly fromUnreleased?: Migration
   /** Tables and views that only the owner of a PostgreSQL database may read. */
   readonly privateTables?: readonly string[]
 }
 
 /** What the number stored in a database means. */
 export interface SchemaState {
-  /** `unreleased`: version 1, but not yet marked as such. `unfinished`: from a build before that. */
-  readonly is: 'empty' | 'unreleased' | 'older' | 'current' | 'newer' | 'unfinished'
+  readonly is: 'empty' | 'older' | 'current' | 'newer'
   /** The version of its schema; 0 when it has none. */
   readonly version: number
   /** The version of this program. */
   readonly newest: number
 }
 
-/** A database stores its version plus this. Builds before the first release stored at most 8, and refuse a larger number. */
-const released = 1_000
-
-export const storedNumber = (version: number): number => released + version
-
 export const newestVersion = ({ steps }: Schema): number => 1 + steps.length
 
-/** Returns what a stored number means; an empty database has 0. */
-export function toSchemaState(stored: number, schema: Schema): SchemaState {
+/** Returns what the version of a database means; that of an empty one is 0. */
+export function toSchemaState(version: number, schema: Schema): SchemaState {
   const newest = newestVersion(schema)
-  if (stored === 0) return { is: 'empty', version: 0, newest }
-  if (stored === schema.unreleased) return { is: 'unreleased', version: 1, newest }
-  const version = stored - released
-  if (version < 1) return { is: 'unfinished', version: 0, newest }
+  if (version === 0) return { is: 'empty', version, newest }
   if (version > newest) return { is: 'newer', version, newest }
   return { is: version < newest ? 'older' : 'current', version, newest }
 }
@@ -82,22 +69,21 @@ export async function prepareDatabase(driver: Driver, ready: (driver: Driver) =>
 
 /**
  * Brings a database to the newest version in one transaction: of several processes that start at once, one migrates. Throws
- * for a database of a newer program or of an unfinished build, and leaves it unchanged.
+ * for a database of a newer program, and leaves it unchanged.
  */
 export async function migrate(driver: Driver, schema: Schema): Promise<void> {
   const { dialect } = driver
   const stateIn = async (connection: Connection) =>
-    requireUsable(toSchemaState(await readStoredNumber(connection), schema))
+    requireUsable(toSchemaState(await readVersion(connection), schema))
   if ((await driver.read(stateIn)).is === 'current') return
   await driver.transaction(async (connection) => {
     const { is, version, newest } = await stateIn(connection)
     if (is === 'current') return
-    const earlier = is === 'unreleased' && schema.fromUnreleased ? [schema.fromUnreleased] : []
-    for (const migration of [...earlier, ...[schema.first, ...schema.steps].slice(version)]) {
+    for (const migration of [schema.first, ...schema.steps].slice(version)) {
       await connection.exec(dialect.migrationSql(migration))
       await migration.work?.(connection)
     }
-    await connection.exec(dialect.writeSchemaNumberSql(storedNumber(newest), schema.privateTables ?? []))
+    await connection.exec(dialect.writeSchemaNumberSql(newest, schema.privateTables ?? []))
   })
 }
 
@@ -108,15 +94,8 @@ export function requireUsable(state: SchemaState): SchemaState {
     throw new ApiError('storage_failed', {
       reason: `it has schema version ${version}, newer than this program's ${newest}; upgrade prospect`,
     })
-  if (is === 'unfinished')
-    throw new ApiError('storage_failed', {
-      reason:
-        'an early build made it, before schema version 1; use it once with the last build before this version, then again with this one',
-    })
   return state
 }
 
-export const readStoredNumber = (connection: Connection) => connection.dialect.readSchemaNumber(connection)
-
-/** Returns the version of a database that was migrated. */
-export const readVersion = async (connection: Connection) => (await readStoredNumber(connection)) - released
+/** Returns the version of a database; 0 of an empty one. */
+export const readVersion = (connection: Connection) => connection.dialect.readSchemaNumber(connection)

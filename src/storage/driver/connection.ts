@@ -185,6 +185,8 @@ export interface Dialect {
     /** Follows a table whose rows SQLite stores in the order of the primary key. */
     readonly clustered: string
   }
+  /** The time by the clock of the database, in milliseconds since 1970. */
+  readonly now: string
   /** Follows a SELECT whose rows nothing else may change until the transaction ends. */
   readonly forUpdate: string
   /** The same, but skips rows that another transaction has locked. */

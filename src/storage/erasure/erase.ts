@@ -1,6 +1,6 @@
 import { parseBody, parseExact, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
-import { type Connection, type Driver, toRunNumber } from '../driver/connection.js'
+import type { Connection, Driver } from '../driver/connection.js'
 import { promoteAll, rememberIds } from '../state/webhook-inbox.js'
 import {
   type DryRun,
@@ -15,58 +15,55 @@ import {
  * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.
  */
 export async function eraseFromState(driver: Driver, subject: SubjectMatcher, now: number, dryRun: DryRun) {
-  const erased = new Set<number>()
-  const counted = [personalEvents(now), ...personalAnswers(erased)]
+  const erased = new Map<string, number>()
+  const counted = [personalEvents(now), personalLookups(erased)]
   // What is not counted is no reason to say that something is stored.
   const tables = dryRun === true ? counted : [...counted, ...uncountedTables]
   const { events = 0 } = await eraseFromTables(driver, tables, subject, dryRun)
   if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
-  const files = await driver.read((connection) => filesOf(connection, [...erased]))
+  const files = await driver.read((connection) => filesOf(connection, new Set(erased.values())))
   return { events, answers: erased.size, ...files }
 }
 
-interface PersonalAnswer {
-  readonly place: number
+interface PersonalLookup {
+  readonly run: number
+  readonly row: number
   readonly identity: string | null
+  readonly input: string | null
+  readonly source: string
   readonly error: string | null
   readonly body: string | null
 }
 
 /** What a row says whose answer was about the person. */
-const emptyAnswer = { status: 'skipped', error: 'forgotten', identity: null, body: null, origin: null }
+const emptyLookup = { state: 'skipped', error: 'forgotten', identity: null, input: null, body: null }
+const takersSql = `UPDATE lookups SET state = 'skipped', error = 'forgotten', identity = NULL
+  WHERE from_run = ? AND from_row = ? RETURNING run, row, source`
 
-/** Answers of runs; `erased` collects their places. */
-function personalAnswers(erased: Set<number>): PersonalTable[] {
-  const emptied: number[] = []
-  const answers = { table: 'answers', key: ['place'] }
-  return [
-    {
-      ...answers,
-      columns: ['identity', 'error', 'body'],
-      where: () => ['identity IS NOT NULL OR error IS NOT NULL OR body IS NOT NULL'],
-      erase(row: PersonalAnswer, subject) {
-        const erasure = eraseAnswer(subject, row)
-        if (erasure) erased.add(row.place)
-        if (erasure?.change === emptyAnswer) emptied.push(row.place)
-        return erasure
-      },
-    },
-    // Rows of other runs that took one of the answers.
-    {
-      ...answers,
-      columns: [],
-      where: () => ['origin IN (SELECT atom FROM json_each(?))', JSON.stringify(emptied)],
-      erase({ place }: PersonalAnswer) {
-        erased.add(place)
-        return { change: emptyAnswer }
-      },
-    },
-  ]
-}
+/** Lookups of runs, with the rows that took their answers; `erased` collects them. */
+const personalLookups = (erased: Map<string, number>): PersonalTable => ({
+  table: 'lookups',
+  key: ['run', 'row'],
+  columns: ['identity', 'input', 'error', 'body', 'source'],
+  where: () => ['identity IS NOT NULL OR input IS NOT NULL OR error IS NOT NULL OR body IS NOT NULL'],
+  erase(one: PersonalLookup, subject) {
+    const erasure = eraseLookup(subject, one)
+    if (!erasure) return undefined
+    // A row that follows an equal one of its run has no answer of its own.
+    if (one.source !== 'duplicate') erased.set(`${one.run} ${one.row}`, one.run)
+    if (erasure.change !== emptyLookup) return erasure
+    const also = async (connection: Connection) => {
+      const takers = await connection.all<Omit<PersonalLookup, 'body'>>(takersSql, one.run, one.row)
+      for (const { run, row, source } of takers) if (source !== 'duplicate') erased.set(`${run} ${row}`, run)
+    }
+    return { ...erasure, also }
+  },
+})
 
-function eraseAnswer(subject: SubjectMatcher, { identity, error, body }: PersonalAnswer) {
-  if (subject.mentions(identity) || subject.mentions(error)) return { change: emptyAnswer }
-  return body === null ? undefined : eraseJson(subject, 'body', body, emptyAnswer)
+function eraseLookup(subject: SubjectMatcher, { identity, input, error, body }: PersonalLookup) {
+  const isAsked = input !== null && subject.mentions(parseExact(input))
+  if (isAsked || subject.mentions(identity) || subject.mentions(error)) return { change: emptyLookup }
+  return body === null ? undefined : eraseJson(subject, 'body', body, emptyLookup)
 }
 
 /** An event goes whole, since it is kept as it was signed. Its id stays for as long as its sender may send it again. */
@@ -101,26 +98,13 @@ const uncountedTables: readonly PersonalTable[] = [
     erase: ({ idempotency_key: key }: { readonly idempotency_key: string }, subject) =>
       subject.mentions(key) ? { change: 'delete' } : undefined,
   },
-  // What runs and lookups have under way, or had when they were killed.
-  {
-    table: 'turns',
-    key: ['number'],
-    columns: ['calls'],
-    erase({ calls: text }: { readonly calls: string }, subject) {
-      const calls = parseExact(text) as readonly unknown[]
-      const left = calls.filter((call) => !subject.mentions(call))
-      if (left.length === calls.length) return undefined
-      return left.length === 0 ? { change: 'delete' } : { change: { calls: toJson(left) } }
-    },
-  },
 ]
 
 /** Returns a body as a value; one that is no JSON stays a text. */
 const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
 
-/** Returns the files of the runs that have answers at some places, and those of the others. Single lookups have none. */
-async function filesOf(connection: Connection, places: readonly number[]) {
-  const numbers = new Set(places.map(toRunNumber))
+/** Returns the files of some runs, and those of the others. Single lookups have none. */
+async function filesOf(connection: Connection, numbers: ReadonlySet<number>) {
   const files = await connection.all<{ run: number; path: string }>(filesSql)
   const pathsWhere = (isOne: boolean) =>
     files.filter(({ run }) => numbers.has(run) === isOne).map(({ path }) => path)

@@ -2,13 +2,10 @@ import { inBoth, migrate, prepareDatabase, type Schema } from '../database/migra
 import { openDatabase } from '../database/open.js'
 import type { Driver } from '../driver/connection.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
-import members from './members.sql'
 import runsOnServer from './postgres.sql'
-import runFiles from './run-files.sql'
-import sharedTurns from './shared-turns.sql'
+import lookupsHere from './sqlite.sql'
 import suppressions from './suppressions.sql'
 import tables from './tables.sql'
-import turns from './turns.sql'
 
 /** Where the tables are in a database that an engine may share: beside the engine's. */
 const schemaSuffix = '_state'
@@ -33,34 +30,8 @@ export async function findShared(address: string, options: StateOptions = {}): P
   return (await hasSchemaBeside(address, schemaSuffix)) ? await openState(address, options) : undefined
 }
 
-const spendingKey = 'PRIMARY KEY (day, profile, target, operation, run, member)'
-
-/** SQLite changes a primary key only with the table. */
-const newKeySqlite = `CREATE TABLE spending_new (
-  day TEXT NOT NULL,
-  profile TEXT NOT NULL,
-  target TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  run INTEGER NOT NULL,
-  credits INTEGER NOT NULL,
-  calls INTEGER NOT NULL,
-  member TEXT NOT NULL DEFAULT '',
-  ${spendingKey}
-) WITHOUT ROWID;
-INSERT INTO spending_new SELECT * FROM spending;
-DROP TABLE spending;
-ALTER TABLE spending_new RENAME TO spending;`
-const newKeyPostgres = `ALTER TABLE spending DROP CONSTRAINT spending_pkey, ADD ${spendingKey};`
-
 /** The schema of `state.db`, or of what several machines share in its place. */
 export const stateSchema: Schema = {
-  first: inBoth(tables, {}, { postgres: runsOnServer }),
-  steps: [
-    inBoth(runFiles),
-    inBoth(turns),
-    inBoth(members, {}, { sqlite: newKeySqlite, postgres: newKeyPostgres }),
-    inBoth(sharedTurns),
-    inBoth(suppressions),
-  ],
-  unreleased: 8,
+  first: inBoth(tables + suppressions, {}, { sqlite: lookupsHere, postgres: runsOnServer }),
+  steps: [],
 }

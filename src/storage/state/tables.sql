@@ -35,21 +35,24 @@ CREATE TABLE forwards (
   next_at BIGINT,
   answer {text},
   changed_at BIGINT NOT NULL,
+  token {text},
+  lease_until BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (target, seq)
 ){clustered};
 CREATE INDEX forwards_of ON forwards (seq);
 CREATE INDEX forwards_due ON forwards (target, next_at) WHERE state = 'waiting' AND next_at IS NOT NULL;
 CREATE INDEX forwards_turn ON forwards (target, lane, seq) WHERE state = 'waiting';
 
--- Runs and their answers. The place of an answer is the number of its run and the ordinal of its row in one integer, so
--- that the answers of a run are stored together, in the order of its rows. The rows that were sent are a range of ordinals,
--- and their idempotency keys derive from the id of the run: a row takes no space until it is answered.
+-- Runs. Single lookups have a run of their own for each process, which is in no list. A run is under way while its status is
+-- `running` and the lock named `known_by` is held; on a server, `fence` is the token of the lease that may write to it.
 CREATE TABLE runs (
   number {identity},
   id {text} NOT NULL UNIQUE,
   known_by {text} NOT NULL,
   operation {text} NOT NULL,
   target {text} NOT NULL,
+  -- The workspace whose credits pay for the run, as far as it is known: only that workspace reuses the answers.
+  workspace {text} NOT NULL DEFAULT '',
   profile {text} NOT NULL,
   file {text} NOT NULL,
   file_hash {text} NOT NULL,
@@ -58,50 +61,84 @@ CREATE TABLE runs (
   status {text} NOT NULL CHECK (status IN ('running', 'stopped', 'finished')),
   total {integer} NOT NULL,
   done {integer} NOT NULL DEFAULT 0,
-  credits {integer} NOT NULL DEFAULT 0,
-  reserved {integer} NOT NULL DEFAULT 0,
-  unknown {integer} NOT NULL DEFAULT 0,
-  sent_from {integer} NOT NULL DEFAULT 0,
-  sent_to {integer} NOT NULL DEFAULT 0,
-  lowered_row {integer},
-  lowered_limit {integer},
-  indexed {integer} NOT NULL DEFAULT 0,
+  requests {integer} NOT NULL DEFAULT 0,
   forgotten {integer} NOT NULL DEFAULT 0,
+  -- Whether all its lookups are in `equal_lookups`, and it adds each that it makes.
+  indexed {integer} NOT NULL DEFAULT 0,
   started_at BIGINT NOT NULL,
   ended_at BIGINT,
   fence {text} NOT NULL DEFAULT '',
-  lost_at BIGINT,
-  spread {integer} NOT NULL DEFAULT 0
+  lost_at BIGINT
 );
 CREATE INDEX runs_known ON runs (known_by);
 CREATE INDEX runs_file ON runs (file);
-CREATE INDEX runs_reserved ON runs (profile) WHERE reserved > 0;
-CREATE TABLE answers (
-  place {integer} PRIMARY KEY,
+CREATE INDEX runs_running ON runs (operation, target) WHERE status = 'running';
+CREATE INDEX runs_unindexed ON runs (operation, target) WHERE indexed = 0;
+-- Every file that a run wrote: outputs, rejects and exports.
+CREATE TABLE run_files (
+  run {integer} NOT NULL,
+  path {text} NOT NULL,
+  PRIMARY KEY (run, path)
+){clustered};
+
+-- Every lookup of every row: it is here before it is sent, and its answer is here before it is used. `state` is `asked`
+-- before it is sent, `accepted` while the target works on it, and then how it ended; of an `unknown` one the credits stay
+-- `held`. It is sent under `key`; without one, under the id of its run and its row. `input` is what was sent, until the
+-- answer is known. `hash` is that of `identity`, equal for equal lookups; an answer without `identity` serves its own run
+-- only, and one without `hash` follows an equal row of its run. `source` is `store` or `duplicate` for a row that takes the
+-- answer of another one, which `from_run` and `from_row` name.
+CREATE TABLE lookups (
+  run {integer} NOT NULL,
+  row BIGINT NOT NULL,
+  state {text} NOT NULL CHECK (state IN ('asked', 'accepted', 'found', 'not_found', 'invalid', 'failed', 'unknown', 'skipped')),
   hash BIGINT,
   identity {text},
-  status {text} NOT NULL,
+  key {text},
+  input {text},
+  work {text},
+  held {integer} NOT NULL DEFAULT 0,
+  cost {integer} NOT NULL DEFAULT 0,
+  source {text} NOT NULL DEFAULT 'live',
+  from_run {integer},
+  from_row BIGINT,
   error {text},
   body {text},
-  credits {integer} NOT NULL,
-  source {text} NOT NULL,
-  origin BIGINT,
-  answered_at BIGINT NOT NULL
+  asked_at BIGINT NOT NULL,
+  answered_at BIGINT,
+  PRIMARY KEY (run, row)
 );
-CREATE TABLE places (
+CREATE INDEX lookups_from ON lookups (from_run, from_row) WHERE from_run IS NOT NULL;
+
+-- Lookups by their hash. At first a run adds only rows that may repeat in its file. Whoever looks for its other ones adds
+-- them, in the order of their hashes, which is five times quicker; from then on the run adds each. What was deleted since
+-- may still be here.
+CREATE TABLE equal_lookups (
   hash BIGINT NOT NULL,
-  place BIGINT NOT NULL,
-  PRIMARY KEY (hash, place)
+  run {integer} NOT NULL,
+  row BIGINT NOT NULL,
+  PRIMARY KEY (hash, run, row)
 ){clustered};
+
+-- What was spent and is set aside, by scope: `run NUMBER`, `profiles NUMBER` for the quota of a run, `day PROFILE DAY`.
+CREATE TABLE budgets (
+  scope {text} PRIMARY KEY,
+  spent {integer} NOT NULL,
+  held {integer} NOT NULL
+){clustered};
+
+-- Spending by day, which outlives its lookups. Single calls have the run 0; `member` is the email of who paid. `doubted`
+-- counts answers that were paid for and may be those to other requests.
 CREATE TABLE spending (
   day {text} NOT NULL,
   profile {text} NOT NULL,
   target {text} NOT NULL,
   operation {text} NOT NULL,
   run {integer} NOT NULL,
+  member {text} NOT NULL DEFAULT '',
   credits {integer} NOT NULL,
   calls {integer} NOT NULL,
-  PRIMARY KEY (day, profile, target, operation, run)
+  doubted {integer} NOT NULL DEFAULT 0,
+  PRIMARY KEY (day, profile, target, operation, run, member)
 ){clustered};
 
 -- What this machine knows of servers: whether they support idempotency keys, how many requests it has sent in their rate
@@ -127,24 +164,17 @@ CREATE TABLE open_calls (
 ){clustered};
 CREATE INDEX open_calls_sent ON open_calls (sent_at);
 
--- Requests that took several rows at once and whose rows are not all answered. `first` is the ordinal of the first row,
--- `ordinals` and `accepted` are JSON. `reserved` are the credits set aside for its rows without a recorded answer.
-CREATE TABLE bulks (
-  number {identity},
-  run {integer} NOT NULL,
-  first {integer} NOT NULL,
-  ordinals {text} NOT NULL,
-  reserved {integer} NOT NULL,
-  accepted {text}
-);
-CREATE INDEX bulks_run ON bulks (run, first);
-
 -- Work that others started through this machine as a proxy, and its records whose price is recorded already.
 CREATE TABLE passed_work (
   target {text} NOT NULL,
   id {text} NOT NULL,
   operation {text} NOT NULL,
   started_at BIGINT NOT NULL,
+  -- The member who started it, what it counts at in a week (JSON), and its cost once that is known. Work whose result passed
+  -- before its acceptance was recorded has its cost only.
+  member {text} NOT NULL DEFAULT '',
+  hold {text},
+  cost {integer},
   PRIMARY KEY (target, id)
 ){clustered};
 CREATE INDEX passed_work_started ON passed_work (started_at);

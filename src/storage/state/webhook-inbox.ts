@@ -1,5 +1,7 @@
-import type { Inbox, Outbox, Passed, ReceivedDelivery } from '../../api/webhooks/events.js'
-import { type Connection, type Driver, joinGiven, type Value } from '../driver/connection.js'
+import { randomUUID } from 'node:crypto'
+import type { Forward, Inbox, Outbox, Passed, ReceivedDelivery } from '../../api/webhooks/events.js'
+import { type Connection, type Driver, joinGiven, perDialect, type Value } from '../driver/connection.js'
+import { freeIn, lanesOf, leasesOf } from '../queue.js'
 
 /** How long a deleted delivery is remembered: longer than our own sender retries (28 hours). */
 const rememberedMs = 80 * 3_600_000
@@ -124,7 +126,7 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
             next_at = CASE WHEN excluded.state = 'delivered' THEN NULL ELSE next_at END,
             state = CASE WHEN excluded.state = 'delivered' THEN 'delivered' ELSE state END`
         await connection.run(sql, target, seq, lane, ok ? 'delivered' : 'failed', answer, now)
-        await promote(connection, target, lane, now)
+        await lanes.next(connection, now, target, lane)
       }),
     /** Returns the path of this machine's receiver, the same at every start; `fresh` where there is none yet. */
     token: (fresh: string) =>
@@ -174,7 +176,7 @@ async function keep(connection: Connection, delivery: ReceivedDelivery, forwardT
     const lane = laneOf(search, row.seq)
     const sql = `INSERT INTO forwards (target, seq, lane, state, attempts, changed_at) VALUES (?, ?, ?, 'waiting', 0, ?)`
     await connection.run(sql, forwardTo, row.seq, lane, receivedAt)
-    await promote(connection, forwardTo, lane, receivedAt)
+    await lanes.next(connection, receivedAt, forwardTo, lane)
   }
   return row !== undefined
 }
@@ -211,44 +213,67 @@ export interface Forwarding {
   readonly nextAt: number | null
 }
 
+const queue = {
+  table: 'forwards',
+  key: ['target', 'seq'],
+  open: "state = 'waiting'",
+  lane: ['target', 'lane'],
+  place: 'seq',
+  due: 'next_at',
+} as const
+const leases = leasesOf(queue)
+const lanes = lanesOf(queue)
+const takeSql = leases.takeSql(
+  'seq, attempts',
+  leases.first('{free} AND target = ? AND next_at <= ?', 'next_at, seq'),
+)
+const dueSql = perDialect(
+  (dialect) => `SELECT 1 AS one FROM forwards WHERE state = 'waiting' AND ${freeIn(dialect)}
+    AND target = ? AND next_at <= ? LIMIT 1`,
+)
+
 /** Returns the deliveries that wait to be forwarded to a target. */
 function outboxOver(driver: Driver, target: string, clean: CleanDelivery): Outbox {
-  const due = `FROM forwards JOIN events USING (seq) WHERE target = ? AND state = 'waiting' AND next_at <= ?`
-  const schedule = (connection: Connection, seq: number, at: number) => {
-    const sql = `UPDATE forwards SET next_at = ? WHERE target = ? AND seq = ? AND state = 'waiting'`
-    return connection.run(sql, at, target, seq)
-  }
   return {
     take: async (now, limit, leaseMs) => {
       // Asked first: a transaction would keep other processes from writing, many times a minute.
-      const isDue = await driver.read((reads) => reads.get(`SELECT 1 ${due} LIMIT 1`, target, now))
-      if (!isDue) return []
+      if (!(await driver.read((reads) => reads.get(dueSql(reads), leaseMs, target, now)))) return []
       const taken = await driver.transaction(async (connection) => {
-        const sql = `SELECT seq, attempts, headers, body ${due} ORDER BY next_at, seq LIMIT ?`
-        const rows = await connection.all<KeptRow & { attempts: number }>(sql, target, now, limit)
-        for (const { seq } of rows) await schedule(connection, seq, now + leaseMs)
+        const rows: (KeptRow & Pick<Forward, 'attempts' | 'token'>)[] = []
+        while (rows.length < limit) {
+          const own = randomUUID()
+          const values = [own, leaseMs, leaseMs, target, now]
+          const row = await connection.get<Pick<Forward, 'seq' | 'attempts'>>(takeSql(connection), ...values)
+          if (!row) break
+          const event = await connection.get<KeptRow>(
+            'SELECT seq, headers, body FROM events WHERE seq = ?',
+            row.seq,
+          )
+          if (event) rows.push({ ...event, attempts: row.attempts, token: own })
+        }
         return rows
       })
       return Promise.all(
-        taken.map(async ({ seq, attempts, body, ...row }) => ({
+        taken.map(async ({ seq, attempts, token: own, body, ...row }) => ({
           seq,
           attempts,
+          token: own,
           delivery: await clean({ headers: headersIn(row), body }),
         })),
       )
     },
-    settle: ({ seq }, { ok, answer }, now, retryAt) =>
+    settle: ({ seq, token: own }, { ok, answer }, now, retryAt) =>
       driver.transaction(async (connection) => {
         const state = ok ? 'delivered' : retryAt === undefined ? 'failed' : 'waiting'
         const nextAt = state === 'waiting' ? (retryAt ?? now) : null
-        const sql = `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
-          WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`
-        const values = [state, answer, nextAt, now, target, seq]
-        const row = await connection.get<{ lane: string }>(sql, ...values)
-        if (row) await promote(connection, target, row.lane, now)
+        const set = 'state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?'
+        if (!(await leases.settle(connection, own, set, [state, answer, nextAt, now], target, seq))) return
+        const laneSql = 'SELECT lane FROM forwards WHERE target = ? AND seq = ?'
+        const { lane = '' } = (await connection.get<{ lane: string }>(laneSql, target, seq)) ?? {}
+        await lanes.next(connection, now, target, lane)
       }),
-    release: async ({ seq }, now) => {
-      await driver.transaction((connection) => schedule(connection, seq, now))
+    release: async ({ seq, token: own }) => {
+      await driver.transaction((connection) => leases.settle(connection, own, '', [], target, seq))
     },
   }
 }
@@ -259,12 +284,4 @@ export async function promoteAll(connection: Connection, now: number): Promise<v
     SELECT 1 FROM forwards AS before WHERE before.target = forwards.target AND before.lane = forwards.lane
       AND before.state = 'waiting' AND before.attempts = 0 AND before.seq < forwards.seq)`
   await connection.run(sql, now)
-}
-
-/** Makes the first untried delivery of a lane due: first attempts are made in order, and a failed one delays no other. */
-function promote(connection: Connection, target: string, lane: string, now: number) {
-  const sql = `UPDATE forwards SET next_at = ? WHERE target = ? AND next_at IS NULL AND seq = (
-    SELECT seq FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0
-    ORDER BY seq LIMIT 1)`
-  return connection.run(sql, now, target, target, lane)
 }

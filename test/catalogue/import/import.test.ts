@@ -128,7 +128,7 @@ describe('an import that is cut short', () => {
   })
 
   it('commits often, so that other processes need not wait', async () => {
-    const clock = { time: 0, now: () => clock.time++ }
+    const clock = { time: 0, now: () => (clock.time += 100) }
     const driver = openSqlite(':memory:')
     let commits = 0
     const counting: Driver = {
@@ -144,7 +144,7 @@ describe('an import that is cut short', () => {
       'companies',
       Array.from({ length: 1_000 }, (_, n) => ({ domain: `c${n}.example` })),
     )
-    expect(commits).toBeGreaterThan(10)
+    expect(commits).toBe(10)
     expect((await catalogue.stats()).companies).toBe(1_000)
     await catalogue.close()
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toCountryCode } from '../../../src/catalogue/normalize/country.js'
+import { toCountryCode } from '../../../src/identity/country.js'
 import { casesOf } from '../../support/fixtures.js'
 
 describe('a country code', () => {

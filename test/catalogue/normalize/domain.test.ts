@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { getDomain } from 'tldts'
 import { describe, expect, it } from 'vitest'
-import { toDomain } from '../../../src/catalogue/normalize/value-kinds.js'
+import { toDomain } from '../../../src/identity/value-kinds.js'
 import { isLong } from '../../support/effort.js'
 import { casesOf } from '../../support/fixtures.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cleanName, foldName, foldText, trailingForms } from '../../../src/catalogue/normalize/name.js'
+import { cleanName, foldName, foldText, trailingForms } from '../../../src/identity/name.js'
 import { tries } from '../../support/effort.js'
 import { casesOf, rowsOf } from '../../support/fixtures.js'
 

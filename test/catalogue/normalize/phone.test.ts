@@ -7,8 +7,8 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
 import { describe, expect, it } from 'vitest'
-import { describePhone, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
-import { countries } from '../../../src/catalogue/sample/sample.js'
+import { countries } from '../../../scripts/sample/generate.js'
+import { describePhone, readPhone, toE164 } from '../../../src/identity/phone.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
 import { casesOf } from '../../support/fixtures.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { networkHosts } from '../../../src/api/values/url.js'
-import { parseProfile } from '../../../src/catalogue/normalize/profile.js'
+import { parseProfile } from '../../../src/identity/profile.js'
 import { casesOf } from '../../support/fixtures.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)

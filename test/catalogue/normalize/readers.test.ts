@@ -1,12 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  bool,
-  decimal,
-  email,
-  employeeRange,
-  texts,
-  wholeNumber,
-} from '../../../src/catalogue/normalize/readers.js'
+import { bool, decimal, email, employeeRange, texts, wholeNumber } from '../../../src/identity/readers.js'
 import { casesOf } from '../../support/fixtures.js'
 
 const readers = { bool, decimal, email, employeeRange, texts, wholeNumber }

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Fields } from '../../../src/api/values/objects.js'
+import { identityIn } from '../../../src/identity/keys.js'
 import {
   ColumnSample,
   fitsColumn,
   isMisplaced,
   toColumnKind,
-  toCompanyIdentity,
-  toPersonIdentity,
   toValueKind,
-} from '../../../src/catalogue/normalize/value-kinds.js'
+} from '../../../src/identity/value-kinds.js'
 import { casesOf } from '../../support/fixtures.js'
 
 describe('a value is recognised by its form', () => {
@@ -70,7 +69,7 @@ test('the identity of a row is that of all its spellings, and of no other row', 
     'catalogue/normalize/value-kinds/identities',
   )
   const identities = cases.map(([kind, what, rows]) => {
-    const found = new Set(rows.map(kind === 'people' ? toPersonIdentity : toCompanyIdentity))
+    const found = new Set(rows.map((row) => identityIn(kind === 'people' ? 'person' : 'company', row)))
     expect([what, ...found]).toEqual([what, what.startsWith('nothing') ? undefined : expect.any(String)])
     return [...found][0]
   })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readWrittenName } from '../../../src/catalogue/normalize/written-name.js'
+import { readWrittenName } from '../../../src/identity/written-name.js'
 import { casesOf } from '../../support/fixtures.js'
 
 it('a reading of a written name ranks behind those that leave out and spell out less', () => {

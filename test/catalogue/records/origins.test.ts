@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Fields } from '../../../src/api/values/objects.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
-import { storedNumber } from '../../../src/storage/database/migrate.js'
-import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
 import { openEmpty, stillClock } from '../open.js'
 
@@ -52,45 +49,4 @@ describe('the origins of a catalogue', () => {
     await catalogue.importRecords('companies', [{ domain: 'acme-robotics.example', industry: 'Toys' }])
     expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn, changedAt: now })
   })
-})
-
-// When it changed last is not on record there.
-const ofSample = { sampleCompanies: 30, ...nothingOwn, changedAt: null }
-const freelancer = { ...jane, company_domain: undefined }
-
-interface Held {
-  readonly what: string
-  readonly hasSample?: boolean
-  readonly own?: readonly Fields[]
-  readonly people?: readonly Fields[]
-  readonly found: object | undefined
-}
-
-it.each<Held>([
-  { what: 'only the sample', hasSample: true, found: ofSample },
-  { what: 'the sample and a company', hasSample: true, own: [acme], found: { ...ofSample, ownCompanies: 1 } },
-  {
-    what: 'the sample and a person without a company',
-    hasSample: true,
-    people: [freelancer],
-    found: { ...ofSample, hasOwnPeople: true },
-  },
-  {
-    what: 'a company of its own with a reserved domain',
-    own: [{ domain: 'a.example' }],
-    found: { ...ofSample, sampleCompanies: 0, ownCompanies: 1 },
-  },
-  { what: 'nothing', found: undefined },
-])('recognizes what a catalogue of version 1 holds: $what', async ({ hasSample, own, people, found }) => {
-  const driver = openSqlite(':memory:')
-  const before = await openEmpty({ ...driver, close: async () => {} })
-  if (hasSample) await sample(before)
-  await before.importRecords('companies', own ?? [])
-  await before.importRecords('people', people ?? [])
-  await driver.transaction((connection) =>
-    connection.exec(`DROP TABLE origins; PRAGMA user_version = ${storedNumber(1)}`),
-  )
-  const after = await openEmpty(driver)
-  expect(await after.origins()).toEqual(found)
-  await after.close()
 })

@@ -122,7 +122,6 @@ describe('a search by growth', () => {
   const numbers = async (catalogue: Catalogue, filters: GrowthFilters) =>
     (await walked(catalogue, search(filters), [1])).map(numberOf)
 
-  const inFrance = { country: 'FR', industry_id: '96' }
   const human = {
     domain: 'c1.example',
     headcount_history: [
@@ -146,16 +145,6 @@ describe('a search by growth', () => {
     ],
     ['a department in any spelling', [human], { department: 'HUMAN RESOURCES', ...twenty }, [1]],
     ['a department by its id', [human], { department: '12', ...twenty }, [1]],
-    [
-      'what the filters of version 0.1 are',
-      [
-        { ...grown(1, 10, 12), ...inFrance },
-        { ...grown(2, 10, 12), ...inFrance, country: 'DE' },
-        { ...grown(3, 10, 12), ...inFrance, industry_id: '4' },
-      ],
-      { min_headcount_growth_percentage: 1, locations: ['FR'], industries: ['96'] },
-      [1],
-    ],
   ])('returns %s', async (_, companies, filters, expected) => {
     const catalogue = await openWith(companies)
     expect(await numbers(catalogue, filters)).toEqual(expected)

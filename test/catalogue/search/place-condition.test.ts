@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { not } from '../../../src/catalogue/full-text/keyword.js'
-import { foldText } from '../../../src/catalogue/normalize/name.js'
 import { findRegion } from '../../../src/catalogue/places/place.js'
 import { inPlaces } from '../../../src/catalogue/search/conditions.js'
+import { foldText } from '../../../src/identity/name.js'
 import { casesOf } from '../../support/fixtures.js'
 
 type Row = readonly [key: number, country: string | null, region: string | null, city: string | null]

@@ -104,7 +104,7 @@ describe('data purge', () => {
     await withState((state) =>
       state.read(async (connection) => {
         expect(await connection.all('SELECT number FROM runs')).toEqual([])
-        expect(await connection.all('SELECT * FROM places')).toEqual([])
+        expect(await connection.all('SELECT * FROM lookups')).toEqual([])
       }),
     )
   })

@@ -75,7 +75,7 @@ describe('lists create --csv', () => {
     here.write('companies.csv', `name,domain\n${rows.join('\n')}\n`)
     const { code, stderr } = await create('--dry-run')
     const fitting = Math.floor(
-      4_194_304 / Buffer.byteLength(`${JSON.stringify({ name, domain: 'c10000.example' })},`),
+      1_048_576 / Buffer.byteLength(`${JSON.stringify({ name, domain: 'c10000.example' })},`),
     )
     expect([code, Number(/which is ([\d,]+) rows/.exec(stderr)?.[1]?.replace(',', ''))]).toEqual([2, fitting])
     here.write('companies.csv', `name,domain\n${rows.slice(0, fitting).join('\n')}\n`)

@@ -28,7 +28,7 @@ beforeAll(async () => {
 const here = perTest(machine)
 const there = perTest(machine)
 afterEach(async () => {
-  await sql('TRUNCATE runs, answers, spending, run_locks CASCADE')
+  await sql('TRUNCATE runs, lookups, budgets, spending, run_locks CASCADE')
 })
 
 const sql = (text: string) => schema.sql(`SET search_path TO ${schema.name}_state; ${text}`)
@@ -110,16 +110,16 @@ describe('a run in a shared database', () => {
   it('is deleted with its stored answers from any machine with data purge', async () => {
     here.write('in.csv', csvOf(3, 30))
     await enrich(here)
-    expect(await countOf('answers')).toBe(3)
+    expect(await countOf('lookups')).toBe(3)
     expect(await there.json(`data purge --older-than 0s ${at()}`)).toMatchObject({ runs: 1, answers: 3 })
-    expect(await countOf('answers')).toBe(0)
+    expect(await countOf('lookups')).toBe(0)
   })
 
   it('is forgotten about a person from any machine', async () => {
     here.write('people.csv', `Profile\n${profile}\n`)
     const batch = `leads enrich --csv people.csv --map network_url=Profile -o out.csv --quiet ${at()}`
     await ends(here.run(batch), 0, /^$/)
-    const told = () => countOf(`answers WHERE body LIKE '%Zwolinska%'`)
+    const told = () => countOf(`lookups WHERE body LIKE '%Zwolinska%'`)
     const would = await there.json(`data forget ${jane} --dry-run ${at()}`)
     expect([would, await told()]).toMatchObject([{ state: { answers: 1 } }, 1])
     const done = await there.json(`data forget ${jane} --yes ${at()}`)

@@ -189,7 +189,7 @@ describe('P12: crash-safe claim', () => {
     void enrich(known, 'key')
     await held
     expect((await enrich(known, 'key')).status).toBe(409)
-    bench.clock.advance(30_000)
+    await bench.expire()
     expect(await enrich(known, 'key')).toMatchObject({ status: 200, credits: 1 })
     expect(await bench.balance()).toBe(999)
   })
@@ -209,7 +209,7 @@ describe('P12: crash-safe claim', () => {
     const held = bench.source.hold()
     const slow = enrich(known, 'key')
     const release = await held
-    bench.clock.advance(30_000)
+    await bench.expire()
     expect((await enrich(known, 'key')).status).toBe(200)
     release()
     expect(await slow).toMatchObject({ status: 409, credits: 0 })

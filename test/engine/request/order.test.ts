@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ReadRequest } from '../../../src/api/calls/caller.js'
+import type { Input } from '../../../src/api/calls/caller.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
 import { perTest } from '../../support/each.js'
@@ -8,7 +8,7 @@ import { openBench } from '../../support/engine.js'
 const bench = perTest(openBench)
 
 /** Answers a request whose body notes that it was read. */
-async function ask(id: OperationId, apiKey: string, read: () => ReadRequest) {
+async function ask(id: OperationId, apiKey: string, read: () => Input) {
   let isRead = false
   const reply = await bench.caller.answerRequest?.(
     id,
@@ -21,8 +21,8 @@ async function ask(id: OperationId, apiKey: string, read: () => ReadRequest) {
   return { isRead, status: reply?.status, body: reply?.body, headers: reply?.headers ?? {} }
 }
 
-const empty = (): ReadRequest => ({ input: {} })
-const tooLarge = (): ReadRequest => {
+const empty = (): Input => ({})
+const tooLarge = (): Input => {
   throw new ApiError('body_too_large', { limit: 1 })
 }
 

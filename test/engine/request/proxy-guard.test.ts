@@ -3,8 +3,7 @@ import { type Caller, compose } from '../../../src/api/calls/caller.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { paced } from '../../../src/client/paced.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
-import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
-import { listKeys } from '../../../src/engine/tables/members.js'
+import { guardCaller } from '../../../src/engine/request/proxy-guard.js'
 import { sharedWindows } from '../../client/windows.js'
 import { describeWeeklyLimit } from '../../conformance/caller.js'
 import { answering } from '../../support/answering.js'
@@ -75,23 +74,6 @@ describe('a request that another server received', () => {
   it('has an unknown outcome when a fault follows, and does not count as refused', async () => {
     const { caller, front } = await guard(upstream)
     await expect(caller.call('accounts.enrich', {}, { apiKey: front.key })).rejects.toBe(fault)
-  })
-})
-
-describe('a server that forwards a request whose key was checked before', () => {
-  it('sends nothing while the key cannot be looked up, and forwards it as soon as it can', async () => {
-    const front = await openBench()
-    const [key] = await front.store.read((tx) => listKeys(tx, front.workspaceId))
-    let isAway = true
-    const store: typeof front.store = {
-      ...front.store,
-      get: (sql, ...values) =>
-        isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.get(sql, ...values),
-    }
-    const caller = guardCallerFor(key?.id ?? '', answering({}), { store, clock, apiKey: 'of-the-server' })
-    await expect(caller.call('accounts.enrich', {})).rejects.toMatchObject({ code: 'engine.not_sent' })
-    isAway = false
-    expect((await caller.call('accounts.enrich', {})).status).toBe(200)
   })
 })
 

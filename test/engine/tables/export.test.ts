@@ -127,7 +127,6 @@ describe('exporting an engine', () => {
     ['without a line', (text) => text.replace(/\{"table":"members".*\n/, '')],
     ['with another number of rows', (text) => text.replace('{"rows":', '{"rows":1')],
     ['with a changed amount', (text) => text.replace('"amount":1000', '"amount":9000')],
-    ['of an early build', (text) => text.replace(/"schema":\d+/, '"schema":1')],
     ['of a newer program', (text) => text.replace(/"schema":\d+/, '"schema":1900')],
     ['of no schema', (text) => text.replace(/,"schema":\d+/, '')],
     ['with a value that is none', (text) => text.replace('"revoked_at":null', '"revoked_at":true')],
@@ -152,16 +151,6 @@ describe('exporting an engine', () => {
       expect(await driver.read((tx) => readClock(tx))).toEqual({ offsetMs: 0, frozenAt: null })
     }
     expect(readdirSync(folder.path).filter((name) => name.endsWith('.partial'))).toEqual([])
-  })
-
-  it.each([
-    ['a build before the first release', 5],
-    ['schema version 1', 1_001],
-  ])('imports a file of %s', async (_, schema) => {
-    const rows = await exportEngine(await begun(file('one.db')), file('export'))
-    const text = readFileSync(file('export'), 'utf8').replace(/"schema":\d+/, `"schema":${schema}`)
-    writeFileSync(file('old'), text)
-    expect(await importEngine(await database(file('other.db')), file('old'))).toBe(rows)
   })
 
   it('refuses to overwrite a partial file of another command', async () => {

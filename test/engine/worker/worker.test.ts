@@ -96,7 +96,7 @@ describe('a worker that was started', () => {
     for (let failure = 0; failure < 8; failure++) {
       await expect(worker.finish(id)).rejects.toMatchObject({ code: 'busy' })
       expect(await bench.admin.job(id)).toMatchObject({ state: 'running', done: 0 })
-      bench.clock.advance(30_000)
+      await bench.expire()
     }
     expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished', done: 150 })
   })
@@ -111,7 +111,7 @@ describe('a worker that was started', () => {
       await expect(worker.finish(id)).rejects.toMatchObject({ code: 'busy' })
       expect(await bench.admin.job(id)).toMatchObject({ state: 'running', done: 0, attempts: 0 })
       expect(await worker.finish(id)).toBeUndefined()
-      bench.clock.advance(30_000)
+      await bench.expire()
     }
     bench.source.before = () => {}
     expect(await worker.finish(id)).toMatchObject({ state: 'finished', done: 250 })
@@ -291,7 +291,7 @@ describe('workers on one store', () => {
     const troubles: unknown[] = []
     const lost = workerOf(bench, { onTrouble: (trouble) => troubles.push(trouble) }).worker.finish(id)
     await until(() => asked === 1)
-    bench.clock.advance(30_000)
+    await bench.expire()
     expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished' })
     release()
     expect(await lost).toBeUndefined()
@@ -321,7 +321,7 @@ describe('a worker that loses a delivery', () => {
     slow.sender.answer = () => released.then(() => undefined)
     const lost = slow.worker.drain()
     await until(() => slow.sender.attempts.length === 1)
-    bench.clock.advance(30_000)
+    await bench.expire()
     const next = workerOf(bench)
     next.sender.answer = async () => answered(500)
     expect(await next.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })

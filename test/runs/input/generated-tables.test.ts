@@ -5,9 +5,9 @@ import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { ApiError, Refusal } from '../../../src/api/calls/errors.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { openFile } from '../../../src/catalogue/import/open-file.js'
-import { keepAsIs, prepareFile } from '../../../src/catalogue/import/prepare.js'
-import { ColumnSample, isPlaceholder } from '../../../src/catalogue/normalize/value-kinds.js'
+import { prepareFile } from '../../../src/catalogue/import/prepare.js'
 import { runSentences } from '../../../src/cli/batch/map-columns.js'
+import { ColumnSample, isPlaceholder } from '../../../src/identity/value-kinds.js'
 import { createRowReader, mapColumns } from '../../../src/runs/input/mapping.js'
 import { createLookup, toMappingRequest } from '../../../src/runs/plan/lookup.js'
 import { countedIds } from '../../catalogue/open.js'
@@ -331,7 +331,7 @@ test('a value that is not understood costs no record of an import, and each one 
       const lines = [columns.map(([field]) => field), ...table.map((row) => row.map(toCell))]
       const text = lines.map((line) => line.map((cell) => `"${cell}"`).join(',')).join('\n')
       const batches = await Array.fromAsync(
-        prepareFile(kind, Readable.from([Buffer.from(text)]), { map }, countedIds(), keepAsIs),
+        prepareFile(kind, Readable.from([Buffer.from(text)]), { map }, countedIds()),
       )
       return {
         records: batches.flatMap(({ records }) => records),

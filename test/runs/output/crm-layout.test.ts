@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { countries } from '../../../src/api/values/dates.js'
-import { toCountryCode } from '../../../src/catalogue/normalize/country.js'
+import { toCountryCode } from '../../../src/identity/country.js'
 import { createLayout } from '../../../src/runs/output/columns.js'
 import { crmColumns, crmNames, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
 import { outputRow } from '../fakes.js'

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { operation } from '../../../src/api/operations/table.js'
-import { openNumbers } from '../../../src/runs/journal/answers.js'
-import type { RowOutcome } from '../../../src/runs/journal/journal.js'
+import type { RowOutcome } from '../../../src/lookups/answer.js'
+import { openNumbers } from '../../../src/lookups/numbers.js'
 import { identityOf } from '../../../src/runs/plan/lookup.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 import { casesOf } from '../../support/fixtures.js'
@@ -47,12 +47,14 @@ async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIV
     isKnown: ([name]) => name === 'listed',
     most: ({ price }) => Number(price),
     units: ({ price }) => 2 * Number(price),
-    journal: {
-      resume: async () => new Map(Object.entries(own).map(([at, status]) => [Number(at), answer(status)])),
-      recall: async (asked) =>
-        asked.map(({ identity = '' }) => {
+    lookups: {
+      peek: async (asked) =>
+        asked.map(({ ordinal, identity = '' }): RowOutcome | undefined => {
+          const status = own[ordinal]
           const storedAt = stored[identity]
-          return storedAt === undefined ? undefined : { ...answer('found'), source: 'store', storedAt }
+          if (status) return { ...answer(status), kept: true }
+          if (storedAt === undefined) return undefined
+          return { answer: answer('found').answer, credits: 0, source: 'store', storedAt }
         }),
     },
     isNew: seen.add,

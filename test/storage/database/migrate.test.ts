@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { migrate, newestVersion, storedNumber, toSchemaState } from '../../../src/storage/database/migrate.js'
+import { migrate, newestVersion, toSchemaState } from '../../../src/storage/database/migrate.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
@@ -26,7 +26,7 @@ function open(name?: string): Driver {
 }
 
 /** A database of a version, or one that stores another number. */
-async function made(version: number, stored = storedNumber(version), name?: string): Promise<string> {
+async function made(version: number, stored = version, name?: string): Promise<string> {
   const driver = openSqlite(place(name))
   await migrate(driver, madeUp(version))
   await driver.transaction((connection) => connection.exec(`PRAGMA user_version = ${stored}`))
@@ -42,20 +42,13 @@ const filled = [
 ]
 
 describe('the version of a schema', () => {
-  it('is stored above the numbers of every build before the first release', () => {
-    expect([storedNumber(1), storedNumber(2)]).toEqual([1_001, 1_002])
-    expect(newestVersion(madeUp(1))).toBe(1)
-  })
+  it('begins with 1', () => expect(newestVersion(madeUp(1))).toBe(1))
 
   it.each([
     [0, { is: 'empty', version: 0 }],
-    [3, { is: 'unfinished', version: 0 }],
-    [4, { is: 'unreleased', version: 1 }],
-    [5, { is: 'unfinished', version: 0 }],
-    [1_000, { is: 'unfinished', version: 0 }],
-    [1_001, { is: 'older', version: 1 }],
-    [1_003, { is: 'current', version: 3 }],
-    [1_004, { is: 'newer', version: 4 }],
+    [1, { is: 'older', version: 1 }],
+    [3, { is: 'current', version: 3 }],
+    [4, { is: 'newer', version: 4 }],
   ])('returns the right state for version %d', (stored, state) => {
     expect(toSchemaState(stored, madeUp())).toEqual({ ...state, newest: 3 })
   })
@@ -65,29 +58,22 @@ describe('a migration', () => {
   it('creates version 1 in an empty database, then runs the later steps', async () => {
     const driver = open()
     await migrate(driver, madeUp(1))
-    expect(shapeOf(place()).stored).toBe(storedNumber(1))
+    expect(shapeOf(place()).stored).toBe(1)
     await Promise.all([migrate(driver, madeUp()), migrate(open(), madeUp())])
-    expect(shapeOf(place()).stored).toBe(storedNumber(3))
+    expect(shapeOf(place()).stored).toBe(3)
     expect(await things(driver)).toEqual(filled)
   })
 
   it('gives every database the same schema, whatever version it started from', async () => {
     const whole = open('whole.db')
     await migrate(whole, madeUp())
-    const began = [await made(1), await made(2, undefined, 'second.db'), await made(1, 4, 'unreleased.db')]
+    const began = [await made(1), await made(2, undefined, 'second.db')]
     for (const file of began) {
       const driver = openSqlite(file)
       await migrate(driver, madeUp())
       await driver.close()
       expect(shapeOf(file, 'rows')).toEqual(shapeOf(place('whole.db'), 'rows'))
     }
-  })
-
-  it('marks an unreleased database with version 1, and changes nothing else', async () => {
-    const file = await made(1, 4)
-    const before = shapeOf(file, 'rows')
-    await migrate(open(), madeUp(1))
-    expect(shapeOf(file, 'rows')).toEqual({ ...before, stored: storedNumber(1) })
   })
 
   it('leaves nothing behind when a step fails', async () => {
@@ -99,17 +85,17 @@ describe('a migration', () => {
     expect(shapeOf(file, 'rows')).toEqual(before)
   })
 
-  it.each([
-    ['a newer program', storedNumber(2), "schema version 2, newer than this program's 1; upgrade prospect"],
-    ['an early build', 3, 'use it once with the last build before this version'],
-  ])('refuses a database of %s, and leaves its file byte for byte as it was', async (_, stored, text) => {
-    const file = await made(1, stored)
-    const before = readFileSync(file)
-    const driver = openSqlite(file)
-    await expect(migrate(driver, madeUp(1))).rejects.toThrow(text)
-    await driver.close()
-    expect(readFileSync(file).equals(before)).toBe(true)
-  })
+  it.each([['a newer program', 2, "schema version 2, newer than this program's 1; upgrade prospect"]])(
+    'refuses a database of %s, and leaves its file byte for byte as it was',
+    async (_, stored, text) => {
+      const file = await made(1, stored)
+      const before = readFileSync(file)
+      const driver = openSqlite(file)
+      await expect(migrate(driver, madeUp(1))).rejects.toThrow(text)
+      await driver.close()
+      expect(readFileSync(file).equals(before)).toBe(true)
+    },
+  )
 })
 
 describe('P39: processes that migrate', () => {
@@ -126,7 +112,6 @@ describe('P39: processes that migrate', () => {
       return place()
     },
     'of version 1': () => made(1),
-    unreleased: () => made(1, 4),
   }
 
   const ours = tries<readonly string[]>([], [], ['engine', 'state', 'catalogue'])
@@ -140,7 +125,7 @@ describe('P39: processes that migrate', () => {
       const whole = place('whole.db')
       copyDatabase(old, whole)
       const { statements, stored } = await migrateIn(program, whole, kind)
-      expect(stored).toBeGreaterThanOrEqual(storedNumber(1))
+      expect(stored).toBeGreaterThanOrEqual(1)
       const [before, after] = [shapeOf(old, 'rows'), shapeOf(whole, 'rows')]
       const all = Array.from({ length: statements }, (_, before) => before + 1)
       for (const deadly of sample(all, 4, at)) {
@@ -156,10 +141,10 @@ describe('P39: processes that migrate', () => {
   )
 
   it('migrate once when eight start together', async () => {
-    const file = await made(1, 4)
+    const file = await made(1)
     const eight = await Promise.all(Array.from({ length: 8 }, () => migrateIn(program, file, 'made-up')))
     expect(eight.map(({ exitCode, stored, stderr }) => [exitCode, stored, stderr])).toEqual(
-      Array(8).fill([0, storedNumber(3), '']),
+      Array(8).fill([0, 3, '']),
     )
     expect(eight.filter(({ statements }) => statements > 0)).toHaveLength(1)
     expect(shapeOf(file, 'rows').rows).toContainEqual([

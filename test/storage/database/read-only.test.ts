@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { findFaults, openReadOnly } from '../../../src/storage/database/database-file.js'
-import { readStoredNumber } from '../../../src/storage/database/migrate.js'
+import { readVersion } from '../../../src/storage/database/migrate.js'
 import { perTest } from '../../support/each.js'
 import { newFolder } from '../../support/new-folder.js'
 
@@ -20,7 +20,7 @@ describe('a database that is opened read-only', () => {
   it('answers queries and leaves no file beside it', async () => {
     const driver = openReadOnly(path)
     expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }])
-    expect([await driver.read(readStoredNumber), await findFaults(driver)]).toEqual([3, []])
+    expect([await driver.read(readVersion), await findFaults(driver)]).toEqual([3, []])
     await driver.close()
     expect(readdirSync(folder.path)).toEqual(['a.db'])
   })

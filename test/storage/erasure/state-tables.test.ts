@@ -1,23 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseExact, toJson } from '../../../src/api/values/json.js'
 import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
-import {
-  answersOf,
-  equalIn,
-  indexNext,
-  keepAnswers,
-  storedAnswer,
-} from '../../../src/runs/journal/answers.js'
-import type { RowAnswer } from '../../../src/runs/journal/journal.js'
+import type { RowAnswer } from '../../../src/lookups/answer.js'
+import { lookupsMark } from '../../../src/lookups/store.js'
 import { type NewRun, type Run, runsOver } from '../../../src/runs/journal/runs.js'
-import { lookupsOver } from '../../../src/runs/journal/single-lookups.js'
-import { type Driver, toPlace } from '../../../src/storage/driver/connection.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
 import { eraseFromState } from '../../../src/storage/erasure/erase.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { serverMemory } from '../../../src/storage/state/remote-servers.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { newRun } from '../../runs/fakes.js'
+import { lookupsFor, newRun } from '../../runs/fakes.js'
 import { states } from '../../support/states.js'
 
 const now = Date.parse('2026-03-10T12:00:00Z')
@@ -40,28 +33,35 @@ const runOf = (id: string, more: Partial<NewRun> = {}): NewRun =>
 const started = (id: string, more?: Partial<NewRun>): Promise<Run> => runsOver(state).add(runOf(id, more))
 
 const found = (body: unknown, credits = 1): RowAnswer => ({ status: 'found', error: null, body, credits })
-const hashed = (identity: string) => ({
+const rowOf = (ordinal: number, identity: string) => ({
+  ordinal,
   identity,
   hash: hashNumber(hashOf(identity)),
-  repeats: true,
-  most: 1,
+  most: 3,
+  input: {},
 })
-const kept = (run: Run, ordinal: number, identity: string, answer: RowAnswer, origin?: number) =>
-  state.transaction((connection) =>
-    keepAnswers(
-      connection,
-      run.number,
-      [{ ordinal, ...hashed(identity), answer, source: origin === undefined ? 'live' : 'store', origin }],
-      now,
-    ),
-  )
-const indexed = (run: Run) =>
-  state.transaction((connection) => indexNext(connection, run.number, toPlace(run.number, 0) - 1))
+const maxAgeMs = 1_000
+/** Claims a row of a run. */
+const claim = async (run: Run, ordinal: number, identity: string, input = {}) => {
+  const lookups = await lookupsFor(state, run, { now: () => now, maxAgeMs, isAlive: async () => false })
+  const [one] = await lookups.claim([{ ...rowOf(ordinal, identity), input }])
+  return { lookups, one }
+}
+/** Records the answer of a row that is asked. */
+const kept = async (run: Run, ordinal: number, identity: string, answer: RowAnswer) => {
+  const { lookups, one } = await claim(run, ordinal, identity)
+  if (one?.is !== 'ask') throw new Error('it has an answer already')
+  await lookups.settle([{ ...rowOf(ordinal, identity), answer, source: 'live', ask: one.ask }])
+}
 const forget = (dryRun = false) => eraseFromState(state, jane, now, dryRun)
-const rows = async (run: Run) =>
-  (await state.read((connection) => answersOf(connection, run.number, 0, 9))).map(
-    ({ answeredAt: _, ...rest }) => rest,
-  )
+/** What the first rows of a run are answered with; absent where there is nothing on record. */
+const rows = async (run: Run) => {
+  const lookups = await lookupsFor(state, run)
+  return [...(await lookups.answersOf([...Array(9).keys()]))].map(([ordinal, answer]) => ({
+    ordinal,
+    answer,
+  }))
+}
 
 const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }
 
@@ -79,9 +79,9 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     expect(await forget()).toMatchObject({ answers: 2 })
     const skipped = { status: 'skipped', error: 'forgotten', body: undefined }
     expect(await rows(run)).toEqual([
-      { ordinal: 0, answer: { ...skipped, credits: 1 }, source: 'live' },
-      { ordinal: 1, answer: found({ name: 'ann' }), source: 'live' },
-      { ordinal: 2, answer: { ...skipped, credits: 3 }, source: 'live' },
+      { ordinal: 0, answer: { ...skipped, credits: 1 } },
+      { ordinal: 1, answer: found({ name: 'ann' }) },
+      { ordinal: 2, answer: { ...skipped, credits: 3 } },
     ])
     expect(await forget()).toEqual({ events: 0, answers: 0, files: [], otherFiles: ['/a.csv'] })
   })
@@ -100,7 +100,10 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     const [first, second] = [await started('a'), await started('b')]
     await runsOver(state).addFiles(second, ['/b.out.csv', '/b.rejects.csv'])
     await kept(first, 4, 'person:bo', found({ name: 'jane' }))
-    await kept(second, 0, 'person:bo', found({ name: 'jane' }), toPlace(first.number, 4))
+    expect((await claim(second, 0, 'person:bo')).one).toMatchObject({
+      is: 'answered',
+      outcome: { source: 'store' },
+    })
     expect(await forget()).toEqual({
       events: 0,
       answers: 2,
@@ -113,14 +116,11 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
   it('keeps answers for duplicate rows of the same run, so that none is paid again', async () => {
     const run = await started('a')
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
-    await indexed(run)
     await forget()
-    const { hash, identity } = hashed('person:jane')
-    await state.read(async (connection) => {
-      expect(await equalIn(connection, run.number, 1, hash, identity)).toMatchObject({ status: 'skipped' })
-      expect(await storedAnswer(connection, { ...run, hash, identity }, 0)).toBeUndefined()
-      expect(await equalIn(connection, run.number, 1, hash + 1, identity)).toBeUndefined()
-    })
+    const ofEqual = (await claim(run, 1, 'person:jane')).one
+    expect(ofEqual).toMatchObject({ is: 'answered', outcome: { answer: { status: 'skipped' }, credits: 0 } })
+    expect((await claim(await started('b'), 0, 'person:jane')).one).toMatchObject({ is: 'ask' })
+    expect((await claim(run, 2, 'person:joe')).one).toMatchObject({ is: 'ask' })
   })
 
   it('forgets the keys of calls with an open outcome that name them', async () => {
@@ -133,17 +133,14 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
   })
 
   it('removes what killed lookups sent about them', async () => {
-    const { takeTurn, endTurn } = lookupsOver(state)
-    const options = { isAlive: async () => false, notBefore: 0 }
-    for (const email of ['jane', 'ann']) {
-      const { hash, identity } = hashed(email)
-      const asked = { ...runOf(email, { identityKey: 'lookups-0' }), hash, identity, input: { email } }
-      const turn = await takeTurn(asked, options, now)
-      if (turn) await endTurn(turn, false, now)
+    const single = await started('single', { identityKey: `${lookupsMark}0` })
+    for (const [at, email] of ['jane', 'ann'].entries()) {
+      const { lookups } = await claim(single, at, email, { email })
+      await lookups.release(at)
     }
     await forget()
-    const turns = await state.read((reads) => reads.all<{ calls: string }>('SELECT calls FROM turns'))
-    expect(turns.map(({ calls }) => (JSON.parse(calls) as unknown[][])[0]?.[2])).toEqual([{ email: 'ann' }])
+    const sent = 'SELECT input FROM lookups WHERE input IS NOT NULL'
+    expect(await state.read((reads) => reads.all(sent))).toEqual([{ input: '{"email":"ann"}' }])
   })
 
   it('removes what was typed for a run about them', async () => {

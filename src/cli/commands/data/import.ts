@@ -307,16 +307,15 @@ export const sampleCommand: CommandFactory = ({ command }) =>
     .withOptions(catalogueOption)
     .printResult(
       async (context, { options }) => {
-        const { companies, people, seed } = options
-        return addSample(withCatalogueOption(context, options), withoutUndefined({ companies, people, seed }))
+        const { companies, people } = options
+        return addSample(withCatalogueOption(context, options), withoutUndefined({ companies, people }))
       },
       { layout: (added) => `Loaded ${listCounts(added as Record<string, number>)}.\n` },
     )
 
 const size = optionRows({
-  companies: ['<n>', 'how many companies, in addition to a few fixed ones (default: 500)', whole],
-  people: ['<n>', 'how many people (default: 5,000)', whole],
-  seed: ['<n>', 'a different number makes different data (default: 1)', whole],
+  companies: ['<n>', 'how many companies, from 25 to 500 (default: 500)', whole],
+  people: ['<n>', 'how many people, at most 5,000 (default: 5,000)', whole],
 })
 
 /** Loads a sample into the catalogue; its newest dates are of today. Returns the number of its records, by kind. */

@@ -7,15 +7,15 @@ import { type Fields, isObject, resultOr } from '../../../api/values/objects.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import { findSubject, parseSubject } from '../../../catalogue/erasure/subject.js'
 import type { Subject } from '../../../catalogue/erasure/tables.js'
-import { parseProfile } from '../../../catalogue/normalize/profile.js'
 import { keysOfForgotten, toSuppressible } from '../../../catalogue/suppression/identifiers.js'
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { eraseFromEngine, noWorkErased } from '../../../engine/admin/erasure.js'
 import { listWorkspaces } from '../../../engine/tables/members.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
+import { parseProfile } from '../../../identity/profile.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
 import { findCatalogueDatabase, isShared } from '../../../storage/database/open.js'
-import { type Driver, isPostgres, type StoredRow, toRunNumber } from '../../../storage/driver/connection.js'
+import { type Driver, isPostgres, type StoredRow } from '../../../storage/driver/connection.js'
 import { eraseFromState } from '../../../storage/erasure/erase.js'
 import type { CollectRow, SubjectMatcher } from '../../../storage/erasure/traversal.js'
 import { findShared, openState } from '../../../storage/state/open.js'
@@ -139,9 +139,9 @@ async function readSent(driver: Driver, table: string, row: StoredRow) {
     const forwards = await all(sql, Number(row.seq))
     return { sent: forwards.map(({ changed_at: at, ...one }) => ({ ...one, at: toTime(at) })) }
   }
-  if (table !== 'answers') return undefined
+  if (table !== 'lookups') return undefined
   const sql = 'SELECT id, operation, target, file, output FROM runs WHERE number = ?'
-  const [run] = await all(sql, toRunNumber(Number(row.place)))
+  const [run] = await all(sql, Number(row.run))
   return { sent: run ? [{ target: run.target }] : [], ...(run && { run }) }
 }
 

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
 import { getOrMake, resultOr } from '../../../api/values/objects.js'
-import { readStoredNumber, type SchemaState, toSchemaState } from '../../../storage/database/migrate.js'
+import { readVersion, type SchemaState, toSchemaState } from '../../../storage/database/migrate.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { withoutStop } from '../../context/errors.js'
@@ -115,7 +115,7 @@ async function openDatabase({ home, onClose }: Context, name: Name): Promise<Dat
       driver = openReadOnly(location)
       size = stats.size
     }
-    const schema = toSchemaState(await driver.read(readStoredNumber), await schemaOf[name]())
+    const schema = toSchemaState(await driver.read(readVersion), await schemaOf[name]())
     onClose(() => driver?.close())
     return { is: 'usable', driver, schema, size }
   } catch (error) {

@@ -8,7 +8,7 @@ import { describeFaults, listFaults } from '../../../engine/tables/faults.js'
 import { countUnfinishedJobs } from '../../../engine/tables/jobs.js'
 import { findPrincipal, findWorkspace, readClock } from '../../../engine/tables/members.js'
 import {
-  readStoredNumber,
+  readVersion,
   requireUsable,
   type SchemaState,
   toSchemaState,
@@ -78,10 +78,7 @@ function schemaTrouble(about: string, state: SchemaState): Found {
   const { is, version, newest } = state
   const has = `${about} has schema version ${version}`
   if (is === 'empty') return warning(`${about} has no tables yet; its next use creates them.`)
-  if (is === 'older' || is === 'unreleased') {
-    const then = version < newest ? `upgrades that to ${newest}` : 'marks it with that'
-    return warning(`${has}; its next use ${then}.`, keepCopy)
-  }
+  if (is === 'older') return warning(`${has}; its next use upgrades that to ${newest}.`, keepCopy)
   const refused = refusalOf(() => requireUsable(state))
   return refused && problem(`${about} cannot be used: ${reasonOf(refused)}.`)
 }
@@ -126,7 +123,7 @@ async function sharedData(context: Context, doctor: Doctor): Promise<Findings> {
   const driver = await findCatalogueDatabase(context.home)
   const empty = warning(`${about} is empty: lookups find nothing.`, hint)
   const check = async (reads: Connection): Promise<Findings> => {
-    const schema = toSchemaState(await readStoredNumber(reads), await schemaOf.catalogue())
+    const schema = toSchemaState(await readVersion(reads), await schemaOf.catalogue())
     if (schema.is === 'empty') return empty
     return schemaTrouble(about, schema) || dataIn(reads, about, hint, context)
   }
@@ -136,16 +133,9 @@ async function sharedData(context: Context, doctor: Doctor): Promise<Findings> {
 async function dataIn(reads: Connection, what: string, hint: string, { home, clock }: Context) {
   const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
   const { readOrigins } = await import('../../../catalogue/records/origins.js')
-  const { isEmpty, isUnbuilt } = await readCatalogueState(reads)
+  const { isEmpty } = await readCatalogueState(reads)
   const { text } = describeCatalogue(home, await readOrigins(reads), clock.now())
-  const troubles = [
-    isEmpty && warning(`${what} is empty: lookups find nothing.`, hint),
-    isUnbuilt &&
-      warning(
-        'The first import of a kind is under way, or was killed: searches wait for its indexes.',
-        'Where none is under way, prospect data stats builds them; then run the same import again.',
-      ),
-  ]
+  const troubles = [isEmpty && warning(`${what} is empty: lookups find nothing.`, hint)]
   return orElse(troubles, `${what} contains data: ${text}.`)
 }
 

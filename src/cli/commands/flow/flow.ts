@@ -112,10 +112,9 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const output = fileOf(outer.globals)
   if (output !== undefined && !isLook)
     throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
-  const { distribute, database } = given
+  const { database } = given
   const asked: Pick<BatchCommand, 'database' | 'place'> = database === undefined ? {} : { database }
-  const choices = distribute === undefined ? {} : { distribute }
-  const { context, command: own } = withRunDatabase(outer, { ...asked, ...(await standIn()), choices })
+  const { context, command: own } = withRunDatabase(outer, { ...asked, ...(await standIn()) })
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
   const budget = {
@@ -143,7 +142,6 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     concurrency: given.concurrency ?? concurrency,
-    distribute,
     database: own.database,
     place: own.place,
     targetOptions: targetOptionsOf(context.globals),

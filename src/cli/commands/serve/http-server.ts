@@ -5,7 +5,6 @@ import { coversAddress } from '../../../client/ssrf-guard.js'
 import type { WantedFault } from '../../../engine/admin/faults.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening, ListenOptions } from '../../../http/listen.js'
-import type { BodyThread } from '../../../http/request-body.js'
 import { type Context, type StreamsContext, version } from '../../context/context.js'
 import { checkServer, openAdmin } from '../../context/open-databases.js'
 import { type OptionsOf, optionRows, port } from '../../options/values.js'
@@ -20,8 +19,6 @@ export async function createDocument(serverUrl?: string): Promise<object> {
 interface AppOptions extends Pick<HandlerOptions, 'upstream' | 'ready'> {
   /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined
-  /** Parse large bodies; its own without them. */
-  readonly thread?: BodyThread
   readonly baseUrl?: () => string
 }
 
@@ -29,16 +26,14 @@ interface AppOptions extends Pick<HandlerOptions, 'upstream' | 'ready'> {
 export async function createApp(
   context: StreamsContext,
   caller: Caller,
-  { baseUrl, words, upstream, ready, thread }: AppOptions = {},
+  { baseUrl, words, upstream, ready }: AppOptions = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
-  const { createBodyReader } = await import('../../../http/request-body.js')
   return handler({
     caller,
     upstream,
     ready,
     names: words,
-    readBody: createBodyReader(thread),
     version: await version(),
     document: async () => {
       const document = await createDocument(baseUrl?.())

@@ -12,9 +12,7 @@ import { createServerLimit, settleAccepted } from '../../../engine/credits/serve
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, startForwarder } from '../../../http/forwarder.js'
-import { newToken, type ReceiverOptions, retargetDeliveries } from '../../../http/receiver.js'
-import type { BodyThread } from '../../../http/request-body.js'
-import { isPostgres } from '../../../storage/driver/connection.js'
+import { newToken, retargetDeliveries } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { withTimeout } from '../../call/send.js'
 import {
@@ -28,7 +26,6 @@ import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/io.js'
 import { openEngineStore, openEvents, openStateOf } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
-import { openRowWorker } from '../../target/local-target.js'
 import {
   baseUrlOf,
   profileName,
@@ -43,7 +40,6 @@ interface ProxyOptions extends Pick<DeliveryRetargeting, 'targets' | 'secrets'> 
   readonly upstream: string
   /** Where the server reaches this machine, to deliver here first. */
   readonly publicUrl: string | undefined
-  readonly worker: boolean
   readonly baseUrl: () => string
 }
 
@@ -56,10 +52,8 @@ const defaultTimeout = 150
  */
 export async function openProxy(
   context: Context,
-  { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
+  { upstream, publicUrl, secrets, targets, baseUrl }: ProxyOptions,
 ): Promise<Backend> {
-  const { createBodyThread } = await import('../../../http/request-body.js')
-  const thread = createBodyThread()
   const { insecureHttp, direct } = context.globals
   const url = baseUrlOf(upstream, '--upstream', insecureHttp === true).href
   const server = context.withGlobals({ local: undefined, baseUrl: url, passesKeys: direct === true })
@@ -68,32 +62,25 @@ export async function openProxy(
   const address = publicAddress(publicUrl ?? target.publicUrl)
   // Fails at the start when there is no key for the server.
   const apiKey = target.direct ? undefined : await server.apiKey()
-  const work = openProxiedWork(server, names, thread)
+  const work = openProxiedWork(server, names)
   const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
-  const retargeting =
-    address &&
-    (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: thread.parse }))
-  const { remote, openForProxy, governed } = await server.server()
+  const retargeting = address && (await openRetargeting(context, { address, targets, secrets, onDelivery }))
+  const { openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const doubts = doubtLayer(server, apiKey !== undefined)
   const suppressed = keptFrom(() => server.suppressor())
   const own = apiKey === undefined ? [doubts, suppressed] : await openLayers(server, apiKey, work, suppressed)
-  const caller = compose([...own, ...outgoing], openForProxy(thread.parse))
+  const caller = compose([...own, ...outgoing], openForProxy())
   const kind = target.direct ? 'direct' : 'governed'
   const openEngine = () => context.admin({ create: false })
   const serve = await createApp(context, caller, {
     baseUrl,
     words: names,
     upstream: { target: kind, upstream: origin },
-    thread,
     // One that passes on keys writes nothing.
     ...(apiKey === undefined ? {} : { ready: async () => (await openEngine()).requireWritable() }),
   })
-  const runChunkWorker =
-    worker && apiKey !== undefined && isPostgres(context.home.engine)
-      ? await openRowWorker(server, compose([doubts, suppressed, ...outgoing], remote))
-      : async () => {}
   const over = new AbortController()
   let running: Promise<unknown> | undefined
   const keys = kind === 'direct' ? 'Each request uses its own key.' : 'Requests use keys of this workspace.'
@@ -104,7 +91,7 @@ export async function openProxy(
     hosts: address ? [address.host] : [],
     text: `Proxying ${origin}${kind === 'direct' ? '' : ' with rate limits and a ledger'}. ${keys}${webhooks} Ctrl-C ends it.`,
     start: () => {
-      running = Promise.all([retargeting?.forwarding.run(over.signal), runChunkWorker(over.signal)])
+      running = retargeting?.forwarding.run(over.signal)
     },
     stop: async () => {
       over.abort()
@@ -135,7 +122,7 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
   return [guard, suppressed, stored?.recall, limit.layer, spending, work.layer, stored?.keep]
 }
 
-function openProxiedWork(context: Context, names: WireNames | undefined, { parse }: BodyThread) {
+function openProxiedWork(context: Context, names: WireNames | undefined) {
   const open = async () => {
     const { proxiedWorkOver } = await import('../../../runs/journal/proxied-work.js')
     const target = await targetName(context)
@@ -151,10 +138,10 @@ function openProxiedWork(context: Context, names: WireNames | undefined, { parse
     const { reasonOf } = await import('../../messages.js')
     context.notify(`The cost of proxied work is missing in prospect ledger: ${reasonOf(error)}`)
   }
-  return createProxiedWork(lazily<ProxiedWorkLedger>(once(open)), onError, names, parse)
+  return createProxiedWork(lazily<ProxiedWorkLedger>(once(open)), onError, names)
 }
 
-interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {
+interface DeliveryRetargeting {
   readonly address: PublicAddress
   /** Returns where a workspace of that many members may deliver to. */
   readonly targets: (members: number) => Targets
@@ -166,7 +153,7 @@ interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {
 /** Opens what takes deliveries at a public address, keeps them and forwards them, signed by this machine's workspace. */
 async function openRetargeting(context: Context, options: DeliveryRetargeting) {
   const { clock, ids } = context
-  const { address, onDelivery, parse } = options
+  const { address, onDelivery } = options
   const admin = await context.admin()
   const events = await openEvents(context)
   const sender = createSender({ clock })
@@ -185,7 +172,6 @@ async function openRetargeting(context: Context, options: DeliveryRetargeting) {
     secret: await events.token(newToken(ids.bytes(16))),
     random: () => ids.bytes(16),
     prefix: address.prefix,
-    ...(parse ? { parse } : {}),
     secrets: await givenSecrets(context.streams, options.secrets),
     clock,
     // Counted first, which happens once however often it comes: once kept, it is not sent to us again.

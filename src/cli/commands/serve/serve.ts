@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compose } from '../../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { hintOf } from '../../../engine/request/access.js'
@@ -10,24 +9,15 @@ import { isLoopback } from '../../../http/guard.js'
 import type { Listening } from '../../../http/listen.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
-import { withTimeout } from '../../call/send.js'
-import { doubtLayer } from '../../call/spending.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import {
-  engineOption,
-  type OptionsOf,
-  optionRows,
-  positiveWhole,
-  repeated,
-  whole,
-} from '../../options/values.js'
+import { engineOption, type OptionsOf, optionRows, repeated, whole } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
-import { baseUrlOf, namesOf, targetIn } from '../../target/resolve-target.js'
+import { namesOf } from '../../target/resolve-target.js'
 import { type DashboardChoices, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
 import { readFaults } from '../engine/faults.js'
 import { type Backend, listenOptions, openEngineBackend, startListening } from './http-server.js'
@@ -113,7 +103,7 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = withoutUndefined({ secretFile, secretStdin })
-    const proxied = { upstream, publicUrl, secrets, targets, worker, baseUrl }
+    const proxied = { upstream, publicUrl, secrets, targets, baseUrl }
     return openWhenWritable(context, () => openProxy(context, proxied))
   }
   if (outer.globals.direct)
@@ -188,12 +178,10 @@ export const workerCommand: CommandFactory = ({ command }) =>
 
 const workerOptions = optionRows({
   ...deliveringOptions,
-  upstream: ['<url>', 'make the calls of distributed runs to this server (an address that ends in /api/v2)'],
-  calls: ['<n>', 'calls to that server at once (default: 8)', positiveWhole],
 })
 
 async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeof workerOptions>>) {
-  const { allowTarget, database, upstream, calls, deliveryShape } = options
+  const { allowTarget, database, deliveryShape } = options
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(outer.globals, {})
@@ -201,12 +189,7 @@ async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeo
   const context = outer.withDatabase(database ?? outer.home.engine, { targets, names, deliveryShape })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new Refusal('usage.worker_database', { engine: context.home.engine })
-  if (upstream === undefined && calls !== undefined)
-    throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
-  if (upstream !== undefined && !isShared) throw new Refusal('usage.worker_upstream')
-  const work = await openWhenWritable(context, () =>
-    upstream === undefined ? openEngineWork(context) : openServerWork(context, upstream, calls),
-  )
+  const work = await openWhenWritable(context, () => openEngineWork(context))
   if (!work) return
   await notifyUnlessWritable(context)
   await interruptible(context.streams, async (signal) => {
@@ -224,15 +207,6 @@ async function openEngineWork({ worker: openWorker }: Context): Work {
     await aborted(signal)
     await worker.stop()
   }
-}
-
-async function openServerWork(outer: Context, upstream: string, calls: number | undefined): Work {
-  const baseUrl = baseUrlOf(upstream, '--upstream', outer.globals.insecureHttp === true).href
-  const { openRowWorker } = await import('../../target/local-target.js')
-  const context = outer.withGlobals({ local: undefined, baseUrl })
-  const timeout = context.globals.timeout ?? targetIn(context).timeout
-  const caller = compose([withTimeout(timeout), doubtLayer(context)], await context.caller())
-  return openRowWorker(context, caller, calls)
 }
 
 const dashboardPort = 4011

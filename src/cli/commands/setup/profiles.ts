@@ -21,7 +21,7 @@ import { publicAddress } from '../../options/webhooks.js'
 import { print } from '../../output/print.js'
 import { grid } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
-import { baseUrlOf, profileName, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
+import { baseUrlsOf, profileName, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
 export const profilesCommand: CommandFactory = ({ command, group }) =>
   group('profiles', 'Named sets of settings', [
@@ -97,7 +97,7 @@ const profileKeys = {
   base_url: [
     'the address of a server, which ends in /api/v2',
     // Permission for an http address is given with each command.
-    (text) => baseUrlOf(text, 'base_url', true).href,
+    (text) => baseUrlsOf(text, 'base_url', true).join(),
   ],
   sync_base_url: [
     'the address of its synchronous waterfall, where it has one; ends in /v2',

@@ -1,6 +1,5 @@
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { freeMailboxes, hasKnownSuffix } from '../../../catalogue/normalize/value-kinds.js'
 import {
   asRecord,
   keysOf,
@@ -9,6 +8,7 @@ import {
   toSuppressible,
 } from '../../../catalogue/suppression/identifiers.js'
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
+import { freeMailboxes, hasKnownSuffix } from '../../../identity/value-kinds.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
 import { type MappedList, mapList, openListFile } from '../../../runs/lists.js'

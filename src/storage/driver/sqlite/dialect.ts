@@ -9,6 +9,7 @@ export const sqliteDialect: Dialect = {
     identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     clustered: ' WITHOUT ROWID',
   },
+  now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
   forUpdate: '',
   forUpdateSkipLocked: '',
   toStorableText: (text) => text,

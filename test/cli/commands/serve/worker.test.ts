@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { reportTrouble } from '../../../../src/cli/target/local-target.js'
-import { closeAfterTest } from '../../../client/listeners.js'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
-import { emptySchema } from '../../../support/postgres.js'
-import { ask, serves } from '../../call/serving.js'
+import { ask } from '../../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(() => here.fill('companies', 'name,domain\nRobots,robots.example\n'))
@@ -39,24 +37,6 @@ it('reports the same trouble of accepted work once until another comes', () => {
     'database away',
     'disk full',
   ])
-})
-
-it('worker --upstream makes the calls of a distributed run to a server, with the key of the server', async () => {
-  const schema = await emptySchema()
-  closeAfterTest({ close: schema.drop })
-  const there = await serves(0, 30)
-  const env = { PROSPECT_DATABASE_URL: schema.url, ...there.env }
-  const domains = Array.from({ length: 31 }, (_, at) => `robots-${at}.example`)
-  here.write('in.csv', `Website\n${domains.join('\n')}\n`)
-  const working = here.run(`worker --upstream ${there.baseUrl} --calls 4`, { env })
-  const enrich = 'accounts enrich --csv in.csv -o out.csv --distribute'
-  const { code, stderr } = await here.run(enrich, { env })
-  here.signals.emit('SIGTERM')
-  expect([code, stderr]).toEqual([0, expect.stringContaining('30 found')])
-  expect(await working).toMatchObject({ code: 0, stderr: 'Working. Ctrl-C ends it.\n' })
-  const rows = here.rows('out.csv') as { domain: string }[]
-  expect(rows.map(({ domain }) => domain)).toEqual([...domains.slice(0, 30), ''])
-  expect(await there.machine.json('credits')).toMatchObject({ credits: { enrichment: 970 } })
 })
 
 /** Starts a server on a free port in this process. */

@@ -1,0 +1,46 @@
+import { createRequire } from 'node:module'
+import { isCountry } from '../api/values/dates.js'
+import { once } from '../api/values/objects.js'
+import countrySpellings from './country-spellings.json' with { type: 'json' }
+import { foldText } from './name.js'
+
+// Only files need the names of countries, so they are loaded on first use.
+const require = createRequire(import.meta.url)
+
+/** Common spellings that are neither codes nor official names, folded. */
+const spellings: Readonly<Record<string, string>> = countrySpellings
+
+/** Returns the ISO 3166-1 alpha-2 code of a country given by its code (two or three letters) or its name in a language of Western Europe. */
+export function toCountryCode(text: string): string | undefined {
+  const upper = text.trim().toUpperCase()
+  if (/^[A-Z]{2}$/.test(upper) && isCountry(upper)) return upper
+  const folded = foldText(text)
+  if (folded === '') return undefined
+  return Object.hasOwn(spellings, folded) ? spellings[folded] : findCountryByName(upper, folded)
+}
+
+function findCountryByName(upper: string, folded: string): string | undefined {
+  if (/^[A-Z]{3}$/.test(upper)) {
+    const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
+    return countries.alpha3ToAlpha2(upper)
+  }
+  return readNames().get(folded)
+}
+
+const languages = ['en', 'fr', 'de', 'es', 'it', 'nl', 'pt', 'sv', 'da', 'nb', 'fi', 'pl']
+
+/** Returns codes by folded names. Of two countries with one name, the first in the order of languages. */
+const readNames = once((): ReadonlyMap<string, string> => {
+  const read = new Map<string, string>()
+  for (const language of languages) {
+    const list = require(
+      `i18n-iso-countries/langs/${language}.json`,
+    ) as typeof import('i18n-iso-countries/langs/en.json')
+    for (const [code, spellings] of Object.entries(list.countries))
+      for (const spelling of [spellings].flat()) {
+        const folded = foldText(spelling)
+        if (!read.has(folded)) read.set(folded, code)
+      }
+  }
+  return read
+})

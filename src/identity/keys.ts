@@ -1,0 +1,153 @@
+import type { Fields } from '../api/values/objects.js'
+import { toCountryCode } from './country.js'
+import { foldName } from './name.js'
+import { type NetworkProfile, parseProfile } from './profile.js'
+import { firstText, foldFullName, toCompanyDomain, toEmail } from './value-kinds.js'
+
+// Whom a record is about, answered once: imports, lookups, lists, the equal rows of a batch, suppression and erasure ask this.
+
+/** The kinds of records that are about somebody. */
+export type SubjectKind = 'company' | 'person'
+
+/** What identifies, the surest first. A name is told apart by what it stands with, and counts only where nothing surer differs. */
+export const sorts = ['url', 'id', 'slug', 'email', 'domain', 'name'] as const
+export type Sort = (typeof sorts)[number]
+
+export interface Key {
+  readonly sort: Sort
+  /** Equal for equal subjects, however they are written. */
+  readonly value: string
+}
+
+/** What a record says about its company; absent is what it does not say. Fields may have the names of any operation or record. */
+export interface CompanyFacts {
+  readonly slug?: string | undefined
+  readonly id?: string | undefined
+  readonly domain?: string | undefined
+  readonly name?: string | undefined
+  readonly folded?: string | undefined
+  readonly country?: string | undefined
+}
+
+/** The same about its person; `emails` are the professional one first. */
+export interface PersonFacts {
+  readonly slug?: string | undefined
+  readonly id?: string | undefined
+  /** A profile URL that is none of the network's. */
+  readonly url?: string | undefined
+  readonly emails: readonly string[]
+  /** Folded; empty where it has none. */
+  readonly name: string
+  readonly employer: CompanyFacts
+}
+
+/** Countries are few, and reading their names is slow. */
+const codes = new Map<string, string | undefined>()
+const maxCountries = 10_000
+
+function codeOf(country: string): string | undefined {
+  if (!codes.has(country) && codes.size < maxCountries) codes.set(country, toCountryCode(country))
+  return codes.get(country)
+}
+
+export function companyIn(fields: Fields): CompanyFacts {
+  const name = firstText(fields.company_name, fields.name)
+  const { slug, id } = profileIn('company', fields.company_network_url, fields.network_url, fields.url)
+  const country = firstText(fields.country, fields.country_code)
+  const site = firstText(fields.domain, fields.company_domain)
+  const folded = name && foldName(name)
+  return {
+    slug,
+    id: firstText(fields.company_network_id, fields.network_id) ?? id,
+    domain: site && toCompanyDomain(site, name),
+    name,
+    folded,
+    country: country && codeOf(country),
+  }
+}
+
+export function personIn(fields: Fields): PersonFacts {
+  const urls = [
+    fields.network_url,
+    fields.network_profile_url,
+    fields.linkedin_url,
+    fields.premium_profile_url,
+  ]
+  const { slug, id } = profileIn('person', ...urls)
+  const url = slug === undefined && id === undefined ? firstText(...urls) : undefined
+  const { domain, company_domain, company_name } = fields
+  const emails = [fields.email, fields.personal_email].flatMap((one) => toEmail(firstText(one) ?? '') ?? [])
+  return {
+    slug,
+    id,
+    url: url !== undefined && !parseProfile(url) ? url : undefined,
+    emails: [...new Set(emails)],
+    name: foldFullName(fields),
+    employer: companyIn({ company_domain: firstText(company_domain, domain), company_name }),
+  }
+}
+
+/** Returns what identifies the subject of a record, the surest first; nothing where it says nobody. */
+export function keysOf(kind: SubjectKind, fields: Fields): readonly Key[] {
+  return kind === 'company' ? companyKeys(companyIn(fields)) : personKeys(personIn(fields))
+}
+
+function companyKeys({ slug, id, domain, folded, country = '' }: CompanyFacts): readonly Key[] {
+  return [
+    ...key('id', id),
+    ...key('slug', slug),
+    ...key('domain', domain),
+    ...key('name', folded && `${folded}:${country}`),
+  ]
+}
+
+function personKeys({ slug, id, url, emails, name, employer }: PersonFacts): readonly Key[] {
+  const { domain, folded } = employer
+  const at = name === '' ? [] : [domain && `domain:${domain}`, folded && `name:${folded}:`]
+  return [
+    ...key('url', url),
+    ...key('id', id),
+    ...key('slug', slug),
+    ...emails.flatMap((email) => key('email', email)),
+    ...at.flatMap((place) => key('name', place && `${name}:company:${place}`)),
+  ]
+}
+
+const key = (sort: Sort, value: string | undefined): Key[] => (value ? [{ sort, value }] : [])
+
+/** Returns a key as one text. */
+export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${kind}:${sort}:${value}`
+
+/** Returns the surest key as a text that is equal for records of the same subject; `undefined` where there is none. */
+export function identityIn(kind: SubjectKind, fields: Fields): string | undefined {
+  const [surest] = keysOf(kind, fields)
+  return surest && keyText(kind, surest)
+}
+
+export const surerThan = (sort: Sort): readonly Sort[] => sorts.slice(0, sorts.indexOf(sort))
+
+/** Whether two subjects that share a key are others all the same: something surer than it differs. */
+export function contradict(one: readonly Key[], other: readonly Key[], shared: Sort): boolean {
+  return surerThan(shared).some((sort) => {
+    const [ours, theirs] = [one, other].map((keys) => keys.filter((key) => key.sort === sort))
+    return (
+      ours !== undefined &&
+      theirs !== undefined &&
+      ours.length > 0 &&
+      theirs.length > 0 &&
+      !ours.some(({ value }) => theirs.some((key) => key.value === value))
+    )
+  })
+}
+
+/** Returns the slug and the id in profile URLs of a kind: a person may have a regular and a premium one. */
+function profileIn(kind: NetworkProfile['kind'], ...urls: readonly unknown[]) {
+  const found: { slug?: string; id?: string } = {}
+  for (const url of urls) {
+    const profile = typeof url === 'string' && url !== '' ? parseProfile(url) : undefined
+    if (profile?.kind !== kind) continue
+    if (profile.slug !== undefined) found.slug ??= profile.slug
+    if (profile.id !== undefined) found.id ??= profile.id
+  }
+  return found
+}

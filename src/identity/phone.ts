@@ -1,0 +1,77 @@
+import { createRequire } from 'node:module'
+import type { CountryCode, NumberType } from 'libphonenumber-js/max'
+import type { PhoneDetail } from '../api/ports/ports.js'
+import { invalid, shorten, text } from './readers.js'
+
+/** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */
+export function readPhone(value: unknown, country: string | undefined): string | undefined {
+  // Spreadsheets put an apostrophe before a number that begins with `+`, to keep it as text.
+  const words = text(value)?.replace(/^'/, '')
+  if (words === undefined) return undefined
+  const number = toE164(words, country)
+  if (number === undefined)
+    throw invalid(
+      `phone '${shorten(words)}' must be in E.164, such as +33612345678, or have a country beside it`,
+    )
+  return number
+}
+
+const international = /^\+[1-9]\d{6,14}$/
+/** A calling code followed by a zero. Many people keep the national prefix there, but few countries do. */
+const prefixed =
+  /^\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0/
+
+/**
+ * Returns a phone number in E.164, from an international number in any spelling or from a national one and its country;
+ * `undefined` for other text. Unknown ranges are accepted: plans grow, and some numbers are reserved for films.
+ */
+export function toE164(words: string, country?: string): string | undefined {
+  const bare = words.replace(/[\s().\-–/]/g, '').replace(/^00/, '+')
+  // The numbering plans take a hundred times as long, and most numbers are well formed.
+  if (international.test(bare) && !prefixed.test(bare)) return bare
+  const isNational = !bare.startsWith('+')
+  const known = loadPhoneMetadata().parsePhoneNumberFromString(isNational ? words : bare, {
+    // The library ignores an unknown country.
+    ...(country === undefined ? {} : { defaultCountry: country as CountryCode }),
+    extract: false,
+  })
+  if (!known) return international.test(bare) ? bare : undefined
+  return international.test(known.number) && (!isNational || known.isPossible()) ? known.number : undefined
+}
+
+/** Returns the type of a number in our words: that of the numbering plans in lower case, but for one. */
+const toType = (type: NonNullable<NumberType>) =>
+  type === 'FIXED_LINE_OR_MOBILE' ? 'fixed_or_mobile' : (type.toLowerCase() as Lowercase<typeof type>)
+
+/** Mobile numbers that Arcep, Ofcom and ComReg reserve for fiction; numbering plans do not list them. */
+const fictional: readonly (readonly [beginning: string, country: string])[] = [
+  ['+3363998', 'FR'],
+  ['+447700900', 'GB'],
+  ['+3532091', 'IE'],
+]
+
+/** Territories of the phone metadata, with the ISO code that they share. */
+const islands: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH' }
+
+/** Returns the type and country of a number in E.164; `unknown` and null when its country's plan does not say. */
+export function describePhone(number: string): PhoneDetail {
+  const country = fictional.find(([beginning]) => number.startsWith(beginning))?.[1]
+  if (country !== undefined) return { number, type: 'mobile', country_code: country }
+  const known = loadPhoneMetadata().parsePhoneNumberFromString(number)
+  const type = known?.getType()
+  const code = known?.country
+  return {
+    number,
+    type: type === undefined ? 'unknown' : toType(type),
+    country_code: code === undefined ? null : (islands[code] ?? code),
+  }
+}
+
+/** Returns whether a number in E.164 is certainly mobile; false in North America, where numbers do not show it. */
+export const isMobile = (number: string): boolean => describePhone(number).type === 'mobile'
+
+// The numbering plans of all countries take 30 ms to load, and few commands need them, so they are loaded on first use.
+const require = createRequire(import.meta.url)
+
+/** Loads the numbering plans of all countries, with number types. */
+const loadPhoneMetadata = (): typeof import('libphonenumber-js/max') => require('libphonenumber-js/max')

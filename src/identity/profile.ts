@@ -1,0 +1,44 @@
+import { resultOr } from '../api/values/objects.js'
+import { networkHosts, parseNetworkUrl } from '../api/values/url.js'
+
+/** What a profile url refers to: a slug (lower case), or an id of the network. */
+export interface NetworkProfile {
+  readonly kind: 'company' | 'person'
+  readonly slug?: string
+  readonly id?: string
+}
+
+/** Parses a profile url in any spelling: regular or premium, with or without scheme, `www`, country, query and slash. */
+export function parseProfile(
+  url: string,
+  hosts: readonly string[] = networkHosts,
+): NetworkProfile | undefined {
+  const [section, name, third] = parseNetworkUrl(url, hosts)?.path.split('/', 3) ?? []
+  const of = section?.toLowerCase()
+  if (of === 'company') return toProfile('company', companyId, name)
+  if (of === 'in') return toProfile('person', personId, name)
+  return of === 'sales' ? parsePremium(name, third) : undefined
+}
+
+function parsePremium(section: string | undefined, name: string | undefined): NetworkProfile | undefined {
+  if (section?.toLowerCase() === 'company') return toProfile('company', companyId, name)
+  if (!['lead', 'people'].includes(section?.toLowerCase() ?? '')) return undefined
+  const id = decodeName(name)?.split(',', 1)[0]
+  return id ? { kind: 'person', id } : undefined
+}
+
+const companyId = /^\d+$/
+const personId = /^AC[a-z]AA/
+
+/** Ids of people are case-sensitive; vanity names are not. */
+function toProfile(kind: NetworkProfile['kind'], isId: RegExp, name?: string): NetworkProfile | undefined {
+  const text = decodeName(name)
+  if (!text) return undefined
+  return isId.test(text) ? { kind, id: text } : { kind, slug: text.toLowerCase() }
+}
+
+function decodeName(name: string | undefined): string | undefined {
+  const text = name && resultOr(undefined, () => decodeURIComponent(name).normalize('NFC').trim())
+  // Databases refuse NUL, and no profile contains it.
+  return text?.includes('\0') ? undefined : text
+}

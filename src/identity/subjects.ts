@@ -1,0 +1,73 @@
+import type { Fields } from '../api/values/objects.js'
+import { contradict, type Key, keysOf, keyText, type SubjectKind } from './keys.js'
+
+interface Subject {
+  readonly keys: Key[]
+  /** What its records say, the first of each field. */
+  readonly fields: Record<string, unknown>
+  /** The one that it turned out to be. */
+  into?: Subject
+}
+
+/**
+ * Tells which records are about the same subject, in any order. A key joins records unless a surer one differs. A name joins
+ * all who have it or none: of several people it does not say which one. All records are added before the first is completed.
+ */
+export class Subjects {
+  readonly #byKey = new Map<string, Subject[]>()
+  readonly #names = new Set<string>()
+
+  constructor(private readonly kind: SubjectKind) {}
+
+  add(record: Fields): void {
+    const subject: Subject = { keys: [...keysOf(this.kind, record)], fields: { ...record } }
+    for (const key of subject.keys) {
+      const text = keyText(this.kind, key)
+      const others = this.#with(text)
+      if (key.sort === 'name') this.#names.add(text)
+      else
+        for (const other of others)
+          if (!contradict(latest(subject).keys, other.keys, key.sort)) join(other, latest(subject))
+      this.#byKey.set(text, [...others, subject])
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#byKey.size === 0
+  }
+
+  /** Returns a record with what the others about its subject say beside it. */
+  completed(record: Fields): Fields {
+    this.#joinNames()
+    const keys = keysOf(this.kind, record)
+    for (const key of keys) {
+      const found = this.#with(keyText(this.kind, key)).filter((one) => !contradict(keys, one.keys, key.sort))
+      if (found.length > 0) return found.length === 1 ? { ...found[0]?.fields, ...record } : record
+    }
+    return record
+  }
+
+  #with = (text: string): Subject[] => [...new Set((this.#byKey.get(text) ?? []).map(latest))]
+
+  #joinNames(): void {
+    for (const text of this.#names) {
+      const [first, ...others] = this.#with(text)
+      const all = first ? [first, ...others] : []
+      const isOne = all.every((one, at) =>
+        all.slice(at + 1).every((other) => !contradict(one.keys, other.keys, 'name')),
+      )
+      if (first && isOne) for (const other of others) join(first, other)
+    }
+    this.#names.clear()
+  }
+}
+
+const latest = (subject: Subject): Subject => (subject.into ? latest(subject.into) : subject)
+
+function join(one: Subject, other: Subject): void {
+  if (one === other) return
+  for (const key of other.keys)
+    if (!one.keys.some(({ sort, value }) => sort === key.sort && value === key.value)) one.keys.push(key)
+  for (const [name, value] of Object.entries(other.fields)) one.fields[name] ??= value
+  other.into = one
+}

@@ -1,0 +1,392 @@
+import { createRequire } from 'node:module'
+import { domainToASCII } from 'node:url'
+import { type Fields, once } from '../api/values/objects.js'
+import { networkHosts } from '../api/values/url.js'
+import { isColumnName, isNameOfPeople } from '../csv/names.js'
+import { toCountryCode } from './country.js'
+import providers from './free-mailboxes.json' with { type: 'json' }
+import commonNames from './given-names.json' with { type: 'json' }
+import { foldText, placeholder, trailingForms } from './name.js'
+import { parseProfile } from './profile.js'
+import ownHosts from './shared-host-owners.json' with { type: 'json' }
+import socialHosts from './shared-hosts.json' with { type: 'json' }
+import { readWrittenName } from './written-name.js'
+
+/** What the cells of a column hold, by their form. */
+export type ValueKind =
+  | 'company profile'
+  | 'person profile'
+  | 'email'
+  | 'phone'
+  | 'web address'
+  | 'country'
+  | 'company name'
+  | 'person name'
+
+type RowSubject = 'companies' | 'people' | 'jobs' | 'posts'
+
+const mail = /^(?:[^<>]*<)?(?:mailto:)?[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@,;<>/]+>?$/i
+const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
+
+/** Returns the email address in a text that is one, in lower case: `Jane <jane@acme.example>`, `mailto:jane@acme.example`. */
+export function toEmail(text: string): string | undefined {
+  const lower = text.trim().toLowerCase()
+  const bare = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower.replace(/^mailto:/, '')
+  return bareMail.test(bare) ? bare : undefined
+}
+
+const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
+/** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
+const phone = /^(?:tel:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i
+const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
+/** Words of letters, at most six. */
+const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u
+const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
+
+/** Kinds whose values are never of another kind as well. */
+const certainKinds = ['company profile', 'person profile', 'email', 'phone'] as const
+type CertainKind = (typeof certainKinds)[number]
+
+const trimCell = (cell: string): string => cell.trim().replace(/^'(?=[+\d(])/, '')
+
+/** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
+function toCertainKind(text: string): CertainKind | undefined {
+  if (text.includes('@') && mail.test(text)) return 'email'
+  if (text.includes('/')) {
+    const profile = parseProfile(text)
+    if (profile) return `${profile.kind} profile`
+  }
+  return isPhone(text) ? 'phone' : undefined
+}
+
+/** Returns what a cell holds, where its form shows it; `undefined` for other text. */
+export function toValueKind(cell: string): ValueKind | undefined {
+  const text = trimCell(cell)
+  const certain = toCertainKind(text)
+  if (certain !== undefined) return certain
+  if (text.includes('.') && web.test(text)) return 'web address'
+  if (/\s/.test(text) && trailingForms.has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? ''))) return 'company name'
+  if (!words.test(text)) return undefined
+  const mayBeCountry = text.length > 3 || /^[A-Z]{2}$|^USA$/.test(text)
+  if (mayBeCountry && toCountryCode(text) !== undefined) return 'country'
+  return isPersonName(text) ? 'person name' : undefined
+}
+
+const givenNames = once(() => new Set(commonNames.flatMap((names) => names.split(' '))))
+
+/** Whether one of the words before a family name, or after its comma, is a common given name. */
+function isPersonName(text: string): boolean {
+  const [family = '', given = family] = text.split(',', 2)
+  const [first = ''] = given.trim().split(/[\s-]/, 1)
+  return givenNames().has(foldText(first))
+}
+
+const isPhone = (text: string): boolean =>
+  american.test(text) || (phone.test(text) && !date.test(text) && text.replace(/\D/g, '').length >= 8)
+
+/**
+ * Returns the kind that more than half of the cells of a column are; `undefined` where there is none. Companies may be
+ * called like people, so a column holds names of people only if its own name may mean that.
+ */
+export function toColumnKind(cells: readonly string[] = [], column?: string): ValueKind | undefined {
+  const counts = new Map<ValueKind, number>()
+  for (const cell of cells) {
+    const kind = toValueKind(cell)
+    if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  const kind = [...counts].find(([, count]) => count * 2 > cells.length)?.[0]
+  return kind === 'person name' && column !== undefined && !isNameOfPeople(column) ? undefined : kind
+}
+
+/** Names of columns of results, such as `company.domain`, which look like web addresses. */
+const dotted = /^(?:account|company|contact|input|job|lead|person|post|result)\./i
+
+/** Whether the first row is data: no cell names a column, and all are values, or one is that those below it are like. */
+export function isData(first: readonly string[], samples: readonly (readonly string[])[]): boolean {
+  const filled = [...first.entries()].filter(([, cell]) => cell.trim() !== '')
+  const isValue = (cell: string) => {
+    const kind = toValueKind(cell)
+    return kind === 'web address' || certainKinds.some((one) => one === kind)
+  }
+  const isLikeOthers = ([at, cell]: readonly [number, string]) =>
+    isValue(cell) && toColumnKind(samples[at]) === toValueKind(cell)
+  const names = filled.filter(([, cell]) => isColumnName(cell) || isColumnName(cell.replace(dotted, '')))
+  if (filled.length === 0 || names.length > 0) return false
+  return filled.every(([, cell]) => isValue(cell) && !dotted.test(cell)) || filled.some(isLikeOthers)
+}
+
+/** Returns the first cells of columns with those of a row before them. */
+export const withFirstRow = (first: readonly string[], samples: readonly (readonly string[])[]) =>
+  samples.map((cells, at) =>
+    [first[at]?.trim() ?? '', ...cells].filter((cell, index) => index > 0 || cell !== ''),
+  )
+
+/** Returns the kinds that a field is made for; `undefined` for text of any other kind. */
+export function kindsOfField(subject: RowSubject, field: string): readonly ValueKind[] | undefined {
+  if (field === 'network_url') return [subject === 'people' ? 'person profile' : 'company profile']
+  return fieldKinds.get(field)
+}
+
+const fieldsByKind: readonly (readonly [kinds: readonly ValueKind[], fields: readonly string[]])[] = [
+  [['web address'], ['domain', 'company_domain', 'website']],
+  [['email'], ['email', 'personal_email']],
+  [['phone'], ['phone', 'phones', 'phone_number', 'phone_numbers']],
+  [['company name'], ['name', 'company_name']],
+  [['person name'], ['first_name', 'firstname', 'full_name', 'last_name', 'lastname']],
+  [['person profile'], ['network_profile_url', 'premium_profile_url', 'linkedin_url']],
+  [['company profile'], ['company_network_url']],
+  [['person profile', 'company profile'], ['author_profile_url']],
+  [['country'], ['country', 'country_code']],
+  [[], ['network_id', 'company_network_id']],
+]
+
+const fieldKinds: ReadonlyMap<string, readonly ValueKind[]> = new Map(
+  fieldsByKind.flatMap(([kinds, fields]) => fields.map((field) => [field, kinds])),
+)
+
+const isOfDomain = (field: string): boolean => fieldKinds.get(field)?.[0] === 'web address'
+
+export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind | undefined): boolean {
+  const kinds = kindsOfField(subject, field)
+  if (kind === undefined || kinds?.includes(kind) || isStandIn(field, kind)) return true
+  return kinds === undefined && !(certainKinds as readonly ValueKind[]).includes(kind)
+}
+
+/** Whether values of a kind are email addresses, and stand for the domain that a field means. */
+export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
+  kind === 'email' && isOfDomain(field)
+
+/** An address with nothing around it. */
+const plainAddress = /^(?:https?:\/\/)?[\p{L}\p{N}._-]+(?::\d+)?(?:[/?#]\S*)?$/iu
+
+/** Returns a cell of a domain, with the domain in place of an email address, or of an address with more around it. */
+export const toDomainCell = (cell: string): string =>
+  plainAddress.test(cell) ? cell : (toCompanyDomain(cell) ?? cell)
+
+/**
+ * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, something at a host that many
+ * share. A cell that no kind is certain of fits any field. `name` is that of the company in the same row.
+ */
+export function isMisplaced(subject: RowSubject, field: string, cell: string, name?: string): boolean {
+  const isDomain = isOfDomain(field)
+  if (isDomain && isUsualSite(cell)) return false
+  const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
+  if (isDomain && (kind === undefined || kind === 'email'))
+    return toCompanyDomain(cell, name) === undefined && (kind === 'email' || toDomain(cell) !== undefined)
+  return kind !== undefined && kindsOfField(subject, field)?.includes(kind) !== true
+}
+
+/** Returns why a misplaced cell of a field is refused, as the end of a sentence. */
+export function describeMisplaced(field: string, cell: string): string {
+  const kind = toValueKind(cell)
+  if (kind?.endsWith('profile')) return 'must not be a profile URL'
+  if (kind === 'phone') return 'must not be a phone number'
+  if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
+  return "must be a company's own: pages of social networks, short links and free email identify none"
+}
+
+/** Whether a cell of a field that identifies or describes somebody is as good as blank. */
+export const isPlaceholder = (field: string, cell: string): boolean =>
+  cell.length < 10 && placeholder.test(cell) && (field === 'network_url' || fieldKinds.has(field))
+
+const noName = /^(?:n\/?a|none|null|nil|unknown|unbekannt|inconnu|tbd|x+)$/i
+
+/** Whether a cell of a domain is text that may be the name of the company instead. */
+export const isNameInDomain = (cell: string): boolean =>
+  /\p{L}/u.test(cell) &&
+  !/@|:\/|^www\b/i.test(cell) &&
+  !noName.test(cell.trim()) &&
+  toDomain(cell) === undefined
+
+export const isDomainInName = (cell: string): boolean =>
+  toValueKind(cell) === 'web address' && hasKnownSuffix(cell) && toCompanyDomain(cell) !== undefined
+
+/** Text that is no profile, email address or phone number: most cells. */
+const unremarkable = /^[^@/\d]*$/
+
+const sampleCells = 200
+const sampleCharacters = 1_000_000
+const cellCharacters = 500
+
+/** The first non-empty cells of each column of a file. */
+export class ColumnSample {
+  readonly cells: string[][]
+  #left = sampleCharacters
+
+  constructor(width: number) {
+    this.cells = Array.from({ length: width }, () => [])
+  }
+
+  /** Adds the cells of a row. Returns whether more rows are needed. */
+  add(row: readonly string[]): boolean {
+    let isWanted = false
+    for (const [at, column] of this.cells.entries()) {
+      const text = row[at] ?? ''
+      // Every cell counts: an import keeps these rows, also where one column is empty in all of them.
+      this.#left -= text.length + 1
+      if (column.length >= sampleCells) continue
+      const cell = text.trim().slice(0, cellCharacters)
+      if (cell !== '' && !placeholder.test(cell)) column.push(cell)
+      isWanted ||= column.length < sampleCells
+    }
+    return isWanted && this.#left > 0
+  }
+}
+
+/** Returns the folded name of a person, from its parts where there are any; '' without a name. */
+export function foldFullName(fields: Fields): string {
+  const parts = [firstText(fields.first_name, fields.firstname), firstText(fields.last_name, fields.lastname)]
+  return foldText(
+    parts.some((part) => part !== undefined) ? parts.join(' ') : (firstText(fields.full_name) ?? ''),
+  )
+}
+
+/** Returns the first value that is non-blank text or a number, as text. */
+export function firstText(...values: readonly unknown[]): string | undefined {
+  for (const value of values) {
+    if (typeof value === 'number') return String(value)
+    const text = typeof value === 'string' ? value.trim() : ''
+    if (text !== '') return text
+  }
+  return undefined
+}
+
+/** Top-level domains under which every name of two labels is registrable. */
+const flat = 'com|net|org|example|dev|app|eu|de|ch|tech|cloud|info|online|shop|site|xyz'
+const plain = new RegExp(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat})$`)
+/** The spelling in most files: a plain domain, with or without scheme, `www` and path. */
+const common = new RegExp(
+  `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
+)
+const valid =
+  /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{2,59})$/
+
+// The public-suffix list takes 10 ms to load, and most domains do not need it, so it is loaded on first use.
+const require = createRequire(import.meta.url)
+
+const maxLabelLength = 63
+
+/** Returns the domain of an address in the usual spelling. `www.com` is a registered domain. */
+function toUsualDomain(text: string): string | undefined {
+  const usual = common.exec(text)?.[1]
+  // Asking for 63 characters in the pattern would take twice the time.
+  return usual?.startsWith('www.') || (usual && usual.indexOf('.') > maxLabelLength) ? undefined : usual
+}
+
+/** Returns the registrable domain (ASCII, lower case) in a url, host or email address; `undefined` for a free mailbox. */
+export function toDomain(text: string): string | undefined {
+  const usual = toUsualDomain(text)
+  if (usual !== undefined) return usual
+  const written = parseHost(text)
+  const { host, mailbox } = isHost(written.host) ? written : parseHost(tidyAddress(text))
+  if (!isHost(host)) return undefined
+  const domain = plain.test(host) ? host : toRegistrableDomain(host)
+  return mailbox && domain !== undefined && freeMailboxes.has(domain) ? undefined : domain
+}
+
+/** Whether text is a host below a top-level domain that exists: `Booking.com` is, `Ember.js` is not. */
+export function hasKnownSuffix(text: string): boolean {
+  const domain = toDomain(text)
+  if (domain === undefined || plain.test(domain)) return domain !== undefined
+  const { parse } = require('tldts') as typeof import('tldts')
+  return parse(domain, { validateHostname: false }).isIcann === true
+}
+
+const isHost = (host: string | undefined): host is string => host !== undefined && valid.test(host)
+
+const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
+const brokenScheme = /^(?:https?(?::\/{0,3}|\/\/)\s*)+|^www\s+/i
+const quotes = /^["'“”„‘’«<([]+|["'“”‘’»>)\],;]+$/g
+
+/** Returns the address in a cell with a label, quotes, a broken scheme or a remark around it. Other text becomes nothing. */
+function tidyAddress(text: string): string {
+  const [first = '', ...others] = text
+    .replace(invisible, '')
+    .trim()
+    .replace(/^\[.*\]\((.*)\)$/s, '$1')
+    .replace(/^(?:web(?:site)?|url|domain|site)\s*:\s*/i, '')
+    .replace(quotes, '')
+    .replace(brokenScheme, '')
+    .split(/[\s,;|]+/)
+  const isRemark = others.every((part) => /[.@]/.test(part)) || /^\(.*\)?$/.test(others.join(' '))
+  return isRemark ? first : ''
+}
+
+/** Returns the host in a url or address; `mailbox` is true when it came from an email address. */
+function parseHost(text: string): { host: string | undefined; mailbox: boolean } {
+  const bare = text
+    .trim()
+    .toLowerCase()
+    .replace(/^.*<([^<>]*@[^<>]*)>$/, '$1')
+  const scheme = /^(?:[a-z][a-z0-9+.-]*:)?\/\//.exec(bare)?.[0]
+  const rest = bare.slice(scheme?.length ?? 0).replace(/^mailto:/, '')
+  const authority = rest.split(/[/?#\\]/, 1)[0] ?? ''
+  const at = authority.lastIndexOf('@')
+  const name = authority
+    .slice(at + 1)
+    .replace(/:\d*$/, '')
+    .replace(/\.+$/, '')
+  const ascii = /^[\x21-\x7e]+$/.test(name) && !name.includes('%') ? name : toAscii(name)
+  return { host: ascii?.replace(/^www\d?\.(?=[^.]+\.)/, ''), mailbox: at >= 0 && scheme === undefined }
+}
+
+function toAscii(name: string): string | undefined {
+  if (/\s/.test(name)) return undefined
+  try {
+    return domainToASCII(decodeURIComponent(name)).replace(/\.+$/, '') || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the registered name. On a shared host (`acme.github.io`) that is the site; the bare host is its own domain. */
+function toRegistrableDomain(host: string): string | undefined {
+  const { getDomain } = require('tldts') as typeof import('tldts')
+  return (
+    getDomain(host, { allowPrivateDomains: true, validateHostname: false }) ??
+    getDomain(host, { validateHostname: false }) ??
+    undefined
+  )
+}
+
+/** Providers of free mailboxes. The domain of such an address says nothing about an employer. */
+export const freeMailboxes: ReadonlySet<string> = new Set(providers)
+
+/** Hosts at which many have pages, short links or mailboxes. */
+const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ...freeMailboxes])
+
+/**
+ * Returns the domain of the company that a url, host name or email address stands for. A page below a host that many share,
+ * or a mailbox at it, stands for none. The bare host is the company that owns it, unless the row has another name.
+ */
+export function toCompanyDomain(text: string, name?: string): string | undefined {
+  const domain = toDomain(text)
+  if (domain === undefined || !shared.has(domain)) return domain
+  return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
+}
+
+/** Whether an address in the usual spelling is a company's own. */
+function isUsualSite(text: string): boolean {
+  const domain = toUsualDomain(text)
+  return domain !== undefined && !shared.has(domain)
+}
+
+const aroundHost = /^(?:https?:)?(?:\/\/)?(?:(?:www\d?|m)\.)*|\.?(?::\d+)?\/?(?:[?#].*)?$/gs
+
+const isBareHost = (text: string, domain: string): boolean =>
+  [text.trim(), tidyAddress(text)].some((one) => one.toLowerCase().replace(aroundHost, '') === domain)
+
+/** Names of owners, without spaces, that their hosts do not have. */
+const owners: Readonly<Record<string, readonly string[]>> = ownHosts
+
+/** Returns whether a name is that of a shared host (`TikTok Ltd.`, `bitly`) or of the company that is known to own it. */
+function isOwner(name: string, domain: string): boolean {
+  const hostNames = [domain.slice(0, domain.indexOf('.')), domain].map(toCompactName)
+  const { folds } = readWrittenName(name, () => undefined)
+  return [...folds.keys()].map(toCompactName).some((fold) => {
+    const hosts = Object.hasOwn(owners, fold) ? owners[fold] : undefined
+    return hostNames.includes(fold) || hosts?.includes(domain) === true
+  })
+}
+
+const toCompactName = (text: string): string => text.replace(/[^\p{L}\p{N}]/gu, '')

@@ -1,0 +1,945 @@
+import type { Input, RunRow } from '../api/calls/caller.js'
+import { parseExact, parseJson, toJson } from '../api/values/json.js'
+import {
+  type Connection,
+  type Driver,
+  insertList,
+  portionsOf,
+  readNumber,
+  send,
+  type Value,
+} from '../storage/driver/connection.js'
+import {
+  type AnswerSource,
+  type BudgetShortage,
+  isUnknown,
+  type RowAnswer,
+  type RowOutcome,
+  type RowStatus,
+  unknownAnswer,
+} from './answer.js'
+import { type Budgets, budgetOver, countBudget, countSpent, dayOf, type Scopes } from './budgets.js'
+import { changeRun, checkOwn, type OwnedRun } from './leases.js'
+
+/** Begins what the hidden runs are known by that hold single lookups, one for each process. */
+export const lookupsMark = 'lookups-'
+
+/** A row of a run as a lookup: equal ones have the same identity. */
+export interface LookupRow {
+  /** Number of the row, counted from 0 after the header. */
+  readonly ordinal: number
+  readonly identity: string | undefined
+  /** Hash of the identity, a whole number of 53 bits. */
+  readonly hash: number | undefined
+  /** Its maximum cost in credits. */
+  readonly most: number
+  /** How much of a quota it can use up. */
+  readonly units?: number
+  /** Price of one record, where a lower `limit` makes the row cheaper. */
+  readonly perRecord?: number | undefined
+  readonly input: Input
+  /** False for one that has no equal row in its run. */
+  readonly repeats?: boolean
+}
+
+/** A lookup that this process has to send; it is recorded, and its maximum cost is set aside. */
+export interface Ask {
+  readonly ordinal: number
+  /** The same every time that it is sent. */
+  readonly key: string
+  /** Absent where the key is that of a single lookup. */
+  readonly row: RunRow | undefined
+  /** What was sent under this key before, maybe in another spelling, or with the limit that the budget permits. */
+  readonly input: Input | undefined
+  readonly held: number
+  readonly units: number
+  /** The day that it is held for. */
+  readonly day: string
+  /** Whether this part of the run has recorded it. */
+  readonly isNew: boolean
+  /** The lower `limit` that it is sent with. */
+  readonly limit?: number | undefined
+  /** Whether it was sent together with others, under their key. */
+  readonly isTogether: boolean
+  /** What the target has accepted. */
+  readonly work?: Work | undefined
+}
+
+/** Accepted work: its id, and of a row that was sent together with others its part and its position. */
+export interface Work {
+  readonly id: string
+  readonly part: string | null
+  readonly at: number
+}
+
+/** What becomes of a row. */
+export type Claim =
+  | { readonly is: 'answered'; readonly outcome: RowOutcome }
+  | { readonly is: 'ask'; readonly ask: Ask }
+  /** An equal row of this run is asked. */
+  | { readonly is: 'follow'; readonly ordinal: number }
+  /** Another process asks an equal lookup. */
+  | { readonly is: 'busy' }
+  | { readonly is: 'short'; readonly shortage: BudgetShortage }
+
+/** A row with its answer. */
+export interface Settled extends LookupRow {
+  readonly answer: RowAnswer
+  readonly source: AnswerSource
+  /** What it was sent as; absent for one that takes the answer of the equal row `from`. */
+  readonly ask?: Ask | undefined
+  readonly from?: number | undefined
+  /** Whether that row was asked for in another spelling. */
+  readonly isSpelling?: boolean
+}
+
+export interface LookupsOfRun {
+  readonly number: number
+  readonly id: string
+  readonly identityKey: string
+  readonly operation: string
+  readonly target: string
+  readonly workspace: string
+  readonly profile: string
+}
+
+export interface LookupOptions {
+  /** Real time. */
+  readonly now: () => number
+  readonly budgets: Budgets
+  /** Whether a row may be sent again under its key without being paid twice. */
+  readonly mayRepeat: boolean
+  /** Sends rows again whose outcome is unknown. */
+  readonly retryUnknown: boolean
+  readonly fence?: string | undefined
+  /** Email of the member who pays. */
+  readonly member?: string | undefined
+  /** How old answers of other runs may be that are taken; none are taken where it is absent. */
+  readonly maxAgeMs?: number | undefined
+  /** Real time before which no answer of another run was given that is taken. */
+  readonly notBefore?: number | undefined
+  /** Whether a process holds the lock with this name. Absent where equal lookups of other runs are not waited for. */
+  readonly isAlive?: ((holder: string) => Promise<boolean>) | undefined
+  /** Whether lookups of killed runs are sent under their keys. */
+  readonly takesKeys?: boolean
+  /** Runs of samples of the same file, whose answers are taken whatever their age. */
+  readonly samples?: ReadonlySet<number> | undefined
+  /** Of a finished run, the answer of rows that have none: only rows of unknown outcome are sent. */
+  readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
+  /** The answer of rows that have none. Nothing is sent or recorded. */
+  readonly missing?: Pick<RowAnswer, 'status' | 'error'> | undefined
+}
+
+interface StoredLookup {
+  readonly run: number
+  readonly row: number
+  readonly state: RowStatus | 'asked' | 'accepted' | 'unknown'
+  readonly identity: string | null
+  readonly key: string | null
+  readonly input: string | null
+  readonly work: string | null
+  readonly held: number
+  readonly cost: number
+  readonly source: AnswerSource
+  readonly error: string | null
+  readonly body: string | null
+  readonly asked_at: number
+  readonly answered_at: number | null
+}
+
+interface EqualLookup extends Omit<StoredLookup, 'cost' | 'source' | 'body'> {
+  readonly hash: number
+  readonly from_run: number | null
+  readonly from_row: number | null
+  readonly id: string
+  readonly status: string
+  readonly known_by: string
+}
+
+/** Rows that are claimed in one transaction: what is read before, and what is to be written. */
+interface ClaimedRows {
+  readonly connection: Connection
+  readonly now: number
+  readonly day: string
+  readonly equal: ReadonlyMap<number, readonly EqualLookup[]>
+  readonly budget: Awaited<ReturnType<typeof budgetOver>>
+  /** What the budgets leave for rows that earlier parts have sent, beside what this process has under way. */
+  room: number
+  /** By key, what sending rows again needs that were sent together. */
+  readonly needs: Map<string | null, number>
+  /** Processes that may be alive. */
+  readonly asked: Set<string>
+  readonly isUnderWay: (ordinal: number) => boolean
+  /** By identity, the rows of the portion that are sent, and the answers of others. */
+  readonly firsts: Map<string, number>
+  readonly answered: Map<string, RowOutcome>
+  readonly rows: Value[][]
+  readonly work: (() => unknown)[]
+  held: number
+  units: number
+  shortage: BudgetShortage | undefined
+}
+
+const types = {
+  run: 'BIGINT',
+  row: 'BIGINT',
+  state: 'TEXT',
+  hash: 'BIGINT',
+  identity: 'TEXT',
+  key: 'TEXT',
+  input: 'TEXT',
+  held: 'BIGINT',
+  source: 'TEXT',
+  from_run: 'BIGINT',
+  from_row: 'BIGINT',
+  error: 'TEXT',
+  asked_at: 'BIGINT',
+  answered_at: 'BIGINT',
+} as const
+const [, , ...replaced] = Object.keys(types).map((column) => `${column} = excluded.${column}`)
+const put = insertList(
+  'lookups',
+  types,
+  `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, work = NULL, cost = 0, body = NULL`,
+)
+const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.work, l.held, l.cost, l.source, l.error,
+  coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
+  FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
+  WHERE l.run = ? AND l.row >= ? AND l.row < ?`
+const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.input, l.work, l.held, l.error, l.asked_at,
+  l.answered_at, l.from_run, l.from_row, r.id, r.status, r.known_by
+  FROM equal_lookups e CROSS JOIN lookups l ON l.run = e.run AND l.row = e.row AND l.hash = e.hash
+  CROSS JOIN runs r ON r.number = l.run
+  WHERE e.hash IN (SELECT atom FROM json_each(?)) AND (l.source <> 'store' OR l.run = ?)
+  AND l.state <> 'failed' AND l.state <> 'invalid' AND r.operation = ? AND r.target = ? AND (r.workspace = ? OR r.workspace = '')`
+const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
+const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
+const bodySql = 'SELECT body FROM lookups WHERE run = ? AND row = ?'
+const againSql = `UPDATE lookups SET state = CASE WHEN state = 'accepted' AND ? = 0 THEN state ELSE 'asked' END, key = ?, held = ?,
+  work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?, asked_at = ? WHERE run = ? AND row = ?`
+const endSql = `UPDATE lookups SET state = ?, identity = CASE WHEN ? = 1 THEN NULL ELSE identity END,
+  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, error = ?, body = ?, answered_at = ? WHERE run = ? AND row = ?`
+
+const endListSql = `UPDATE lookups SET state = v.state, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
+  input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, error = v.error, body = v.body,
+  answered_at = v.answered_at FROM (SELECT value ->> 0 AS state, CAST(value ->> 1 AS BIGINT) AS cut,
+    CAST(value ->> 2 AS BIGINT) AS stays, CAST(value ->> 3 AS BIGINT) AS held, CAST(value ->> 4 AS BIGINT) AS cost,
+    value ->> 5 AS error, value ->> 6 AS body, CAST(value ->> 7 AS BIGINT) AS answered_at,
+    CAST(value ->> 8 AS BIGINT) AS run, CAST(value ->> 9 AS BIGINT) AS row FROM json_each(?)) AS v
+  WHERE lookups.run = v.run AND lookups.row = v.row`
+
+/** Records how lookups ended. On a server it is one statement. */
+async function endAll(connection: Connection, ended: readonly (readonly Value[])[]): Promise<void> {
+  const { name, toStorableText } = connection.dialect
+  if (name === 'sqlite') for (const values of ended) void send(connection, endSql, ...values)
+  else if (ended.length > 0) {
+    const toText = (_: string, value: unknown) => (typeof value === 'string' ? toStorableText(value) : value)
+    await send(connection, endListSql, JSON.stringify(ended, toText))
+  }
+}
+
+/** Ordinals from here on are requests for several rows, not rows of a file. */
+const firstTogether = 2 ** 31
+const rowKey = /^(?!lookup-)(.+)-(\d+)$/
+
+/** Returns the row of a run that a key is for; `undefined` for that of a single lookup. */
+export function rowOfKey(key: string, fresh: boolean): RunRow | undefined {
+  const [, run, ordinal] = rowKey.exec(key) ?? []
+  return run === undefined ? undefined : { run, ordinal: Number(ordinal), fresh }
+}
+
+/** Whether a run is that of single lookups. */
+const isSingle = ({ identityKey }: Pick<LookupsOfRun, 'identityKey'>): boolean =>
+  identityKey.startsWith(lookupsMark)
+
+/** Returns the key that a lookup is sent under where it has no other. That of a single one names no row of a run. */
+const keyOf = (holder: string, run: string, ordinal: number): string =>
+  holder.startsWith(lookupsMark) ? `lookup-${run}-${ordinal}` : `${run}-${ordinal}`
+
+const isTogether = (key: string | null): boolean =>
+  key !== null && (rowOfKey(key, false)?.ordinal ?? 0) >= firstTogether
+
+/** Whether equal rows take an answer; a failed lookup is repeated. */
+const serves = (state: string): boolean => state === 'found' || state === 'not_found'
+
+export type Lookups = Pick<StoredLookups, keyof StoredLookups>
+
+/** Returns the lookups of a run, whose lock the caller holds. */
+export async function openLookups(
+  driver: Driver,
+  run: LookupsOfRun,
+  options: LookupOptions,
+): Promise<Lookups> {
+  if (!options.missing) await indexOthers(driver, run)
+  return new StoredLookups(
+    driver,
+    run,
+    options,
+    await driver.read((reads) => answeredUpTo(reads, run.number)),
+  )
+}
+
+const unindexedSql =
+  'SELECT number FROM runs WHERE operation = ? AND target = ? AND indexed = 0 ORDER BY number'
+const othersSql = `SELECT 1 AS one FROM runs
+  WHERE operation = ? AND target = ? AND status = 'running' AND number <> ? LIMIT 1`
+const isIndexedSql = 'SELECT indexed FROM runs WHERE number = ?'
+const indexSql = `INSERT INTO equal_lookups (hash, run, row) SELECT hash, run, row FROM lookups
+  WHERE run = ? AND hash IS NOT NULL AND source <> 'store' ORDER BY hash, row ON CONFLICT (hash, run, row) DO NOTHING`
+
+/** Lets a run find all lookups of others, and those that are under way find all of it. */
+async function indexOthers(driver: Driver, { number: own, operation, target }: LookupsOfRun): Promise<void> {
+  const find = async (connection: Connection): Promise<readonly Pick<LookupsOfRun, 'number'>[]> => {
+    const runs = await connection.all<Pick<LookupsOfRun, 'number'>>(unindexedSql, operation, target)
+    if (runs.length === 0 || (await connection.get(othersSql, operation, target, own))) return runs
+    return runs.filter(({ number }) => number !== own)
+  }
+  if ((await driver.read(find)).length === 0) return
+  await driver.transaction(async (connection) => {
+    for (const { number } of await find(connection)) {
+      await connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number)
+      await connection.run(indexSql, number)
+    }
+  }, 'lookups')
+}
+
+/** Returns the ordinal behind the last row of a run that is recorded. */
+export const answeredUpTo = (connection: Connection, run: number): Promise<number> =>
+  readNumber(connection, 'SELECT coalesce(max(row) + 1, 0) AS rows FROM lookups WHERE run = ?', run)
+
+/** The lookups of one run: each row is claimed, then sent where it has to be, then settled. */
+class StoredLookups {
+  readonly #own: OwnedRun
+  readonly #scopes: Scopes
+  readonly #alive = new Map<string, boolean>()
+  #done = 0
+  /** Credits set aside for what this process has under way. */
+  #underWay = 0
+
+  constructor(
+    private readonly driver: Driver,
+    private readonly run: LookupsOfRun,
+    private readonly options: LookupOptions,
+    /** Ordinal behind the last row that an earlier part recorded. */
+    readonly answeredUpTo: number,
+  ) {
+    this.#own = { number: run.number, fence: options.fence ?? '' }
+    this.#scopes = { run: `run ${run.number}`, profiles: `profiles ${run.number}`, profile: run.profile }
+  }
+
+  /**
+   * Claims rows in one transaction, before anything is sent: each is answered, or recorded to be sent by this process, or
+   * somebody else sends an equal one, or a budget leaves too little. `isUnderWay` is asked of rows of this run.
+   */
+  async claim(
+    rows: readonly LookupRow[],
+    isUnderWay: (ordinal: number) => boolean = () => true,
+  ): Promise<readonly Claim[]> {
+    if (this.options.missing)
+      return (await this.peek(rows)).map((outcome) => ({ is: 'answered', outcome: outcome as RowOutcome }))
+    this.#alive.clear()
+    for (;;) {
+      const asked = new Set<string>()
+      const claims = await this.driver.transaction(
+        (connection) => this.#claimAll(connection, rows, asked, isUnderWay),
+        'lookups',
+      )
+      if (claims) {
+        // Where a row could be paid twice, the record that it was sent has to survive a power cut.
+        if (!this.options.mayRepeat) await this.driver.flush()
+        for (const claim of claims) if (claim.is === 'ask') this.#underWay += claim.ask.held
+        return claims
+      }
+      for (const name of asked) this.#alive.set(name, (await this.options.isAlive?.(name)) ?? false)
+    }
+  }
+
+  /** Returns the outcomes that rows have without being sent; `undefined` where there is none. It records nothing. */
+  peek(rows: readonly LookupRow[]): Promise<readonly (RowOutcome | undefined)[]> {
+    const { missing, others } = this.options
+    return this.driver.read(async (connection) => {
+      const own = await this.#ownOf(connection, rows)
+      const equal = missing ? new Map<number, EqualLookup[]>() : await this.#equalOf(connection, rows)
+      const outcomes: (RowOutcome | undefined)[] = []
+      for (const row of rows) {
+        const kept = own.get(row.ordinal)
+        const outcome = kept ? this.#outcomeOf(kept) : await this.#equalOutcome(connection, row, equal)
+        const fixed = missing ?? (kept ? undefined : others)
+        outcomes.push(outcome ?? (fixed && fixedOutcome(fixed)))
+      }
+      return outcomes
+    })
+  }
+
+  /** Returns what earlier parts of the run recorded of a range of rows. */
+  async #ownOf(
+    connection: Connection,
+    rows: readonly LookupRow[],
+  ): Promise<ReadonlyMap<number, StoredLookup>> {
+    const from = rows[0]?.ordinal ?? 0
+    const to = (rows.at(-1)?.ordinal ?? 0) + 1
+    if (from >= this.answeredUpTo) return new Map()
+    const own = await connection.all<StoredLookup>(rangeSql, this.run.number, from, to)
+    return new Map(own.map((one) => [one.row, one]))
+  }
+
+  /** Returns the recorded answers of some rows. */
+  answersOf(ordinals: readonly number[]): Promise<ReadonlyMap<number, RowAnswer>> {
+    return this.driver.read(async (connection) => {
+      const found = new Map<number, RowAnswer>()
+      for (const ordinal of new Set(ordinals))
+        for (const one of await connection.all<StoredLookup>(rangeSql, this.run.number, ordinal, ordinal + 1))
+          if (!isOpen(one)) found.set(ordinal, answerOf(one))
+      return found
+    })
+  }
+
+  async #equalOf(connection: Connection, rows: readonly LookupRow[]): Promise<Map<number, EqualLookup[]>> {
+    const { operation, target, workspace } = this.run
+    const hashes = rows.flatMap(({ hash }) => (hash === undefined ? [] : [hash]))
+    if (hashes.length === 0) return new Map()
+    const found = await connection.all<EqualLookup>(
+      equalSql,
+      JSON.stringify(hashes),
+      this.run.number,
+      operation,
+      target,
+      workspace,
+    )
+    return found.length === 0 ? new Map() : Map.groupBy(found, ({ hash }) => hash)
+  }
+
+  /** Returns the outcome that a row keeps; `undefined` where it is sent again. */
+  #outcomeOf(kept: StoredLookup): RowOutcome | undefined {
+    const { missing, others, mayRepeat, retryUnknown } = this.options
+    const { state, source, cost, answered_at: storedAt } = kept
+    if (state === 'asked' || state === 'accepted') return undefined
+    if (state === 'unknown' && !missing && (mayRepeat || retryUnknown)) return undefined
+    if (state === 'failed' && !missing && !others) return undefined
+    const stored = source === 'store' ? { storedAt: storedAt ?? 0 } : {}
+    return { answer: answerOf(kept), source, credits: cost, kept: true, ...stored }
+  }
+
+  /** Returns the answer of an equal lookup: of this run, or of another one that is young enough. */
+  async #equalOutcome(
+    connection: Connection,
+    row: LookupRow,
+    equal: ReadonlyMap<number, readonly EqualLookup[]>,
+  ): Promise<RowOutcome | undefined> {
+    const found = this.#usable(connection, row, equal)
+    if (!found) return undefined
+    const { lookup, source, sampled } = found
+    const from: [number, number] = [lookup.from_run ?? lookup.run, lookup.from_row ?? lookup.row]
+    const body = serves(lookup.state)
+      ? await connection.get<Pick<StoredLookup, 'body'>>(bodySql, ...from)
+      : undefined
+    const answer = { ...answerOf({ ...lookup, body: body?.body ?? null, cost: 0 }), credits: 0 }
+    return {
+      answer,
+      source,
+      credits: 0,
+      from,
+      ...(source === 'store' ? { storedAt: lookup.answered_at ?? 0 } : {}),
+      ...(sampled ? { sampled: true as const } : {}),
+    }
+  }
+
+  #alike(
+    connection: Connection,
+    { hash, identity, ordinal }: LookupRow,
+    equal: ReadonlyMap<number, readonly EqualLookup[]>,
+  ) {
+    if (hash === undefined || identity === undefined) return []
+    const text = connection.dialect.toStorableText(identity)
+    return (equal.get(hash) ?? []).filter(
+      (one) =>
+        (one.identity === text || (one.identity === null && one.run === this.run.number)) &&
+        !(one.run === this.run.number && one.row === ordinal),
+    )
+  }
+
+  #usable(connection: Connection, row: LookupRow, equal: ReadonlyMap<number, readonly EqualLookup[]>) {
+    const { maxAgeMs, notBefore = 0, now, samples, retryUnknown, missing } = this.options
+    if (missing) return undefined
+    const alike = this.#alike(connection, row, equal)
+    if (alike.length === 0) return undefined
+    const own = alike.filter(({ run }) => run === this.run.number)
+    const answered = own.find(({ state }) => serves(state) || state === 'skipped')
+    const unknown = retryUnknown ? undefined : own.find(({ state }) => state === 'unknown')
+    const first = answered ?? unknown
+    if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
+    const others = alike
+      .filter(({ run, state }) => run !== this.run.number && state === 'found')
+      .sort((one, other) => (other.answered_at ?? 0) - (one.answered_at ?? 0))
+    const sampled =
+      samples && others.find(({ run, answered_at: at }) => samples.has(run) && (at ?? 0) >= notBefore)
+    if (sampled) return { lookup: sampled, source: 'store' as const, sampled: true }
+    if (maxAgeMs === undefined) return undefined
+    const since = Math.max(notBefore, now() - maxAgeMs)
+    const stored = others.find(({ answered_at: at }) => (at ?? 0) >= since)
+    return stored && { lookup: stored, source: 'store' as const, sampled: false }
+  }
+
+  /** Returns `undefined` where it has to be asked first whether the holders in `asked` are alive. */
+  async #claimAll(
+    connection: Connection,
+    rows: readonly LookupRow[],
+    asked: Set<string>,
+    isUnderWay: (ordinal: number) => boolean,
+  ): Promise<Claim[] | undefined> {
+    const { run, options } = this
+    const now = options.now()
+    const day = dayOf(now)
+    const own = await this.#ownOf(connection, rows)
+    const equal = await this.#equalOf(connection, rows)
+    const budget = await budgetOver(connection, run.number, this.#scopes, options.budgets, now)
+    const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) === 1
+    const hasInherited = own.size > 0 && budget.isLimited
+    const unknownHeld = hasInherited ? await readNumber(connection, unknownSql, run.number) : 0
+    const room = budget.left + budget.held - unknownHeld - this.#underWay
+    const portion: ClaimedRows = {
+      connection,
+      now,
+      day,
+      equal,
+      budget,
+      room,
+      needs: needsOf(own.values()),
+      asked,
+      isUnderWay,
+      firsts: new Map(),
+      answered: new Map(),
+      rows: [],
+      work: [],
+      held: 0,
+      units: 0,
+      shortage: undefined,
+    }
+    const claims: Claim[] = []
+    for (const row of rows) {
+      const kept = own.get(row.ordinal)
+      const outcome = kept ? this.#outcomeOf(kept) : options.others && fixedOutcome(options.others)
+      if (outcome) claims.push({ is: 'answered', outcome })
+      else if (kept && kept.state !== 'failed' && kept.source === 'live')
+        claims.push(this.#claimAgain(portion, row, kept))
+      else claims.push(await this.#claimAnew(portion, row, kept !== undefined))
+    }
+    if (asked.size > 0) return undefined
+    const single = new Set<Value>(
+      isIndexed ? [] : rows.flatMap((row) => (row.repeats === false ? row.ordinal : [])),
+    )
+    const equals = portion.rows.flatMap(([number = null, ordinal = null, , hash = null]) =>
+      hash === null || single.has(ordinal) ? [] : [[hash, number, ordinal]],
+    )
+    // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
+    await changeRun(connection, this.#own, 'ended_at = ?', now)
+    for (const work of portion.work) await work()
+    if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
+    if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
+    const { held, units } = portion
+    await countBudget(connection, this.#scopes, day, { held, units })
+    return claims
+  }
+
+  /** Claims a row that an earlier part may have sent: only its key shows whether it was paid for. */
+  #claimAgain(portion: ClaimedRows, row: LookupRow, kept: StoredLookup): Claim {
+    const { mayRepeat, retryUnknown } = this.options
+    const { connection, now, day, budget, needs, firsts, work } = portion
+    const { number } = this.run
+    const { ordinal, identity } = row
+    const { state, held } = kept
+    // Accepted work is only polled. What could be paid twice is not sent again.
+    if (state !== 'accepted' && !mayRepeat && !retryUnknown) {
+      work.push(() => connection.run(lostSql, number, ordinal))
+      return { is: 'answered', outcome: { answer: unknownAnswer, source: 'live', credits: 0 } }
+    }
+    // What was sent together is sent again together.
+    const need = isTogether(kept.key) ? (needs.get(kept.key) ?? 0) : needOf(kept)
+    if (budget.isLimited && state !== 'accepted' && need > portion.room) {
+      portion.shortage ??= budget.shortage
+      return { is: 'short', shortage: portion.shortage }
+    }
+    portion.room -= need
+    if (isTogether(kept.key)) needs.set(kept.key, 0)
+    if (identity !== undefined) firsts.set(identity, ordinal)
+    // The target accepted it and has no result: it is sent again as something new.
+    const isLost = state === 'unknown' && kept.work !== null
+    const key = isLost ? null : kept.key
+    const values = isLost ? [1, key, held, 1, toJson(row.input)] : [0, key, held, 0, kept.input]
+    work.push(() => connection.run(againSql, ...values, now, number, ordinal))
+    const moving = { held, isDayOnly: true }
+    if (dayOf(kept.asked_at) !== day) work.push(() => countBudget(connection, this.#scopes, day, moving))
+    return { is: 'ask', ask: this.#askOf(row, key, isLost ? null : kept, held, day, false) }
+  }
+
+  /** Claims a row that was not sent, or whose lookup failed. */
+  async #claimAnew(portion: ClaimedRows, row: LookupRow, wasSent: boolean): Promise<Claim> {
+    const { run, options } = this
+    const { connection, now, day, budget, firsts, answered } = portion
+    const { ordinal, identity, hash, units = 0 } = row
+    const equal = identity === undefined ? undefined : answered.get(identity)
+    const outcome = equal ?? (await this.#equalOutcome(connection, row, portion.equal))
+    if (outcome) {
+      if (identity !== undefined) answered.set(identity, { ...outcome, source: 'duplicate', credits: 0 })
+      const { answer, source, from = [null, null], storedAt } = outcome
+      const state = isUnknown(answer) ? 'unknown' : answer.status
+      const found = source === 'store' ? (hash ?? null) : null
+      const values = [run.number, ordinal, state, found, identity ?? null, null, null, 0, source ?? 'live']
+      // A single lookup is no row of a run: the answer that it takes is not recorded again.
+      if (!isSingle(run)) portion.rows.push([...values, ...from, answer.error, now, storedAt ?? now])
+      return { is: 'answered', outcome }
+    }
+    const alike = this.#alike(connection, row, portion.equal)
+    const mine = alike.find((one) => one.run === run.number && isOpen(one) && portion.isUnderWay(one.row))
+    const first = (identity === undefined ? undefined : firsts.get(identity)) ?? mine?.row
+    if (first !== undefined) return { is: 'follow', ordinal: first }
+    const open = options.isAlive ? alike.filter((one) => one.run !== run.number && isLeft(one)) : []
+    if (open.some((one) => this.#isBusy(one, portion.asked))) return { is: 'busy' }
+    const grant = portion.shortage ? undefined : this.#grant(portion, row)
+    if (!grant) return { is: 'short', shortage: portion.shortage ?? budget.shortage }
+    const { held, limit } = grant
+    budget.left -= held
+    budget.unitsLeft -= units
+    portion.room -= held
+    portion.held += held
+    portion.units += units
+    if (identity !== undefined) firsts.set(identity, ordinal)
+    const left =
+      options.takesKeys && limit === undefined ? open.find((one) => this.#isUsable(one)) : undefined
+    const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : null
+    // A killed run sent the same lookup: its key brings the reply that was paid for, and it is this run's now.
+    if (left) portion.work.push(() => this.#take(connection, left))
+    const input = limit === undefined ? row.input : { ...row.input, limit }
+    const sent = left?.input ?? toJson(input)
+    const values = [run.number, ordinal, 'asked', hash ?? null, identity ?? null, key, sent, held, 'live']
+    portion.rows.push([...values, null, null, null, now, null])
+    const ask = this.#askOf(row, key, left ?? (wasSent ? { input: null } : null), held, day, true)
+    return { is: 'ask', ask: limit === undefined ? ask : { ...ask, limit, input } }
+  }
+
+  /** Returns what is set aside for a row; `undefined` where a budget leaves too little. */
+  #grant(portion: ClaimedRows, { most, units = 0, perRecord }: LookupRow) {
+    const { budget, held } = portion
+    if (units > budget.unitsLeft) portion.shortage = budget.shortageOfUnits
+    else if (most > budget.left) {
+      portion.shortage = budget.shortage
+      // A lower limit loses records, so it is the last resort: rows under way may still release credits.
+      if (held === 0 && budget.held === 0 && perRecord !== undefined && budget.left >= perRecord) {
+        const limit = Math.floor(budget.left / perRecord)
+        return { held: limit * perRecord, limit }
+      }
+    }
+    return portion.shortage ? undefined : { held: most, limit: undefined }
+  }
+
+  /** Whether another process asks a lookup. Its holder is added to `asked` where that is not known yet. */
+  #isBusy({ state, status, known_by: holder }: EqualLookup, asked: Set<string>): boolean {
+    if (state === 'unknown' || status !== 'running' || holder === this.run.identityKey) return false
+    const known = this.#alive.get(holder)
+    if (known === undefined) asked.add(holder)
+    return known ?? true
+  }
+
+  /** Whether the key of a lookup that was left brings its reply. */
+  #isUsable({ state, key, input, asked_at: at }: EqualLookup): boolean {
+    return state !== 'accepted' && !isTogether(key) && input !== null && at >= (this.options.notBefore ?? 0)
+  }
+
+  #askOf(
+    { ordinal, units = 0 }: LookupRow,
+    key: string | null,
+    was: (Pick<StoredLookup, 'input'> & Partial<Pick<StoredLookup, 'work'>>) | null,
+    held: number,
+    day: string,
+    isNew: boolean,
+  ): Ask {
+    const own = this.keyOf(ordinal)
+    const fresh = was === null && key === null
+    return {
+      ordinal,
+      key: key ?? own,
+      row: rowOfKey(key ?? own, fresh),
+      input: was?.input ? (parseExact(was.input) as Input) : undefined,
+      held,
+      units,
+      day,
+      isNew,
+      isTogether: isTogether(key),
+      work: was?.work ? (parseJson(was.work) as Work) : undefined,
+    }
+  }
+
+  async #take(connection: Connection, { run, row, held, asked_at: at }: EqualLookup): Promise<void> {
+    await connection.run('DELETE FROM lookups WHERE run = ? AND row = ?', run, row)
+    const { profile = '' } =
+      (await connection.get<{ profile: string }>('SELECT profile FROM runs WHERE number = ?', run)) ?? {}
+    const scopes = { run: `run ${run}`, profiles: `profiles ${run}`, profile }
+    await countBudget(connection, scopes, dayOf(at), { held: -held })
+  }
+
+  /** Records that rows are sent together, under a key of their own. */
+  async together(ordinals: readonly number[]): Promise<{ readonly key: string; readonly row: RunRow }> {
+    const key = await this.driver.transaction(async (connection) => {
+      const made = await connection.get<{ requests: number }>(
+        'UPDATE runs SET requests = requests + 1 WHERE number = ? AND fence = ? RETURNING requests',
+        this.#own.number,
+        this.#own.fence,
+      )
+      if (!made) await changeRun(connection, this.#own, 'requests = requests')
+      const own = `${this.run.id}-${firstTogether + (made?.requests ?? 0)}`
+      await connection.run(togetherSql, own, this.run.number, JSON.stringify(ordinals))
+      return own
+    }, 'lookups')
+    if (!this.options.mayRepeat) await this.driver.flush()
+    return { key, row: rowOfKey(key, true) as RunRow }
+  }
+
+  /** Records that rows are not sent together: each is sent under its own key again. */
+  async apart(ordinals: readonly number[]): Promise<void> {
+    await this.driver.transaction(async (connection) => {
+      await checkOwn(connection, this.#own)
+      await connection.run(togetherSql, null, this.run.number, JSON.stringify(ordinals))
+    }, `run ${this.run.number}`)
+    if (!this.options.mayRepeat) await this.driver.flush()
+  }
+
+  keyOf(ordinal: number): string {
+    return keyOf(this.run.identityKey, this.run.id, ordinal)
+  }
+
+  /** Records that the target accepted rows; from now on it is only polled. */
+  async accept(works: readonly (readonly [ordinal: number, work: Work])[]): Promise<void> {
+    await this.driver.transaction(async (connection) => {
+      await changeRun(connection, this.#own, 'ended_at = ?', this.options.now())
+      for (const [ordinal, work] of works)
+        await send(
+          connection,
+          `UPDATE lookups SET state = 'accepted', work = ? WHERE run = ? AND row = ?`,
+          toJson(work),
+          this.run.number,
+          ordinal,
+        )
+    }, `run ${this.run.number}`)
+    if (!this.options.mayRepeat) await this.driver.flush()
+  }
+
+  /** Records answers. Of an unknown outcome the maximum stays set aside. */
+  async settle(rows: readonly Settled[]): Promise<void> {
+    if (this.options.missing) return
+    const { number } = this.run
+    await this.driver.transaction(async (connection) => {
+      const now = this.options.now()
+      const today = dayOf(now)
+      const written: Value[][] = []
+      const ended: Value[][] = []
+      const spent = { credits: 0, calls: 0 }
+      const byDay = new Map<string, { held: number; units: number; used: number }>()
+      const addTo = ({ day, held, units }: Ask, used: number) => {
+        const change = byDay.get(day) ?? { held: 0, units: 0, used: 0 }
+        byDay.set(day, { held: change.held + held, units: change.units + units, used: change.used + used })
+      }
+      for (const { ordinal, hash, identity, answer, source, ask, from, isSpelling } of rows) {
+        const { status, error, body, text, credits, isCut } = answer
+        const state = isUnknown(answer) ? 'unknown' : status
+        if (!ask || from !== undefined) {
+          // One equal row stands for all; another spelling is found by itself.
+          const values = [
+            number,
+            ordinal,
+            state,
+            isSpelling ? (hash ?? null) : null,
+            identity ?? null,
+            null,
+            null,
+            0,
+            source,
+          ]
+          written.push([...values, number, from ?? null, isUnknown(answer) ? null : error, now, now])
+          if (ask) addTo(ask, 0)
+          continue
+        }
+        const stays = state === 'unknown' ? 1 : 0
+        const json = body === undefined ? null : (text ?? toJson(body))
+        const values = [
+          state,
+          isCut ? 1 : 0,
+          stays,
+          stays ? ask.held : 0,
+          credits,
+          stays ? null : error,
+          json,
+          now,
+          number,
+          ordinal,
+        ]
+        ended.push(values)
+        spent.calls++
+        spent.credits += credits
+        if (stays) continue
+        addTo(ask, ask.units > 0 ? (this.options.budgets.quota?.count(body) ?? 0) : 0)
+      }
+      await endAll(connection, ended)
+      if (written.length > 0) await connection.dialect.insertRows(connection, put, written)
+      const { done } = this
+      const changing = changeRun(
+        connection,
+        this.#own,
+        'done = CASE WHEN done > ? THEN done ELSE ? END',
+        done,
+        done,
+      )
+      if (changing) await changing
+      // Other rows with this spelling find it.
+      const spelled = rows.flatMap(({ hash, ordinal, isSpelling }) =>
+        isSpelling && hash !== undefined ? [[hash, number, ordinal]] : [],
+      )
+      if (spelled.length > 0) await connection.dialect.insertRows(connection, putEqual, spelled)
+      for (const [day, { held, units, used }] of byDay)
+        await countBudget(connection, this.#scopes, day, { held: -held, units: -units, used })
+      if (spent.credits !== 0) await countBudget(connection, this.#scopes, today, { spent: spent.credits })
+      if (spent.calls > 0)
+        await countSpent(connection, { ...this.run, member: this.options.member }, spent, now)
+    }, `run ${number}`)
+    for (const { ask } of rows) if (ask) this.#underWay -= ask.held
+  }
+
+  /** Records the answer to a single lookup, which has no budget and is counted where it is paid. */
+  async keepSingle({ ordinal, hash, identity }: LookupRow, answer: RowAnswer): Promise<void> {
+    const now = this.options.now()
+    const { status, error, body, text, isCut } = answer
+    const values = [
+      this.run.number,
+      ordinal,
+      status,
+      hash ?? null,
+      isCut ? null : (identity ?? null),
+      null,
+      null,
+      0,
+    ]
+    await this.driver.transaction(async (connection) => {
+      await connection.dialect.insertRows(connection, put, [[...values, 'live', null, null, error, now, now]])
+      const found = [[hash ?? null, this.run.number, ordinal]]
+      if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
+      await connection.run(
+        'UPDATE lookups SET body = ? WHERE run = ? AND row = ?',
+        text ?? toJson(body),
+        this.run.number,
+        ordinal,
+      )
+      await changeRun(connection, this.#own, 'ended_at = ?, done = done + 1', now)
+    }, `run ${this.run.number}`)
+  }
+
+  /** Leaves a single lookup of unknown outcome to whoever makes it next, under its key. */
+  async release(ordinal: number): Promise<void> {
+    await this.driver.transaction(
+      (connection) => connection.run(releaseSql, this.run.number, ordinal),
+      `run ${this.run.number}`,
+    )
+  }
+
+  /** Forgets lookups that were certainly not sent. */
+  async withdraw(asks: readonly Ask[]): Promise<void> {
+    const fresh = asks.filter(({ isNew }) => isNew)
+    if (fresh.length === 0) return
+    await this.driver.transaction(async (connection) => {
+      await checkOwn(connection, this.#own)
+      for (const { ordinal, held, units, day } of fresh) {
+        await connection.run('DELETE FROM lookups WHERE run = ? AND row = ?', this.run.number, ordinal)
+        await countBudget(connection, this.#scopes, day, { held: -held, units: -units })
+      }
+    }, `run ${this.run.number}`)
+  }
+
+  get done(): number {
+    return this.#done
+  }
+
+  /** Notes how many rows are in the output, or have an answer on record. */
+  written(rows: number): void {
+    this.#done = Math.max(this.#done, rows)
+  }
+
+  /** Resolves when all that is recorded survives a power cut. */
+  flush(): Promise<void> {
+    return this.driver.flush()
+  }
+
+  async end(complete: boolean, invalid: number, doubted = 0): Promise<void> {
+    const { missing, others, now } = this.options
+    if (missing) return
+    await this.driver.transaction(async (connection) => {
+      const { number } = this.run
+      // It may have been redacted meanwhile.
+      const found = await connection.get<{ request: string }>(
+        'SELECT request FROM runs WHERE number = ?',
+        number,
+      )
+      const record = toJson({ ...(parseJson(found?.request ?? '{}') as object), invalid })
+      const status = complete || others ? 'finished' : 'stopped'
+      const set = 'status = ?, done = CASE WHEN done > ? THEN done ELSE ? END, ended_at = ?, request = ?'
+      await changeRun(connection, this.#own, set, status, this.#done, this.#done, now(), record)
+      const spender = { ...this.run, member: this.options.member }
+      if (doubted > 0) await countSpent(connection, spender, { credits: 0, calls: 0, doubted }, now())
+    }, `run ${this.run.number}`)
+  }
+}
+
+const releaseSql = `UPDATE lookups SET state = 'unknown' WHERE run = ? AND row = ?`
+
+/** Returns what sending a lookup again adds to what is set aside and certainly not spent. */
+const needOf = ({ state, held }: StoredLookup): number => (state === 'asked' ? held : 0)
+
+function needsOf(own: Iterable<StoredLookup>): Map<string | null, number> {
+  const needs = new Map<string | null, number>()
+  for (const kept of own)
+    if (isTogether(kept.key)) needs.set(kept.key, (needs.get(kept.key) ?? 0) + needOf(kept))
+  return needs
+}
+
+/** Whether another run has it under way, or left it. Only a single lookup of unknown outcome is left to others. */
+const isLeft = (one: EqualLookup): boolean =>
+  isOpen(one) || (one.state === 'unknown' && one.known_by.startsWith(lookupsMark))
+
+const isOpen = ({ state }: Pick<StoredLookup, 'state'>): boolean => state === 'asked' || state === 'accepted'
+
+const lostSql = `UPDATE lookups SET state = 'unknown', error = NULL WHERE run = ? AND row = ?`
+const unknownSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE run = ? AND state = 'unknown'`
+const togetherSql = 'UPDATE lookups SET key = ? WHERE run = ? AND row IN (SELECT atom FROM json_each(?))'
+
+const fixedOutcome = (fixed: Pick<RowAnswer, 'status' | 'error'>): RowOutcome => ({
+  answer: { ...fixed, body: undefined, credits: 0 },
+  source: null,
+  credits: 0,
+})
+
+function answerOf({
+  state,
+  error,
+  body,
+  cost,
+}: Pick<StoredLookup, 'state' | 'error' | 'body' | 'cost'>): RowAnswer {
+  const parsed = body === null ? undefined : parseExact(body)
+  if (state === 'unknown') return { ...unknownAnswer, body: parsed }
+  return { status: state as RowStatus, error, body: parsed, credits: cost }
+}
+
+interface IdentifiedAnswer {
+  readonly row: number
+  readonly identity: string
+  readonly state: RowStatus
+  readonly body: string | null
+}
+
+const identifiedSql = `SELECT l.row, l.identity, l.state, coalesce(l.body, o.body) AS body
+  FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
+  WHERE l.run = ? AND l.row >= ? AND l.identity IS NOT NULL AND l.state IN ('found', 'not_found') ORDER BY l.row LIMIT ?`
+const atOnce = 256
+
+/** Yields the answers of a run that may serve other rows. */
+export async function* identifiedOf(driver: Driver, run: number) {
+  const read = (last?: IdentifiedAnswer) =>
+    driver.read((reads) => reads.all<IdentifiedAnswer>(identifiedSql, run, last ? last.row + 1 : 0, atOnce))
+  for await (const answers of portionsOf(atOnce, read)) yield* answers
+}

@@ -1,0 +1,260 @@
+import type { Caller } from '../api/calls/caller.js'
+import { ApiError } from '../api/calls/errors.js'
+import { isMetered } from '../api/operations/facts.js'
+import type { Operation } from '../api/operations/table.js'
+import { isObject } from '../api/values/objects.js'
+import type { Budgets } from '../lookups/budgets.js'
+import { budgetOver } from '../lookups/budgets.js'
+import { type LookupOptions, type Lookups, type LookupsOfRun, openLookups } from '../lookups/store.js'
+import { readNumber } from '../storage/driver/connection.js'
+import { type InputFile, toRecord } from './find-run.js'
+import { mayStillSend, type NewRun, type Run, type RunIdentity, settleLost } from './journal/runs.js'
+import type { OpenOutput } from './open-output.js'
+import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
+import { lockOfDead, markShared, type RunRecords } from './records.js'
+import type { BatchRequest } from './request.js'
+
+/** A batch with its recorded run, if there is one. */
+interface ResolvedBatch {
+  readonly request: BatchRequest
+  readonly records: RunRecords
+  readonly identity: RunIdentity
+  /** The run that it resumes; `undefined` for a new one. */
+  readonly known: KnownRun | undefined
+  /** Real time before which no answer was given that it takes. */
+  readonly notBefore: number
+  /** Runs of samples of the file; `undefined` where there are none. */
+  readonly samples?: ReadonlySet<number> | undefined
+  readonly input: Pick<InputFile, 'id' | 'isPiped' | 'keep'>
+  /** A budget that it shares with other runs. */
+  readonly sharedBudget?: Budgets['sharedBudget']
+}
+
+const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
+
+/** Returns what a run takes of its earlier parts, and of other runs. */
+const resumeOptions = ({ request, known, samples, notBefore }: ResolvedBatch) => ({
+  retryUnknown: request.choices.retryUnknown,
+  // The answer of rows that must not be sent and have none.
+  others: known?.onlyUnknown ? goneAnswer : undefined,
+  samples,
+  notBefore,
+})
+
+/** Records a new run, or resumes one. A finished one is only read. */
+export async function openRun(
+  ports: RunPorts,
+  batch: ResolvedBatch,
+  rows: number,
+  { path, files }: Pick<OpenOutput, 'path' | 'files'>,
+) {
+  const { records, request } = batch
+  const run = await begin(ports, batch, rows, path)
+  await addFiles(records, run, files)
+  if (run.status === 'finished') {
+    const lookups = await openFinished(records, run, goneAnswer)
+    const target: Awaited<ReturnType<typeof targetOf>> = { caller: noCaller }
+    return { run, lookups, target }
+  }
+  const target = await targetOf(ports, batch, run)
+  const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, maxProfiles } = request.choices
+  const count = countResults(request.operation)
+  const quota = isQuota(request) ? { most: maxProfiles ?? 0, count } : undefined
+  const lookups = await openOver(records, run, {
+    ...resumeOptions(batch),
+    budgets: { perRun, perDay, sharedBudget: batch.sharedBudget, quota },
+    member: await ports.target.memberEmail(),
+    mayRepeat: await isRepeatable(request, target.caller),
+    maxAgeMs,
+    isAlive: maxAgeMs === undefined ? undefined : (holder) => records.locks.isHeld(holder),
+    // Rows that are sent together have a key together.
+    takesKeys: request.operation.batch?.bulkRequests === undefined,
+  })
+  return { run, lookups, target }
+}
+
+/** Returns how the calls of a run are made: one by one or together. */
+export async function openCalls(
+  ports: RunPorts & Pick<BatchPorts, 'sleep'>,
+  { operation, choices }: BatchRequest,
+  { run, lookups, target }: Awaited<ReturnType<typeof openRun>>,
+  signal: AbortSignal,
+) {
+  return {
+    ...target,
+    // An import can take long; a signal ends waiting for what it finds.
+    ...(operation.starts === 'import' ? { callOptions: { ...target.callOptions, signal } } : {}),
+    concurrency: choices.concurrency,
+    bulkRequests: await ports.target.bulk(run.id),
+    operation: operation.id,
+    lookups,
+    time: {
+      now: ports.clock.now.bind(ports.clock),
+      sleep: (ms: number, aborted: AbortSignal) => ports.sleep(ms, aborted).catch(() => {}),
+    },
+    notify: ports.notify,
+    explainStop: ports.sentences.explainStop,
+  }
+}
+
+const isQuota = ({ operation, choices }: Pick<BatchRequest, 'operation' | 'choices'>): boolean =>
+  operation.quota !== undefined && choices.maxProfiles !== undefined
+
+/** Returns how much of a quota a run may still use; `undefined` without a limit. */
+export async function readQuotaBudget(
+  { request, records }: Pick<ResolvedBatch, 'request' | 'records'>,
+  run: Pick<Run, 'number'> | undefined,
+): Promise<{ readonly used: number; readonly most: number } | undefined> {
+  if (!isQuota(request)) return undefined
+  const sql = 'SELECT coalesce(sum(spent), 0) AS used FROM budgets WHERE scope = ?'
+  const used = await records.database.read((reads) => readNumber(reads, sql, `profiles ${run?.number ?? 0}`))
+  return { used, most: request.choices.maxProfiles ?? 0 }
+}
+
+const countResults =
+  ({ batch }: Operation) =>
+  (body: unknown): number => {
+    const records = isObject(body) ? body[batch?.found ?? ''] : undefined
+    return Array.isArray(records) ? records.length : 0
+  }
+
+/** Opens the lookups of a run whose rows are not sent; rows without an answer get `missing`. */
+export const openFinished = (
+  records: RunRecords,
+  run: Run,
+  missing: NonNullable<LookupOptions['missing']>,
+): Promise<Lookups> => openOver(records, run, { budgets: {}, mayRepeat: true, retryUnknown: false, missing })
+
+const openOver = (
+  { database, locks, now }: RunRecords,
+  run: LookupsOfRun,
+  options: Omit<LookupOptions, 'now' | 'fence'>,
+): Promise<Lookups> => openLookups(database, run, { ...options, now, fence: locks.fenceOf(run.identityKey) })
+
+async function begin(
+  ports: RunPorts,
+  { request, records, identity, known, input }: ResolvedBatch,
+  total: number,
+  output: string | null,
+): Promise<Run> {
+  // The copy of this command's pipe is deleted at its end. The run has its own copy, or another file of that content.
+  const file = known && input.isPiped ? known.file : identity.file
+  const going = {
+    file,
+    output,
+    request: toRecord(request, file, {
+      member: await ports.target.member(),
+      source: await ports.target.source(),
+    }),
+  } as const
+  const begun = await beginRun(ports, records, identity, known, going, { id: input.id, total })
+  if (known) return begun
+  input.keep()
+  if (records.address !== undefined && input.isPiped) await markShared(ports, begun.id)
+  return begun
+}
+
+/** Records a new run, or that one goes on. A finished one stays as it is. */
+export async function beginRun(
+  { target }: Pick<RunPorts, 'target'>,
+  { runs, now }: RunRecords,
+  identity: RunIdentity,
+  known: Run | undefined,
+  going: Parameters<RunRecords['runs']['begin']>[1],
+  made: Pick<NewRun, 'id' | 'total'>,
+): Promise<Run> {
+  if (!known) return runs.add({ ...identity, ...going, ...made, profile: target.profile, startedAt: now() })
+  if (known.status === 'finished') return known
+  const { lostAt } = await runs.begin(known, going, now())
+  return { ...known, request: going.request, lostAt }
+}
+
+/**
+ * Records the files that a run is about to write. The record survives a power cut, and so does a new run: the keys of its
+ * rows derive from its id.
+ */
+export async function addFiles(
+  { runs, database }: RunRecords,
+  run: Run,
+  files: readonly string[],
+): Promise<void> {
+  await runs.addFiles(run, files)
+  await database.flush()
+}
+
+const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }: Caller): Promise<boolean> =>
+  !isMetered(operation) || !supportsIdempotency || supportsIdempotency()
+
+async function targetOf(
+  { target }: RunPorts,
+  { request, records }: ResolvedBatch,
+  run: Run,
+): Promise<Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>> {
+  const caller = await target.caller()
+  const callOptions = { apiKey: await target.apiKey() }
+  const { discardReplies } = caller
+  if (!discardReplies || !isMetered(request.operation)) return { caller, callOptions }
+  const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
+  if (records.address !== undefined) await settleOthers(records, run, drop)
+  if (mayStillSend(run, records.now())) return { caller, callOptions }
+  // At the end, replies to requests for several rows are discarded too.
+  const upTo = (before: number) => (run.total > 0 && before >= run.total ? Number.MAX_SAFE_INTEGER : before)
+  return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
+}
+
+/** Discards the replies to ended runs that were taken over long ago. */
+async function settleOthers(
+  { database, locks, now }: RunRecords,
+  run: Run,
+  settle: (id: string) => Promise<void>,
+): Promise<void> {
+  // This command holds the lock of its run, and of all runs with the same identity.
+  const hold = ({ identityKey }: Pick<Run, 'identityKey'>) =>
+    identityKey === run.identityKey ? { release: () => {} } : lockOfDead(locks, identityKey)
+  try {
+    await settleLost(database, run, { now: now(), hold, settle })
+  } catch (error) {
+    // No run fails because of another one: the next batch tries again.
+    if (!(error instanceof ApiError)) throw error
+  }
+}
+
+/** The caller of a run whose rows are not sent. */
+export const noCaller: Caller = {
+  call: async () => {
+    throw new Error('a finished run makes no calls')
+  },
+  close: async () => {},
+}
+
+/** A run that has not begun: it has no lookups. */
+const notBegun = { id: '', number: 0 } as const
+
+/** The age of stored answers that a quote counts where no other is given: 90 days. */
+const suggestedAgeMs = 90 * 86_400_000
+
+/** Opens what a quote reads of a run's lookups. It records nothing. */
+export async function openQuoted({ target }: RunPorts, batch: ResolvedBatch): Promise<Pick<Lookups, 'peek'>> {
+  const { request, records, identity, known } = batch
+  if (known?.status === 'finished') return openFinished(records, known, { status: 'failed', error: null })
+  const run = known ?? { ...identity, ...notBegun, profile: target.profile }
+  const maxAgeMs = request.choices.maxAgeMs ?? suggestedAgeMs
+  const mayRepeat = known ? await isRepeatable(request, await target.caller()) : true
+  return openOver(records, run, { ...resumeOptions(batch), budgets: {}, mayRepeat, maxAgeMs })
+}
+
+/** Returns the credits that the budgets leave for the run; `undefined` without a budget. */
+export async function readBudget(
+  { target }: RunPorts,
+  { request, records, known }: ResolvedBatch,
+): Promise<number | undefined> {
+  const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
+  if (perRun === undefined && perDay === undefined) return undefined
+  const run = known ?? { ...notBegun, profile: target.profile }
+  const scopes = { run: `run ${run.number}`, profiles: '', profile: run.profile }
+  const { left, held } = await records.database.read((connection) =>
+    budgetOver(connection, run.number, scopes, { perRun, perDay }, records.now()),
+  )
+  // Credits set aside for rows under way can still be spent by them.
+  return Math.max(0, left + held)
+}

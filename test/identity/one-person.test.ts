@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
+
+const header = 'first_name,last_name,email,network_url,company_domain'
+const ada = 'https://www.network.example/in/ada-byron'
+const other = 'https://www.network.example/in/ada-b'
+
+/** Rows, and how many people they are about for the catalogue, a batch and lists alike. */
+const cases: readonly (readonly [what: string, people: number, ...rows: string[]])[] = [
+  [
+    'email, name at a company, and profile',
+    1,
+    'Ada,Byron,ada@acme.example,,acme.example',
+    'Ada,Byron,,,acme.example',
+    `Ada,Byron,ada@acme.example,${ada},acme.example`,
+  ],
+  [
+    'the same in another order',
+    1,
+    `Ada,Byron,ada@acme.example,${ada},acme.example`,
+    'Ada,Byron,ada@acme.example,,acme.example',
+    'Ada,Byron,,,acme.example',
+  ],
+  [
+    'an email, and a profile with the same name',
+    1,
+    'Ada,Byron,ada@acme.example,,acme.example',
+    `Ada,Byron,,${ada},acme.example`,
+  ],
+  ['two profiles with one name', 2, `Ada,Byron,,${ada},acme.example`, `Ada,Byron,,${other},acme.example`],
+  [
+    'two profiles with one email',
+    2,
+    `Ada,Byron,a@acme.example,${ada},acme.example`,
+    `Ada,Byron,a@acme.example,${other},acme.example`,
+  ],
+  ['one name at two companies', 2, 'Ada,Byron,,,acme.example', 'Ada,Byron,,,globex.example'],
+  [
+    'an email in other letters',
+    1,
+    'Ada,Byron,ADA@acme.example,,acme.example',
+    'Ada,Byron,ada@acme.example,,',
+  ],
+  ['a profile in another spelling', 1, `Ada,Byron,,${ada},`, 'Ada,Byron,,network.example/in/Ada-Byron/,'],
+  ['an accent', 1, 'Àda,Byron,,,acme.example', 'Ada,Byron,,,www.acme.example'],
+]
+
+describe('one person', () => {
+  const here = perTest(machine)
+
+  it.each(cases)('is one for the catalogue and for a batch: %s', async (_, people, ...rows) => {
+    here.write('q.csv', [header, ...rows].join('\n'))
+    const { added } = await here.json<{ added: number }>('data import people q.csv')
+    const { unique } = await here.json<{ unique: number }>('leads enrich --csv q.csv --dry-run')
+    expect({ added, unique }).toEqual({ added: people, unique: people })
+  })
+
+  it('is one lookup with another of the same name where the request cannot say more', async () => {
+    here.write(
+      'q.csv',
+      [header, 'Ada,Byron,ada@acme.example,,acme.example', 'Ada,Byron,byron@acme.example,,acme.example'].join(
+        '\n',
+      ),
+    )
+    expect(await here.json('data import people q.csv')).toMatchObject({ added: 2 })
+    expect(await here.json('leads enrich --csv q.csv --dry-run')).toMatchObject({ unique: 1 })
+  })
+
+  it('is paid once, whichever of its rows is found', async () => {
+    here.write('known.csv', [header, `Ada,Byron,,${ada},acme.example`].join('\n'))
+    await here.json('data import people known.csv')
+    // Only the last row would be found alone.
+    here.write('q.csv', [header, 'Ada,Byron,,,globex.example', `Ada,Byron,,${ada},globex.example`].join('\n'))
+    await here.run('leads enrich --csv q.csv -o out.csv --yes')
+    expect(here.rows('out.csv').map(({ _status, _credits }) => [_status, _credits])).toEqual([
+      ['found', '1'],
+      ['found', '0'],
+    ])
+  })
+})

@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Ask, LookupOptions, Lookups } from '../../src/lookups/store.js'
+import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { purgeRuns } from '../../src/runs/purge.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { lookupsFor, newRun } from '../runs/fakes.js'
+import { states } from '../support/states.js'
+
+let driver: Driver
+
+const row = (ordinal: number, about: number, repeats = false) => ({
+  ordinal,
+  identity: `id ${about}`,
+  hash: 1_000 - about,
+  most: 1,
+  input: { about },
+  repeats,
+})
+
+/** A run that has begun, with a lock of its own that is held. */
+async function begun(id: string, more: Partial<LookupOptions> = {}): Promise<{ run: Run; lookups: Lookups }> {
+  const run = await runsOver(driver).add(newRun({ id, identityKey: id }))
+  return { run, lookups: await opened(run, more) }
+}
+const opened = (run: Run, more: Partial<LookupOptions> = {}) =>
+  lookupsFor(driver, run, { maxAgeMs: 1_000, isAlive: async () => true, takesKeys: true, ...more })
+
+/** Looks up a row and records its answer, unless it has one. Returns what became of it. */
+async function look(lookups: Lookups, one: ReturnType<typeof row>): Promise<string> {
+  const [claim] = await lookups.claim([one])
+  if (claim?.is === 'answered') return claim.outcome.source ?? ''
+  if (claim?.is === 'ask') await lookups.settle([settled(one, claim.ask)])
+  return claim?.is ?? ''
+}
+const settled = (one: ReturnType<typeof row>, ask: Ask) => ({
+  ...one,
+  answer: { status: 'found', error: null, body: { of: one.identity }, credits: 1 } as const,
+  source: 'live' as const,
+  ask,
+})
+const indexed = async () => {
+  const sql = 'SELECT run, row FROM equal_lookups ORDER BY run, row'
+  const found = await driver.read((reads) => reads.all<{ run: number; row: number }>(sql))
+  return found.map(({ run, row: ordinal }) => `${run} ${ordinal}`)
+}
+
+describe.each(states())('lookups that equal ones find: %s', (_, open) => {
+  beforeEach(async () => {
+    driver = await open()
+  })
+
+  it('are those that may repeat in the file while a run is the only one', async () => {
+    const { run, lookups } = await begun('a')
+    for (const [at, repeats] of [false, true, false].entries()) await look(lookups, row(at, at, repeats))
+    expect(await indexed()).toEqual([`${run.number} 1`])
+    expect(await look(lookups, row(3, 1, true))).toBe('duplicate')
+  })
+
+  it('are all of it once another run begins, and all of both from then on', async () => {
+    const one = await begun('a')
+    await look(one.lookups, row(0, 0))
+    const other = await begun('b')
+    expect(await look(other.lookups, row(0, 0))).toBe('store')
+    await look(one.lookups, row(1, 1))
+    expect(await look(other.lookups, row(1, 1))).toBe('store')
+    await look(other.lookups, row(2, 2))
+    expect(await look(one.lookups, row(2, 2))).toBe('store')
+  })
+
+  it('are what is under way elsewhere, too', async () => {
+    const one = await begun('a')
+    const [claim] = await one.lookups.claim([row(0, 0)])
+    const other = await begun('b')
+    expect(await look(other.lookups, row(7, 0))).toBe('busy')
+    if (claim?.is === 'ask') await one.lookups.settle([settled(row(0, 0), claim.ask)])
+    expect(await look(other.lookups, row(7, 0))).toBe('store')
+  })
+
+  it('are what a killed run sent: its key is taken over', async () => {
+    const one = await begun('a')
+    await one.lookups.claim([row(4, 0)])
+    const other = await begun('b', { isAlive: async () => false })
+    expect((await other.lookups.claim([row(0, 0)]))[0]).toMatchObject({ is: 'ask', ask: { key: 'a-4' } })
+  })
+
+  it('are all of a run that ended, for a quote and for a run without stored answers alike', async () => {
+    const one = await begun('a')
+    for (const at of [0, 1]) await look(one.lookups, row(at, at))
+    await one.lookups.end(true, 0)
+    const quoted = await opened({ ...one.run, number: 0, id: '' })
+    expect((await quoted.peek([row(5, 1)])).map((found) => found?.source)).toEqual(['store'])
+    const refreshed = await begun('b', { maxAgeMs: undefined })
+    expect(await look(refreshed.lookups, row(0, 0))).toBe('ask')
+    await refreshed.lookups.end(true, 0)
+    const last = await begun('c')
+    expect(await look(last.lookups, row(0, 0))).toBe('store')
+  })
+
+  it('are found by a run that goes on after the other one ended', async () => {
+    const one = await begun('a')
+    await look(one.lookups, row(0, 0))
+    await one.lookups.end(false, 0)
+    const other = await begun('b')
+    await look(other.lookups, row(0, 1))
+    await other.lookups.end(true, 0)
+    const resumed = await opened(one.run)
+    expect(await look(resumed, row(1, 1))).toBe('store')
+    await look(resumed, row(2, 2))
+    expect(await look((await begun('c')).lookups, row(2, 2))).toBe('store')
+  })
+
+  it('go with their runs', async () => {
+    const one = await begun('a')
+    await look(one.lookups, row(0, 0, true))
+    await one.lookups.end(true, 0)
+    const hold = () => ({ release: () => {} })
+    await purgeRuns(driver, { before: 2_000_000, now: 2_000_000, hold })
+    expect(await indexed()).toEqual([])
+  })
+})
