@@ -137,7 +137,7 @@ const isSurplus = (error: Error | null): boolean =>
   error?.message === 'bad response' && (error as { readonly code?: unknown }).code === 'UND_ERR_SOCKET'
 
 /** Returns what makes the clients of a pool, each of which is one connection at a time. */
-const watchedClients =
+export const watchedClients =
   (Client: typeof import('undici').Client, now: () => number) =>
   (origin: URL, options: object): Client => {
     const { connect } = options as Opened
@@ -147,7 +147,10 @@ const watchedClients =
       pipelining: 1,
       connect: (opening: buildConnector.Options, callback: buildConnector.Callback) =>
         connect(opening, (...opened) => {
-          if (opened[1]) wire = new Wire(opened[1])
+          if (opened[1]) {
+            wire = new Wire(opened[1])
+            skipContinue(opened[1])
+          }
           callback(...opened)
         }),
     })
@@ -160,6 +163,20 @@ const watchedClients =
     }
     return client
   }
+
+/** Leaves out each `100 Continue`: undici closes a connection with one, and so loses the answer behind it. */
+function skipContinue(socket: Socket): void {
+  const read: (size?: number) => Buffer | null = socket.read.bind(socket)
+  socket.read = (size) => {
+    let chunk = read(size)
+    while (chunk?.subarray(0, 13).toString('latin1') === 'HTTP/1.1 100 ' && chunk.includes('\r\n\r\n'))
+      chunk =
+        chunk.length === chunk.indexOf('\r\n\r\n') + 4
+          ? read(size)
+          : chunk.subarray(chunk.indexOf('\r\n\r\n') + 4)
+    return chunk
+  }
+}
 
 /** Well below the 5 s of common servers, so that a request does not meet a closing connection. */
 const keepAliveMs = 2_000

@@ -27,7 +27,7 @@ const usual: Omit<ExchangeOptions, 'resolve'> = {
   chooseAddresses: (addresses) => addresses,
 }
 
-type OthersRequest = Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>
+type OthersRequest = Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body' | 'reset'>
 
 /** Whose request it is, and how long it may take. */
 interface Sending {
@@ -87,7 +87,9 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
       const ending = new AbortController()
       // With the wait for a connection.
       const late = setTimeout(() => ending.abort(), timeoutMs)
-      const sent = send(url, targets, request, { timeoutMs, ending }).finally(() => clearTimeout(late))
+      // What a server repeats on a connection of its own can be the answer to no other request.
+      const alone = { ...request, reset: true }
+      const sent = send(url, targets, alone, { timeoutMs, ending }).finally(() => clearTimeout(late))
       const { status, headers, body, broken } = await sent
       if (broken !== undefined) throw new Lost(`${new URL(url).host} answered ${broken}`, true, 'broken')
       return {

@@ -1,3 +1,5 @@
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import failures from './failures.json' with { type: 'json' }
 
@@ -54,7 +56,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   constructor(
     private readonly settings: ReadingSettings,
     private readonly settled: {
-      readonly resolve: (answer: WireAnswer) => void
+      readonly resolve: (answer: WireAnswer | Promise<WireAnswer>) => void
       readonly reject: (error: Lost) => void
     },
   ) {}
@@ -96,8 +98,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   /** Ends the reading from this side. */
   end(why: 'aborted' | 'late' | 'large'): void {
     this.#finish(() => {
-      if (why === 'large')
-        this.#answer(`with more than ${Math.floor(this.settings.bodyBytes / 1_048_576)} MiB`)
+      if (why === 'large') this.#answer(tooLarge(this.settings))
       else if (this.#head && why === 'late') this.#answer('too slowly')
       else this.#lost(why)
     })
@@ -115,13 +116,38 @@ export class Reading implements Dispatcher.DispatchHandler {
   #answer(broken?: string): void {
     const body = Buffer.concat(this.#chunks)
     if (!this.#head) this.#lost(new Error('no status'))
-    else this.settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
+    else if (broken === undefined) this.settled.resolve(unpacked({ ...this.#head, body }, this.settings))
+    else this.settled.resolve({ ...this.#head, body, broken })
   }
 
   #lost(cause: Error | 'aborted' | 'late'): void {
     const sent = this.#controller !== undefined
     this.settled.reject(lostTo(this.settings, cause, sent))
   }
+}
+
+const tooLarge = ({ bodyBytes }: ReadingSettings): string =>
+  `with more than ${Math.floor(bodyBytes / 1_048_576)} MiB`
+
+const decoders: Readonly<Record<string, typeof gunzip>> = {
+  gzip: gunzip,
+  'x-gzip': gunzip,
+  deflate: inflate,
+  br: brotliDecompress,
+}
+
+/** Unpacks a body that came packed, though that was not asked for. */
+function unpacked(answer: WireAnswer, settings: ReadingSettings): WireAnswer | Promise<WireAnswer> {
+  const { 'content-encoding': encoding, ...headers } = answer.headers
+  const decoder = decoders[String(encoding).trim().toLowerCase()]
+  if (!decoder || answer.body.length === 0) return answer
+  return promisify(decoder)(answer.body, { maxOutputLength: settings.bodyBytes }).then(
+    (body) => ({ ...answer, headers, body: body as WireAnswer['body'] }),
+    (error: unknown) => {
+      const isTooLarge = codeOf(error) === 'ERR_BUFFER_TOO_LARGE'
+      return { ...answer, broken: isTooLarge ? tooLarge(settings) : 'with a compressed body that is damaged' }
+    },
+  )
 }
 
 function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent: boolean): Lost {

@@ -109,7 +109,8 @@ const maxValues = 400_000
 function bodyOf({ body: bytes, broken, headers }: WireAnswer): Read {
   const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
   if (broken !== undefined) return { problem: broken, bytes }
-  if (encoding !== 'identity') return { problem: 'with a compressed body, which was not asked for', bytes }
+  if (encoding !== 'identity')
+    return { problem: `with a body in ${encoding}, which was not asked for`, bytes }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const exceeded = exceededLimit(text, { depth: maxLevels, values: maxValues })

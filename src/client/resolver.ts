@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isIP, type LookupFunction } from 'node:net'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { Pool } from 'undici'
-import { ConnectionAllowance } from './connection.js'
+import { ConnectionAllowance, watchedClients } from './connection.js'
 import { type Destination, hostOf, type Resolve } from './ssrf-guard.js'
 
 const usual = {
@@ -157,7 +157,7 @@ const keyOf = ({ url, addresses }: Destination): string => [url.origin, ...[...a
 function open(
   { url, addresses }: Destination,
   settings: PoolSettings,
-  { buildConnector, Pool: Opened }: typeof import('undici'),
+  { buildConnector, Client, Pool: Opened }: typeof import('undici'),
 ): Omit<SharedPool, 'users'> {
   const host = hostOf(url)
   const allowance = new ConnectionAllowance()
@@ -174,6 +174,7 @@ function open(
     keepAliveTimeout: settings.keepAliveMs,
     keepAliveMaxTimeout: settings.keepAliveMs,
     connect: allowance.limit(connect),
+    factory: watchedClients(Client, Date.now),
   })
   return { pool, allowance, shares: new ConnectionShares(settings) }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
 import { toJson } from '../../src/api/values/json.js'
@@ -70,16 +70,41 @@ describe('a response that cannot be used', () => {
     expect(await credits(await against(slow, { timeoutMs: 50 }))).toMatchObject(upstream('too slowly'))
   })
 
-  it('asks for no compression, and reports a compressed body as a 502', async () => {
-    let asked: unknown
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+  ] as const)('asks for no compression, and reads a body in %s all the same', async (encoding, pack) => {
     const answer: RequestListener = (request, response) => {
-      asked = request.headers['accept-encoding']
-      says(200, gzipSync('{}'), { 'content-encoding': 'gzip' })(request, response)
+      expect(request.headers['accept-encoding']).toBe('identity')
+      says(200, pack(balance), { 'content-encoding': encoding })(request, response)
     }
-    expect(await credits(await against(answer))).toMatchObject(
-      upstream('with a compressed body, which was not asked for'),
-    )
-    expect(asked).toBe('identity')
+    expect(await credits(await against(answer))).toMatchObject({ status: 200 })
+  })
+
+  it.each(['100 Continue', '102 Processing', '103 Early Hints'])(
+    'reads the answer behind a %s',
+    async (status) => {
+      const listener = await accepts((socket) =>
+        socket.on('data', () => {
+          socket.write(`HTTP/1.1 ${status}\r\n\r\n`)
+          setTimeout(
+            () => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${balance.length}\r\n\r\n${balance}`),
+            5,
+          )
+        }),
+      )
+      expect(await credits(remote(listener))).toMatchObject({ status: 200 })
+    },
+  )
+
+  it.each([
+    ['gzip', gzipSync(Buffer.alloc(2_097_152)), 'with more than 1 MiB'],
+    ['gzip', Buffer.from(balance), 'with a compressed body that is damaged'],
+    ['compress', Buffer.from(balance), 'with a body in compress, which was not asked for'],
+  ])('reports a body in %s that cannot be unpacked as a 502', async (encoding, body, reason) => {
+    const caller = await against(says(200, body, { 'content-encoding': encoding }), { bodyBytes: 1_048_576 })
+    expect(await credits(caller)).toMatchObject(upstream(reason))
   })
 
   it('marks the outcome of paid work as unknown after an unreadable response, and of a read not', async () => {
