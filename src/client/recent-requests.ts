@@ -2,7 +2,7 @@ import type { Input } from '../api/calls/caller.js'
 import { itemsOf, pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId } from '../api/operations/table.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-import type { AskedSubjects, Kind, Subject } from './subject-keys.js'
+import { type AskedSubjects, isName, type Kind, keysOf, mayBeOwn, type Subject } from './subject-keys.js'
 
 /** Operations whose answers identify a company, a person or a number. Operations on an id are about a record. */
 const kinds: Partial<Record<OperationId, Kind>> = {
@@ -17,17 +17,13 @@ const kinds: Partial<Record<OperationId, Kind>> = {
   'messenger.validate': 'number',
 }
 
-/** A request, until 10 s after its answer. One is kept for each call, so it holds no more than it must. */
+/** A request, until 10 s after its answer. */
 export interface RecentRequest extends AskedSubjects {
   readonly row: Operation
   /** Connections that it was sent over. */
   connections: readonly object[]
-  /** -1 while it is under way. */
-  endedAt: number
   /** Whom an earlier answer was about, where that was another request. */
   contradiction: string | undefined
-  /** The last that it was added to. */
-  generation: Generation | undefined
 }
 
 /** How long after its answer another request is compared with a request. */
@@ -41,54 +37,20 @@ const maxItems = 1_000
 
 const none: readonly object[] = []
 
-/** Requests that are forgotten together. */
-class Generation {
-  readonly requests: RecentRequest[] = []
-  readonly #byKey = new Map<string, RecentRequest[]>()
-  #unread = 0
-  #subjects = 0
-
-  constructor(private readonly beganAt: number) {}
-
-  add(request: RecentRequest): void {
-    request.generation = this
-    this.requests.push(request)
-    this.#subjects += request.subjects.length
-  }
-
-  isOver(now: number): boolean {
-    return now >= this.beganAt + recentMs || this.#subjects >= maxRecent / 2
-  }
-
-  /** Returns the requests for a subject, by keys that `read` returns. */
-  find(keys: readonly string[], read: (request: RecentRequest) => readonly string[]) {
-    for (; this.#unread < this.requests.length; this.#unread++) {
-      const request = this.requests[this.#unread] as RecentRequest
-      for (const key of read(request)) {
-        const known = this.#byKey.get(key)
-        if (known) known.push(request)
-        else this.#byKey.set(key, [request])
-      }
-    }
-    return keys.flatMap((key) => this.#byKey.get(key) ?? [])
-  }
+function getOrAdd(sets: Map<string, Set<RecentRequest>>, key: string): Set<RecentRequest> {
+  const set = sets.get(key) ?? new Set()
+  sets.set(key, set)
+  return set
 }
 
 /** The requests of one server that are under way or were answered in the last 10 s. */
 export class RecentRequests {
-  #last = new Generation(0)
-  #current = new Generation(0)
-  readonly #beganAt: number
+  readonly #byKey = new Map<string, Set<RecentRequest>>()
+  /** In the order of their answers. */
+  readonly #ended = new Map<RecentRequest, number>()
 
   /** `clock` returns real time. */
-  constructor(private readonly clock: () => number) {
-    this.#beganAt = clock()
-  }
-
-  /** Returns whole milliseconds, which take no memory of their own. */
-  #now(): number {
-    return Math.floor(this.clock() - this.#beganAt)
-  }
+  constructor(private readonly clock: () => number) {}
 
   /** Remembers a request that is about to be sent; `undefined` where its answer identifies nobody. */
   begin(row: Operation, input: Input): RecentRequest | undefined {
@@ -96,31 +58,25 @@ export class RecentRequests {
     if (kind === undefined) return undefined
     const subjects = subjectsOfRequest(kind, row, input)
     if (subjects.length === 0) return undefined
-    const request: RecentRequest = {
-      kind,
-      row,
-      subjects,
-      keys: undefined,
-      connections: none,
-      endedAt: -1,
-      contradiction: undefined,
-      generation: undefined,
-    }
-    const now = this.#now()
-    if (this.#current.isOver(now)) {
-      const forgotten = this.#last
-      this.#last = this.#current
-      this.#current = new Generation(now)
-      for (const one of forgotten.requests) if (one.endedAt === -1) this.#current.add(one)
-    }
-    this.#current.add(request)
+    const keys = keysOf(kind, subjects)
+    const request: RecentRequest = { kind, row, subjects, keys, connections: none, contradiction: undefined }
+    for (const key of keys) getOrAdd(this.#byKey, key).add(request)
     return request
   }
 
   /** Notes that a request was answered, or given up. */
   end(request: RecentRequest): void {
-    request.endedAt = this.#now()
-    if (request.generation !== this.#current) this.#current.add(request)
+    const now = this.clock()
+    this.#ended.set(request, now)
+    for (const [oldest, endedAt] of this.#ended) {
+      if (endedAt > now - recentMs && this.#ended.size <= maxRecent) return
+      this.#ended.delete(oldest)
+      for (const key of oldest.keys) {
+        const same = this.#byKey.get(key)
+        same?.delete(oldest)
+        if (same?.size === 0) this.#byKey.delete(key)
+      }
+    }
   }
 
   /** Whether an answer has what its request asks for as it was written, as most have, or identifies nobody. */
@@ -134,18 +90,14 @@ export class RecentRequests {
    * repeated over a connection that the other one did not use, and the answer is the same, it is its own: two names of
    * one company.
    */
-  async isOfAnother(request: RecentRequest, body: unknown, connection: object | undefined): Promise<boolean> {
+  isOfAnother(request: RecentRequest, body: unknown, connection: object | undefined): boolean {
     const answers = subjectsOfAnswer(request.kind, request.row, body)
-    const { isName, keysOf, mayBeOwn } = await import('./subject-keys.js')
-    const read = (unread: RecentRequest) => (unread.keys ??= keysOf(unread.kind, unread.subjects))
-    const asked = read(request)
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
-    if (keys.some((key) => !isName(key) && asked.includes(key))) return false
-    const now = this.#now()
-    const contradicting = [this.#last, this.#current]
-      .flatMap((generation) => generation.find(keys, read))
-      .filter((other) => other !== request && isRecent(other, now) && !mayBeOwn(request, answers, other))
+    if (keys.some((key) => !isName(key) && request.keys.includes(key))) return false
+    const contradicting = keys
+      .flatMap((key) => [...(this.#byKey.get(key) ?? [])])
+      .filter((other) => other !== request && !mayBeOwn(request, answers, other))
     if (contradicting.length === 0) return false
     const contradiction = keys.join(' ')
     const isElsewhere =
@@ -155,9 +107,6 @@ export class RecentRequests {
     return true
   }
 }
-
-const isRecent = ({ endedAt }: RecentRequest, now: number): boolean =>
-  endedAt === -1 || endedAt > now - recentMs
 
 /** Whether an answer repeats what identifies a request, as it was written, or as the host of an address. */
 const isSame = (asked: Subject, answer: Subject): boolean =>

@@ -307,7 +307,7 @@ async function attempt(
       recent !== undefined &&
       isOk(reply) &&
       !server.recent.fits(recent, reply.body) &&
-      (await server.recent.isOfAnother(recent, reply.body, wire))
+      server.recent.isOfAnother(recent, reply.body, wire)
     if (isOfAnother) wire?.abandon()
     if (isOfAnother || wire?.hasSurplus) return doubted(row, isOfAnother)
     if (onDoubted) wire?.pass(options.clock.now(), onDoubted)

@@ -18,8 +18,7 @@ export type Kind = 'company' | 'person' | 'number' | 'record'
 export interface AskedSubjects {
   readonly kind: Kind
   readonly subjects: readonly Subject[]
-  /** Present once the request can be found by them. */
-  keys: readonly string[] | undefined
+  readonly keys: readonly string[]
 }
 
 /** Whether a key is the name of a person, without a company. */
@@ -76,7 +75,7 @@ type Names = readonly string[]
 const namesOf = (subjects: readonly Subject[]): Names =>
   subjects.flatMap(({ name }) => (name === undefined ? [] : [name]))
 
-const identifies = (answers: readonly Subject[], { keys = [] }: AskedSubjects): boolean =>
+const identifies = (answers: readonly Subject[], { keys }: AskedSubjects): boolean =>
   keysOf('person', answers).some((key) => !isName(key) && keys.includes(key))
 
 function isSameName(kind: Kind, one: string, other: string): boolean {
