@@ -1,5 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
 import { styleText } from 'node:util'
+import fastStringWidth from 'fast-string-width'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { dayMs } from '../../api/values/dates.js'
 import { escapeControls } from '../../api/values/json.js'
@@ -81,14 +82,7 @@ export const drawable = (text: string, { isAscii }: Pick<Look, 'isAscii'>): stri
 export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
 
 /** Returns the width of a text in columns: two for wide scripts and emoji, none for combining marks. */
-export function widthOf(text: string): number {
-  let width = 0
-  for (const character of text) width += /\p{Mark}/u.test(character) ? 0 : wide.test(character) ? 2 : 1
-  return width
-}
-
-const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u
+export const widthOf = (text: string): number => fastStringWidth(text)
 
 /** Returns a text in lines of at most `width` columns, broken between words; a longer word is broken anywhere. */
 export function wrapText(text: string, width: number): string[] {
