@@ -93,7 +93,17 @@ const others: Record<string, readonly string[]> = {
   reference: ['zod'],
   mcp: ['@modelcontextprotocol/server', 'zod', 'node:'],
   dashboard: ['hono', 'node:'],
-  cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'cli-table3', 'ora', 'jq-web', 'node:'],
+  cli: [
+    'zod',
+    'commander',
+    '@inquirer/prompts',
+    'conf',
+    'cli-table3',
+    'fast-string-width',
+    'ora',
+    'jq-web',
+    'node:',
+  ],
   index: ['../package.json', 'node:'],
 }
 
