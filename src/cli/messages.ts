@@ -172,6 +172,7 @@ export const fileNameOf = (name: unknown): string => fileNames[String(name)] ?? 
 /** Everything that is refused below the command line, by code. What the API refuses has its texts in `api/calls/errors.ts`. */
 // biome-ignore format: one row, one line
 const messages: Readonly<Record<string, Message>> = {
+  'csv.cut_off': { text: 'the file ends within a letter of UTF-8, so it seems to be cut off. Save or download it again, or name another encoding with --encoding.' },
   'csv.empty': { text: '{path} is empty. Its first line must name the columns.' },
   'csv.encoding_changes': { text: `this is not {label}, as the lines above are. ${encodingHint}` },
   'csv.encoding_contradicted': { text: 'the lines above may be {label}, but here "{sample}" is {found}. If the whole file is, add --encoding {found}.' },
@@ -194,7 +195,7 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.ragged': { text: ({ cells, header }) => `the row has ${cells} ${cells === 1 ? 'cell' : 'cells'}; the header has ${header}` },
   'csv.row_too_long': { text: 'the row that begins here is longer than {limit} bytes. Most often a quote was opened and never closed.' },
   'csv.row_too_wide': { text: 'the row that begins here has {cells,} cells, and {max,} are the most.' },
-  'csv.same_names': { text: 'columns {one} and {other} are both named "{name}". Rename one of them.' },
+  'csv.same_names': { text: 'Columns with the name of an earlier one are called {columns"}.' },
   'csv.unreadable': { text: '{path} cannot be read: {cause}.' },
   'database.backup_newer': { text: "{file} has schema version {version}, newer than this program's {newest}.", hint: 'Upgrade prospect, then restore.' },
   'database.damaged': { text: '{file} is damaged.', hint: 'Nothing was changed. Use another backup.' },
@@ -311,6 +312,7 @@ const messages: Readonly<Record<string, Message>> = {
   'map.not_pair': { text: ({ option, pair }) => `--${option} takes ${pairs[String(option)]}, not "${pair}".` },
   'map.others': { text: '{columns"} could be {name} too; "{column}" is used. To change that: --map {name}="{other}"' },
   'map.profiles': { text: (details) => fill(`${namedBy(details)} fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
+  'map.same_names': { text: 'Several columns have the name "{name}"; here they are {columns"}. Choose the one for {field}, for example: --map {field}="{name}"' },
   'map.unidentified': { text: ({ isNamed, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? 'Choose one' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. If it names the columns, choose one'}, for example: --map {field}="{column}"`, details) },
   'map.unknown_name': { text: (details) => fill(`${namedBy(details)} names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
   'output.closed': { text: 'The reader of the output has left.', exit: exitCodes.stdoutClosed },

@@ -33,6 +33,15 @@ export const defuse = (cell: string): string => (isFormula(cell) ? `'${cell}` : 
 export const undefuse = (cell: string): string =>
   cell.charCodeAt(0) === apostrophe && isFormula(cell) ? cell.slice(1) : cell
 
+/** A formula that is nothing but a text, as exports write codes that a spreadsheet must not take for numbers. */
+const textFormula = /^="((?:[^"]|"")*)"$/
+
+/** Returns a cell of a file as it was meant: as it was before `defuse`, and the text of a formula that is nothing else. */
+export function restoreCell(cell: string): string {
+  const text = cell.startsWith('="') ? textFormula.exec(cell)?.[1] : undefined
+  return text === undefined ? undefuse(cell) : text.replaceAll('""', '"')
+}
+
 /** Returns a writer of cells. Only those with a quote need csv-stringify, which takes 2 µs for a cell. */
 export function cellWriter(delimiter: string): (cell: string) => string {
   const special = new RegExp(`["\\r\\n${delimiter.replace(/[\\\]^-]/g, '\\$&')}]`)

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { Refusal } from '../api/calls/errors.js'
 import { confirmEncoding, decoderFor, type Encoding, suggestEncoding, unfinished } from './detect-encoding.js'
-import { isColumnName } from './names.js'
 
 /** How many bytes at the beginning of a file say what delimiter it has. */
 const delimiterSampleBytes = 65_536
@@ -11,8 +10,12 @@ const delimiterSampleBytes = 65_536
 export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
   new TextDecoder(label).decode(head.subarray(mark, delimiterSampleBytes), { stream: true })
 
+/** Ends text files of old systems (Ctrl-Z). */
+const endOfFile = 0x1a
+
 /** Converts a file to UTF-8 without its mark, in pieces of whole characters. Throws a Refusal with the line of no text. */
 export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+  let mayBeEnd: Buffer | undefined
   const lines = new LineCounter()
   const bytes = skip(encoding.mark, chunks)
   const texts = encoding.label === 'utf-8' ? checkUtf8(bytes, lines) : decodeText(bytes, encoding, lines)
@@ -23,7 +26,9 @@ export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding)
       throw new Refusal('csv.nul', { line: lines.line })
     }
     lines.pass(text)
-    yield text
+    if (mayBeEnd) yield mayBeEnd
+    mayBeEnd = text.at(-1) === endOfFile ? text.subarray(-1) : undefined
+    yield mayBeEnd ? text.subarray(0, -1) : text
   }
 }
 
@@ -37,7 +42,7 @@ async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: LineCounter): As
     rest = bytes.subarray(whole)
     yield text
   }
-  if (rest.length > 0) throw notUtf8(rest, lines)
+  if (rest.length > 0) throw new Refusal('csv.cut_off', { line: lines.line })
 }
 
 function notUtf8(text: Buffer, lines: LineCounter): Refusal {
@@ -97,110 +102,6 @@ export async function* skip(bytes: number, chunks: AsyncIterable<Buffer>): Async
     yield chunk.subarray(left)
     left = Math.max(0, left - chunk.length)
   }
-}
-
-const candidates = [',', ';', '\t', '|'] as const
-const linesLookedAt = 50
-
-/**
- * Returns the delimiter of a table by its beginning: from a `sep=` line, else the candidate that its lines agree on. Lines
- * above the header are its preamble: the first `skipLines`, or where that is not given, those before the first row that
- * has known names of columns and as many cells as the rows below.
- */
-export function detectDelimiter(sample: string, skipLines?: number) {
-  const skipped = skipLines === undefined ? '' : firstLines(sample, skipLines)
-  const text = sample.slice(skipped.length)
-  const sep = /^"?sep=([^"\r\n])"?(?:\r\n|\n|\r)/i.exec(text)
-  if (sep?.[1] !== undefined) return { delimiter: sep[1], preamble: skipped + sep[0] }
-  const lines = readLines(text)
-  const above = skipLines === undefined ? linesAboveHeader(lines) : 0
-  const preamble = skipped + text.slice(0, lines[above]?.start ?? 0)
-  return { delimiter: agreedDelimiter(lines.slice(above).map(({ counts }) => counts)), preamble }
-}
-
-function firstLines(text: string, count: number): string {
-  const ends = /\r\n|\n|\r/g
-  for (let line = 0; line < count; line++)
-    if (!ends.exec(text)) throw new Refusal('csv.no_header_left', { count })
-  return text.slice(0, ends.lastIndex)
-}
-
-/** A line of a table, which may hold quoted line ends, and how often each candidate is outside its quotes. */
-interface TextLine {
-  readonly start: number
-  readonly text: string
-  readonly counts: readonly number[]
-}
-
-const maxLinesAbove = 20
-const rowsBelow = 10
-
-/** Returns how many lines are above the header; 0 where the first line may be one. */
-function linesAboveHeader(lines: readonly TextLine[]): number {
-  const [first] = lines
-  if (!first || candidates.some((_, at) => countNames(first, at) > 0)) return 0
-  const found = lines.slice(0, maxLinesAbove).findIndex((line, index) =>
-    candidates.some((_, at) => {
-      const width = line.counts[at] ?? 0
-      const below = lines.slice(index + 1, index + 1 + rowsBelow)
-      const alike = below.filter(({ counts }) => counts[at] === width)
-      return (
-        width > 0 &&
-        countNames(line, at) > 1 &&
-        alike.length * 2 > below.length &&
-        isNarrower(lines, index, at)
-      )
-    }),
-  )
-  return Math.max(found, 0)
-}
-
-/** Whether the lines above one have fewer filled cells than half of its own. */
-const isNarrower = (lines: readonly TextLine[], index: number, at: number): boolean =>
-  lines.slice(0, index).every((line) => {
-    const filled = cellsOf(line, at).filter((cell) => cell !== '').length
-    // A delimiter in quotes makes no cell.
-    const width = Math.min(filled, (line.counts[at] ?? 0) + 1)
-    return width * 2 <= (lines[index]?.counts[at] ?? 0) + 1
-  })
-
-const countNames = (line: TextLine, at: number): number => cellsOf(line, at).filter(isColumnName).length
-
-const cellsOf = ({ text }: TextLine, at: number): string[] =>
-  text.split(candidates[at] ?? ',').map((cell) => cell.replace(/"/g, '').trim())
-
-function agreedDelimiter(lines: readonly (readonly number[])[]): string {
-  const [header = []] = lines
-  const score = (at: number) => lines.filter((counts) => counts[at] === header[at]).length
-  const inHeader = candidates
-    .map((delimiter, at) => ({ delimiter, count: header[at] ?? 0, score: score(at) }))
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => b.score - a.score || b.count - a.count)
-  if (inHeader[0]) return inHeader[0].delimiter
-  // There is one column only. A candidate in its cells would split them.
-  return candidates.find((_, at) => lines.every((counts) => counts[at] === 0)) ?? ','
-}
-
-/** Returns the first lines of a table. Empty ones are left out. */
-function readLines(sample: string): readonly TextLine[] {
-  const lines: TextLine[] = []
-  let counts = candidates.map(() => 0)
-  let quoted = false
-  let start = 0
-  for (let at = 0; at < sample.length && lines.length < linesLookedAt; at++) {
-    const char = sample[at] as string
-    if (char === '"') quoted = !quoted
-    if (quoted) continue
-    const candidate = candidates.indexOf(char as (typeof candidates)[number])
-    if (candidate >= 0) counts[candidate] = (counts[candidate] ?? 0) + 1
-    if (char !== '\n' && char !== '\r') continue
-    if (at > start) lines.push({ start, text: sample.slice(start, at), counts })
-    counts = candidates.map(() => 0)
-    start = at + 1
-  }
-  // The sample may end within a line, so its last one counts only where there is no other.
-  if (lines.length === 0) lines.push({ start: 0, text: sample, counts })
-  return lines
 }
 
 /** Files that are no text: how they begin, and what they are. */

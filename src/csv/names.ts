@@ -72,6 +72,12 @@ export function columnNamed(header: readonly string[], name: string): number {
   return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
 }
 
+/** A column that got a name of its own, because an earlier one has the name that it had. */
+export interface RepeatedName {
+  readonly name: string
+  readonly as: string
+}
+
 /** Values of a field that were left out of their records because they were not understood. */
 export interface LeftOutValues {
   readonly field: string

@@ -1,9 +1,9 @@
 import { Parser } from 'csv-parse'
 import { type LocalCode, Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
-import { undefuse } from './cells.js'
+import { restoreCell } from './cells.js'
 import type { Encoding } from './detect-encoding.js'
-import { decode, type detectDelimiter, LineCounter, skip } from './encoding.js'
+import { decode, LineCounter, skip } from './encoding.js'
 
 /** One row of a table: its cells, and the line it begins on. */
 export interface CsvRow {
@@ -13,11 +13,16 @@ export interface CsvRow {
   readonly fields?: Fields | undefined
 }
 
+/** How a table is written. */
+export interface TableFormat {
+  readonly delimiter: string
+  /** Text before the header: a `sep=` line, other lines, or nothing. */
+  readonly preamble: string
+}
+
 export interface RowOptions {
   /** Keeps cells as they are in the file, including those that were made safe for spreadsheets. */
   readonly raw?: boolean | undefined
-  /** Accepts a quote within an unquoted cell, instead of refusing the file. */
-  readonly looseQuotes?: boolean | undefined
   /** Longest row in bytes. */
   readonly limit?: number | undefined
   /** Counts rows and blank lines instead of lines: the numbers that rows of a sheet have. */
@@ -28,15 +33,15 @@ export interface RowOptions {
 export async function* readRows(
   chunks: AsyncIterable<Buffer>,
   encoding: Encoding,
-  { delimiter, preamble }: ReturnType<typeof detectDelimiter>,
-  { raw = false, looseQuotes, limit, isSheet = false }: RowOptions = {},
+  { delimiter, preamble }: TableFormat,
+  { raw = false, limit, isSheet = false }: RowOptions = {},
 ): AsyncGenerator<CsvRow[]> {
   const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))
   const lines = new LineCounter()
   lines.pass(Buffer.from(preamble))
   const firstLine = lines.line
   const numberOf = isSheet ? createRowCounter() : undefined
-  for await (const parsed of parseRows(texts, { delimiter, firstLine, looseQuotes, limit })) {
+  for await (const parsed of parseRows(texts, { delimiter, firstLine, limit })) {
     const rows = numberOf ? parsed.map((row) => ({ ...row, line: numberOf(row) })) : parsed
     yield raw ? rows : rows.map(restoreCells)
   }
@@ -53,8 +58,8 @@ function createRowCounter(): (row: CsvRow) => number {
 }
 
 function restoreCells(row: CsvRow): CsvRow {
-  return row.cells.some((cell) => cell.startsWith("'"))
-    ? { line: row.line, cells: row.cells.map(undefuse) }
+  return row.cells.some((cell) => cell.startsWith("'") || cell.startsWith('="'))
+    ? { line: row.line, cells: row.cells.map(restoreCell) }
     : row
 }
 
@@ -100,18 +105,22 @@ function* yieldRows({ rows, failure }: ParsedRows): Generator<CsvRow[]> {
 
 const lineFeed = 10
 const carriageReturn = 13
-/** A row of more lines is left to the other parser: here each line is read again from the row's beginning. */
-const maxLines = 16
+const quote = 34
+/** A row of more lines is left to the other parser: each line with a quote is read again from the row's beginning. */
+const maxLines = 1_000
 
 /**
- * Splits simple text into rows, many times faster than a general parser: rows that end with LF or CRLF, cells that are
- * quoted whole or not at all. It stops before the first row that is anything else.
+ * Splits text into rows as people's files have it, many times faster than a general parser. Rows end with LF or CRLF. A quote
+ * quotes where it is the first letter of a cell, but for spaces, and the last one is its last; any other is a letter. It stops
+ * before the first row that is anything else.
  */
 class PlainRows {
   #waiting: Buffer[] = []
   #length = 0
   /** Whether it met a row that it cannot split: the one that `rest` begins with. */
   stopped = false
+  /** Number of cells in the first row. */
+  #width = 0
 
   /** `line` is that which `rest` begins on, `limit` the longest row in bytes. */
   constructor(
@@ -161,25 +170,51 @@ class PlainRows {
 
   /** Reads the row that begins at `from`. Returns where the next one begins; `undefined` where this one is not complete. */
   #readRow(bytes: Buffer, from: number, isLast: boolean, rows: CsvRow[]): number | undefined {
+    const firstEnd = bytes.indexOf(lineFeed, from)
+    const isTabbed = this.delimiter === '\t'
     let lines = 0
     for (let at = from; ; ) {
-      const end = bytes.indexOf(lineFeed, at)
+      const end = lines === 0 ? firstEnd : bytes.indexOf(lineFeed, at)
       if (end < 0 && !isLast) return undefined
       const to = end < 0 ? bytes.length : end
       lines += 1
-      if (to - from > this.limit || lines > maxLines) return this.#stop()
-      const cells = this.#cellsOf(
-        bytes.toString('utf8', from, bytes[to - 1] === carriageReturn ? to - 1 : to),
-      )
-      if (cells === 'open' && end >= 0) {
+      const isTooLong = to - from > this.limit || lines > maxLines
+      if (isTooLong && (lines === 1 || !isTabbed)) return this.#stop()
+      // A line without a quote closes none.
+      const mayClose = lines === 1 || bytes.subarray(at, to).includes(quote)
+      const text = mayClose && !isTooLong ? textOf(bytes, from, to) : ''
+      const cells = text === '' && lines > 1 ? 'open' : this.#cellsOf(text)
+      if (cells === 'open' && end >= 0 && !isTooLong) {
         at = end + 1
         continue
       }
-      if (cells === 'odd' || cells === 'open' || cells.length > maxCells) return this.#stop()
-      if (cells.length > 0) rows.push({ line: this.line, cells })
-      this.line += lines
-      return end < 0 ? to : end + 1
+      if (isTabbed && (cells === 'open' || (lines > 1 && this.#isUnquoted(text, cells)))) {
+        const end = firstEnd < 0 ? bytes.length : firstEnd
+        return this.#add(quotedCells(textOf(bytes, from, end), '\t', true), 1, end, rows)
+      }
+      return this.#add(cells, lines, to, rows)
     }
+  }
+
+  /** Whether lines that a quote seems to join are rows: a table with tabs often has no quotes, and its cells no tabs. */
+  #isUnquoted(text: string, cells: readonly string[] | 'odd'): boolean {
+    if (cells === 'odd') return !loneReturn.test(text)
+    if (!cells.some((cell) => cell.includes('\n') && cell.includes('\t'))) return false
+    return text.split(/\r?\n/).every((line) => line.split('\t').length === this.#width)
+  }
+
+  /** Adds a row that ends at `to`, and returns where the next one begins. */
+  #add(
+    cells: readonly string[] | 'open' | 'odd',
+    lines: number,
+    to: number,
+    rows: CsvRow[],
+  ): number | undefined {
+    if (typeof cells === 'string' || cells.length > maxCells) return this.#stop()
+    if (cells.length > 0) rows.push({ line: this.line, cells })
+    this.#width ||= cells.length
+    this.line += lines
+    return to + 1
   }
 
   #stop(): undefined {
@@ -189,19 +224,31 @@ class PlainRows {
   /** Returns the cells of a row, none when it is blank; `open` when a quote is not closed, `odd` when it is not simple. */
   #cellsOf(row: string): string[] | 'open' | 'odd' {
     if (row === '') return []
-    if (row.includes('\r')) return 'odd'
+    if (loneReturn.test(row)) return 'odd'
     return row.includes('"') ? quotedCells(row, this.delimiter) : row.split(this.delimiter)
   }
 }
 
-function quotedCells(row: string, delimiter: string): string[] | 'open' | 'odd' {
+/** What ends lines only where no line feed follows it. */
+const loneReturn = /\r(?!\n)/
+
+const textOf = (bytes: Buffer, from: number, to: number): string =>
+  bytes.toString('utf8', from, bytes[to - 1] === carriageReturn ? to - 1 : to)
+
+/** Returns the cells of a row that is complete. */
+export function splitRow(row: string, delimiter: string): readonly string[] {
+  const cells = quotedCells(row, delimiter, true)
+  return typeof cells === 'string' ? row.split(delimiter) : cells
+}
+
+/** Returns the cells of a row with quotes. With `isText`, a quote that is not closed is a letter. */
+function quotedCells(row: string, delimiter: string, isText = false): string[] | 'open' | 'odd' {
   const cells: string[] = []
   for (let from = 0; ; ) {
-    const cell = row[from] === '"' ? quotedCell(row, from + 1) : bareCell(row, from, delimiter)
+    const cell = cellAt(row, from, delimiter, isText)
     if (typeof cell === 'string') return cell
     cells.push(cell.text)
     if (cell.end === row.length) return cells
-    if (!row.startsWith(delimiter, cell.end)) return 'odd'
     from = cell.end + delimiter.length
   }
 }
@@ -210,6 +257,23 @@ function quotedCells(row: string, delimiter: string): string[] | 'open' | 'odd' 
 interface ParsedCell {
   readonly text: string
   readonly end: number
+}
+
+function cellAt(row: string, from: number, delimiter: string, isText: boolean): ParsedCell | 'open' | 'odd' {
+  const first = skipSpaces(row, from)
+  if (row[first] !== '"') return bareCell(row, from, from, delimiter)
+  const cell = quotedCell(row, first + 1)
+  if (cell === 'open') return isText ? bareCell(row, from, from, delimiter) : 'open'
+  const end = skipSpaces(row, cell.end)
+  if (end === row.length || row.startsWith(delimiter, end)) return { text: cell.text, end }
+  // Behind lines in quotes, it is more likely that a quote was never closed.
+  return cell.text.includes('\n') ? 'odd' : bareCell(row, from, cell.end, delimiter)
+}
+
+function skipSpaces(row: string, from: number): number {
+  let at = from
+  while (row[at] === ' ') at++
+  return at
 }
 
 function quotedCell(row: string, from: number): ParsedCell | 'open' {
@@ -226,11 +290,11 @@ function quotedCell(row: string, from: number): ParsedCell | 'open' {
   }
 }
 
-function bareCell(row: string, from: number, delimiter: string): ParsedCell | 'odd' {
-  const next = row.indexOf(delimiter, from)
+/** Returns the cell that begins at `from` as it is written, up to the first delimiter behind `after`. */
+function bareCell(row: string, from: number, after: number, delimiter: string): ParsedCell {
+  const next = row.indexOf(delimiter, after)
   const end = next < 0 ? row.length : next
-  const text = row.slice(from, end)
-  return text.includes('"') ? 'odd' : { text, end }
+  return { text: row.slice(from, end), end }
 }
 
 /** Rows that were read, and the error after them, if there was one. */
@@ -254,13 +318,12 @@ export class AnyRows extends Parser {
   #endedAt = 0
   #tooWide: Refusal | undefined
 
-  constructor({ delimiter, firstLine, looseQuotes = false, limit = rowLimit }: ParseOptions) {
+  constructor({ delimiter, firstLine, limit = rowLimit }: ParseOptions) {
     super({
       delimiter,
       record_delimiter: ['\r\n', '\n', '\r'],
       skip_empty_lines: true,
       relax_column_count: true,
-      relax_quotes: looseQuotes,
       max_record_size: limit,
     })
     this.#surplus = 1 - firstLine

@@ -41,19 +41,27 @@ const needed: Readonly<Record<ListKind, readonly string[]>> = {
 
 /** Returns what the rows of a table are about, and its columns of keys. Throws a Refusal, with the `name` of the file. */
 export function mapList(
-  table: Pick<Table, 'header' | 'samples' | 'notes'>,
+  table: Pick<Table, 'header' | 'samples' | 'notes'> & Partial<Pick<Table, 'repeated'>>,
   name: string,
   kind?: ListKind,
   pairs: readonly string[] = [],
 ): MappedList {
-  const { header, samples, notes } = table
+  const { header, samples, notes, repeated = [] } = table
   const pins = parsePins(pairs)
   const isMeant = (of: ListKind) => Object.keys(pins).every((field) => fieldsOf[of].includes(field))
   const map = (of: ListKind): MappedList | undefined => {
     if (of === 'people' && kind === undefined && !isMeant(of)) return undefined
     if (of === 'companies' && kind === undefined && !isMeant(of) && isMeant('people')) return undefined
     const subject = of === 'companies' ? 'company' : 'person'
-    const columns = { header, samples, notes, fields: fieldsOf[of], anyOf: needed[of], subject } as const
+    const columns = {
+      header,
+      samples,
+      notes,
+      repeated,
+      fields: fieldsOf[of],
+      anyOf: needed[of],
+      subject,
+    } as const
     try {
       return { kind: of, mapping: mapColumns({ ...columns, pins }) }
     } catch (error) {
@@ -119,7 +127,7 @@ interface KnownRow {
   readonly cell: (column: string) => string
 }
 
-/** Returns a table as a list. Rows with more or fewer cells than the header are left out. */
+/** Returns a table as a list. Rows with more cells than the header are left out. */
 export function tableList(
   name: string,
   table: Pick<Table, 'header' | 'rows'>,

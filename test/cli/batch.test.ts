@@ -251,7 +251,7 @@ describe('columns of the output', () => {
 })
 
 describe('rejects', () => {
-  const csv = 'domain;country;note\na.example;DE;x\n;;"two\nlines"\n;;=1\nshort\n'
+  const csv = 'domain;country;note\na.example;DE;x\n;;"two\nlines"\n;;=1\none;two;three;four\n'
 
   it('are invalid rows unchanged, in a file that can be fixed and run again', async () => {
     const caller = companies()
@@ -262,7 +262,7 @@ describe('rejects', () => {
         '_line;_reason;domain;country;note\n',
         '3;"""domain"" is empty";;;"two\nlines"\n',
         `5;"""domain"" is empty";;;'=1\n`,
-        '6;"the row has 1 cell; the header has 3";short\n',
+        '6;"the row has 4 cells; the header has 3";one;two;three;four\n',
       ].join(''),
     )
     expect([modeOf('out.rejects.csv'), here.read('out.csv').match(/,invalid,/g)?.length]).toEqual([0o600, 3])
@@ -279,13 +279,13 @@ describe('rejects', () => {
   })
 
   it('are grouped by a reason in the names of the columns, in the summary and --summary-json', async () => {
-    const file = 'Website,Land\na.example,Narnia\n,DE\nb.example,Oz\nshort\nc.example,DE\n'
+    const file = 'Website,Land\na.example,Narnia\n,DE\nb.example,Oz\nlong,DE,x\nc.example,DE\n'
     const { stderr } = await enrich(file, '--map country=Land --summary-json sum.json')
     expect(JSON.parse(here.read('sum.json'))).toMatchObject({
       invalid: 2,
       invalid_reasons: [
         { reason: '"Website" is empty', rows: 1 },
-        { reason: 'the row has 1 cell; the header has 2', rows: 1 },
+        { reason: 'the row has 3 cells; the header has 2', rows: 1 },
       ],
       not_understood: [{ field: 'country', values: 2, sample: 'Narnia' }],
     })

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
-import { decode, detectDelimiter } from '../../src/csv/encoding.js'
+import { decode } from '../../src/csv/encoding.js'
+import { detectFormat } from '../../src/csv/table-format.js'
 import { encoderFor } from '../../src/runs/output/writer.js'
 import { casesOf } from '../support/fixtures.js'
 import { inWords } from '../support/in-words.js'
@@ -52,23 +53,23 @@ describe('lines above the header', () => {
   const linkedIn = 'Notes:\n"Some, of the\nmail"\n\nFirst Name,Last Name,URL\nAda,L,x\nB,C,y\n'
 
   test('are its preamble', () => {
-    const { delimiter, preamble } = detectDelimiter(linkedIn)
+    const { delimiter, preamble } = detectFormat(linkedIn)
     expect([delimiter, preamble]).toEqual([',', 'Notes:\n"Some, of the\nmail"\n\n'])
   })
 
   test.each(['domain\na,b\nc,d\n', 'name\nSmith, John\nDoe, Jane\n', 'x,y\n1,2\n', 'Name;City\nA;B\n', ''])(
     'are not found in %j',
     (text) => {
-      expect(detectDelimiter(text).preamble).toBe('')
+      expect(detectFormat(text).preamble).toBe('')
     },
   )
 
   test('are no more than the file has', () => {
-    expect(() => inWords(() => detectDelimiter('one\ntwo', 2))).toThrow('--skip-lines 2 leaves no header')
+    expect(() => inWords(() => detectFormat('one\ntwo', 2))).toThrow('--skip-lines 2 leaves no header')
   })
 
   test('are as many as is said', () => {
-    expect(detectDelimiter('one\r\ntwo;x\r\na;b\r\n1;2\r\n', 2)).toEqual({
+    expect(detectFormat('one\r\ntwo;x\r\na;b\r\n1;2\r\n', 2)).toEqual({
       delimiter: ';',
       preamble: 'one\r\ntwo;x\r\n',
     })

@@ -48,6 +48,9 @@ function write({ table, delimiter, lineEnd, alwaysQuoted, finalLineEnd }: Genera
 test('generated tables are read as they were written, whatever the pieces they come in', async () => {
   await fc.assert(
     fc.asyncProperty(generated, async (one) => {
+      // A table with tabs may have no quotes: lines in a cell with tabs could be rows.
+      const isUnclear = (cell: string) => /\t/.test(cell) && /\n/.test(cell)
+      fc.pre(one.delimiter !== '\t' || !one.table.flat().some(isUnclear))
       const bytes = encode(write(one), one.label)
       const texts = decode(inPieces(bytes, one.pieces), { label: one.label, mark: 0 })
       const rows: CsvRow[] = []
@@ -130,18 +133,23 @@ const nearly = fc
   .map((parts) => parts.join(''))
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
 
+/** What the full parser refuses and the fast path may read: quotes that are letters. */
+const aboutQuotes = ['csv.quote_inside', 'csv.quote_continues']
+
 // A row that the fast path leaves to the full parser is only read more slowly.
-test('the fast path returns the same rows, lines and errors as the full parser', async () => {
+test('the fast path returns the rows, lines and errors of the full parser, and reads more quotes', async () => {
   await fc.assert(
-    fc.asyncProperty(nearly, fc.boolean(), sizes, async (text, looseQuotes, pieces) => {
-      const options = { firstLine: 3, looseQuotes, limit: 40 }
+    fc.asyncProperty(nearly, sizes, async (text, pieces) => {
+      const options = { firstLine: 3, limit: 40 }
       const fast = await readUntilRefused(inPieces(Buffer.from(text), pieces), options)
       const full = new AnyRows({ delimiter: ',', ...options })
       const first = await full.parse(Buffer.from(text))
       const last = first.failure ? undefined : await full.parseEnd()
       const failure = (first.failure ?? last?.failure) as Refusal | undefined
-      expect(fast.rows).toEqual([...first.rows, ...(last?.rows ?? [])])
-      expect(fast.refusal?.details.line).toBe(failure?.details.line)
+      const rows = [...first.rows, ...(last?.rows ?? [])]
+      const readsMore = aboutQuotes.includes(failure?.code ?? '')
+      expect(readsMore ? fast.rows.slice(0, rows.length) : fast.rows).toEqual(rows)
+      if (!readsMore) expect(fast.refusal?.details.line).toBe(failure?.details.line)
     }),
     { numRuns: tries(750, 3_000) },
   )

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../src/api/calls/errors.js'
 import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
-import { detectDelimiter, sampleOf } from '../../src/csv/encoding.js'
+import { sampleOf } from '../../src/csv/encoding.js'
 import { type CsvRow, type RowOptions, readRows } from '../../src/csv/parse.js'
+import { detectFormat } from '../../src/csv/table-format.js'
 import { casesOf } from '../support/fixtures.js'
 import { encode, inPieces } from './encode.js'
 
@@ -11,7 +12,7 @@ import { encode, inPieces } from './encode.js'
 async function readOn(content: string | Buffer, options: RowOptions = {}, pieces?: readonly number[]) {
   const bytes = Buffer.from(content)
   const encoding = detectEncoding(bytes.subarray(0, 65_536))
-  const detected = detectDelimiter(sampleOf(bytes.subarray(0, 65_536), encoding))
+  const detected = detectFormat(sampleOf(bytes.subarray(0, 65_536), encoding))
   const rows: CsvRow[] = []
   let error: unknown
   try {

@@ -20,7 +20,7 @@ const messy = [
   'Bar;info@bar.example;FR;=SUM(A1);',
   ';;;;',
   'Foo;foo.example;DE;again;',
-  'Baz;too;many;cells;here;',
+  'Baz;too;many;cells;;here',
   'Bar SA;bar.example;FR;+33612345678;old',
 ].join('\r\n')
 

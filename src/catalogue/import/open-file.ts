@@ -2,9 +2,10 @@ import { Refusal } from '../../api/calls/errors.js'
 import { parseJson, toJson } from '../../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
 import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
-import { checkCsv, checkText, decode, detectDelimiter, sampleOf } from '../../csv/encoding.js'
+import { checkCsv, checkText, decode, sampleOf } from '../../csv/encoding.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
+import { detectFormat } from '../../csv/table-format.js'
 import {
   ColumnSample,
   describeMisplaced,
@@ -32,15 +33,15 @@ export async function openFile(
   const { isSheet } = options
   const original = { encoding: encoding.label, hasMark: encoding.mark > 0 }
   if (isSheet) {
-    const csv = { delimiter: ',', preamble: detectDelimiter(sample, options.skipLines).preamble }
+    const csv = { delimiter: ',', preamble: detectFormat(sample, options.skipLines).preamble }
     const rows = readRows(chunks, encoding, csv, { raw: true, isSheet })
     return readCsvRows(kind, rows, options, { ...original, ...csv })
   }
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
   checkCsv(undefined, sample)
-  const csv = detectDelimiter(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
-  const rows = readRows(chunks, encoding, csv, { looseQuotes: true })
+  const csv = detectFormat(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
+  const rows = readRows(chunks, encoding, csv)
   const read = await readCsvRows(kind, rows, options, { ...original, ...csv })
   return encoding.sample === undefined
     ? read

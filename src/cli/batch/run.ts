@@ -174,8 +174,8 @@ function createDialog(context: Context, { operation, choices, constants, shape }
     showRagged: (rows, firstLine) =>
       notify(
         rows === 1
-          ? `The row on line ${firstLine} has more or fewer cells than the header.`
-          : `${formatNumber(rows)} rows have more or fewer cells than the header; the first is on line ${firstLine}.`,
+          ? `The row on line ${firstLine} has more cells than the header.`
+          : `${formatNumber(rows)} rows have more cells than the header; the first is on line ${firstLine}.`,
       ),
     confirm: (makeQuote) => {
       const remember = async () => {

@@ -14,6 +14,7 @@ import {
   isUnnamed,
   type LeaveOut,
   normaliseName,
+  type RepeatedName,
   type Synonyms,
   synonymsOf,
 } from '../../csv/names.js'
@@ -41,6 +42,8 @@ export interface MappingRequest {
   readonly samples?: readonly (readonly string[])[]
   /** How the file was read, for the notes of the mapping. */
   readonly notes?: readonly Note[]
+  /** Columns that got another name, because an earlier one has theirs. */
+  readonly repeated?: readonly RepeatedName[]
   /** Input fields that a column may fill. */
   readonly fields: readonly string[]
   /** What a row is about. */
@@ -132,6 +135,7 @@ export function mapColumns(asked: MappingRequest): Mapping {
     filled.set(guess.field, guess)
   }
   checkConstants(request, filled)
+  checkUnambiguous(request, filled)
   checkUsable(request, filled)
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
@@ -167,6 +171,20 @@ function checkConstants(
     const value = constants[field]
     if (value === undefined || ![...identifying[subject], ...describing].includes(field)) continue
     throw new Refusal('map.filled_twice', { field, flag: flagOf(field), column, value: String(value) })
+  }
+}
+
+/** Throws a Refusal where a field is filled by one of several columns that the file gives the same name, and nobody chose it. */
+function checkUnambiguous(
+  { header, samples, repeated = [] }: MappingRequest,
+  filled: ReadonlyMap<string, MappedColumn>,
+): void {
+  for (const { field, column, by } of filled.values()) {
+    const name = repeated.find(({ name, as }) => name === column || as === column)?.name
+    if (by === 'pin' || name === undefined) continue
+    const alike = [name, ...repeated.filter((one) => one.name === name).map(({ as }) => as)]
+    const columns = alike.filter((one) => samples?.[header.indexOf(one)]?.length !== 0)
+    if (columns.length > 1) throw new Refusal('map.same_names', { name, field: spell(field), columns })
   }
 }
 

@@ -3,10 +3,11 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
-import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
+import { checkCsv, readChunks, sampleOf } from '../../csv/encoding.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
-import { isOwnName, toUnnamed } from '../../csv/names.js'
+import { isOwnName, type RepeatedName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
+import { detectFormat } from '../../csv/table-format.js'
 import { ColumnSample, isData, withFirstRow } from '../../identity/value-kinds.js'
 
 /** Options for reading a file, where recognising its format is not enough. */
@@ -32,20 +33,26 @@ export async function openTable(path: string, options: ReadOptions = {}) {
   const encoding = detectEncoding(head, options.encoding)
   const sample = sampleOf(head, encoding)
   checkCsv(path, sample)
-  const detected = detectDelimiter(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
+  const detected = detectFormat(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
   const rows = () => readRows(fileChunks(path, copy), encoding, { delimiter, preamble }, options)
   const { first, samples } = await readBeginning(path, rows())
   const hasHeader = options.header === false ? first.cells.some(isOwnName) : !isData(first.cells, samples)
-  if (hasHeader) checkHeader(first)
+  const { names, repeated } = hasHeader
+    ? nameColumns(first)
+    : { names: first.cells.map(toUnnamed), repeated: [] }
   const isAllData = !hasHeader && options.header !== false
   const notes: Note[] = isAllData ? [{ code: 'csv.first_row_is_data', details: {} }] : []
+  if (repeated.length > 0)
+    notes.push({ code: 'csv.same_names', details: { columns: repeated.map(({ as }) => as) } })
   return {
     /** Path of the file, or of the workbook that it is a sheet of. */
     path,
-    /** The names of its columns: `column_1` and so on where the first row is data. */
-    header: hasHeader ? first.cells : first.cells.map(toUnnamed),
+    /** The names of its columns, all different: `column_1` and so on where the first row is data. */
+    header: names as readonly string[],
+    /** Columns that got another name, because an earlier one has theirs. */
+    repeated: repeated as readonly RepeatedName[],
     hasHeader,
     /** What a person should know about how it was read. */
     notes: [...encodingNotes(encoding), ...notes] as readonly Note[],
@@ -57,8 +64,12 @@ export async function openTable(path: string, options: ReadOptions = {}) {
     /** Text before the header: a `sep=` line, other lines, or nothing. */
     preamble,
     bytes,
-    /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
-    rows: (): AsyncGenerator<readonly CsvRow[]> => (hasHeader ? withoutHeader(rows()) : rows()),
+    /**
+     * The rows after the header, in batches, in constant memory. Blank cells at the end that are missing are added, surplus ones
+     * left out; a row with more cells than the header has values in them.
+     */
+    rows: (): AsyncGenerator<readonly CsvRow[]> =>
+      toWidth(hasHeader ? withoutHeader(rows()) : rows(), names.length),
   }
 }
 
@@ -124,15 +135,39 @@ async function readBeginning(
   throw new Refusal('csv.empty', { path })
 }
 
-function checkHeader({ cells, line }: CsvRow): void {
+/** Gives each column a name of its own: the second `City` is `City_2`. Throws a Refusal where none has a name. */
+function nameColumns({ cells, line }: CsvRow) {
   if (cells.every((name) => name.trim() === '')) throw new Refusal('csv.no_names', { line })
-  const seen = new Map<string, number>()
-  cells.forEach((name, at) => {
-    const before = seen.get(name)
-    if (before !== undefined && name !== '')
-      throw new Refusal('csv.same_names', { one: before + 1, other: at + 1, name, line })
-    seen.set(name, at)
+  const taken = new Set(cells)
+  const seen = new Set<string>()
+  const repeated: RepeatedName[] = []
+  const names = cells.map((name) => {
+    if (name === '' || !seen.has(name)) {
+      seen.add(name)
+      return name
+    }
+    let number = 2
+    while (taken.has(`${name}_${number}`)) number++
+    const as = `${name}_${number}`
+    taken.add(as)
+    repeated.push({ name, as })
+    return as
   })
+  return { names, repeated }
+}
+
+async function* toWidth(batches: AsyncIterable<readonly CsvRow[]>, width: number) {
+  for await (const batch of batches)
+    yield batch.every(({ cells }) => cells.length === width)
+      ? batch
+      : batch.map((row) => rowOfWidth(row, width))
+}
+
+function rowOfWidth(row: CsvRow, width: number): CsvRow {
+  const { cells } = row
+  if (cells.length === width || cells.slice(width).some((cell) => cell.trim() !== '')) return row
+  const missing = Array.from({ length: Math.max(0, width - cells.length) }, () => '')
+  return { ...row, cells: [...cells.slice(0, width), ...missing] }
 }
 
 async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
@@ -189,7 +224,7 @@ const bytesPerRow = 32
 
 /**
  * Reads a table to its end before anything is spent. Throws a Refusal for a broken file. Counts its rows, and the `ragged` ones
- * with more or fewer cells than the header. With `identityOf` it also finds identities that may repeat; rows that `skip` accepts
+ * with more cells than the header. With `identityOf` it also finds identities that may repeat; rows that `skip` accepts
  * are not looked up.
  */
 export async function checkTable(

@@ -41,11 +41,12 @@ interface LookupRequest extends ResultRequest {
 /** Returns the fields that the columns of a file are matched with: those that are not overridden. */
 export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
-  { header, samples, notes = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
+  { header, samples, notes = [], repeated = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
 ): MappingRequest => ({
   header,
   samples,
   notes,
+  repeated,
   fields: operation.batch?.fields ?? Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,
@@ -355,7 +356,7 @@ export interface Lookup {
   readonly perRecord?: number | undefined
 }
 
-/** Throws a Refusal for a row with more or fewer cells than the header. */
+/** Throws a Refusal for a row with more cells than the header. */
 export function checkWidth(
   { length: cells }: readonly string[],
   { length: header }: readonly string[],

@@ -48,9 +48,26 @@ describe('a table', () => {
     expect([table.header, ...cells]).toEqual(expected)
   })
 
-  test('has its ragged rows counted', async () => {
+  test('has blank cells where they are missing at the end, and no surplus ones', async () => {
+    const { cells } = await readAll('a,b\n4\n1,2,,\n3,5, \n')
+    expect(cells).toEqual([
+      ['4', ''],
+      ['1', '2'],
+      ['3', '5'],
+    ])
+  })
+
+  test('has the rows counted that have more cells than its header', async () => {
     const table = await openTable(folder.file('a,b\n4,5\n\n1\n1,2,3\n'))
-    expect(await checkTable(table)).toMatchObject({ rows: 3, ragged: 2, firstRagged: 4 })
+    expect(await checkTable(table)).toMatchObject({ rows: 3, ragged: 1, firstRagged: 5 })
+  })
+
+  test('has a name of its own for each column', async () => {
+    const { table } = await readAll('City,,City,City_2,,City\na,b,c,d,e,f\n')
+    expect(table.header).toEqual(['City', '', 'City_3', 'City_2', '', 'City_4'])
+    expect(table.notes.map(sentenceOf)).toEqual([
+      'Columns with the name of an earlier one are called "City_3", "City_4".',
+    ])
   })
 
   test('can be read twice, and abandoned early', async () => {

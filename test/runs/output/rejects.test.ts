@@ -63,10 +63,10 @@ describe('rejected rows', () => {
   })
 
   test('that are rejected again have their new reason in the same column', async () => {
-    const aside = await setAside('a,_reason,b\n1,old,2\n3\n')
-    expect(await readFile(aside, 'utf8')).toBe('_line,a,_reason,b\n2,1,why,2\n3,3\n')
+    const aside = await setAside('a,_reason,b\n1,old,2\n3,old,4,5\n')
+    expect(await readFile(aside, 'utf8')).toBe('_line,a,_reason,b\n2,1,why,2\n3,3,why,4,5\n')
     expect(await readFile(await setAside(await readFile(aside)), 'utf8')).toBe(
-      '_line,a,_reason,b\n2,1,why,2\n3,3\n',
+      '_line,a,_reason,b\n2,1,why,2\n3,3,why,4,5\n',
     )
   })
 

@@ -254,7 +254,7 @@ function describeTally(tally: ReturnType<typeof createTally>, seconds: number): 
   ]
   if (yes > 0) lines.push(`Yes: ${list(by)}`)
   if (maybe > 0) lines.push(`Maybe: ${list(maybeBy)}`)
-  const strange = 'more or fewer cells than the header'
+  const strange = 'more cells than the header'
   if (ragged === 1) lines.push(`The row on line ${firstRagged} has ${strange}, and was not compared.`)
   if (ragged > 1)
     lines.push(

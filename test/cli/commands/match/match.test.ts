@@ -117,13 +117,11 @@ describe('prospect match', () => {
     expect(stderr).toContain('0 yes · 0 maybe · 0 no · 2 suppressed')
   })
 
-  it('does not compare a row with too few cells, keeps it, and ends with 11', async () => {
-    write('short.csv', ['Company,Website', 'Acme', 'Acme,acme.example'])
+  it('does not compare a row with too many cells, keeps it, and ends with 11', async () => {
+    write('short.csv', ['Company,Website', 'Acme,acme.example,x', 'Acme,acme.example'])
     const { code, stdout, stderr } = await match('short.csv --with crm.csv')
-    expect([code, stdout.split('\n')[1]]).toEqual([11, 'Acme,,,,,'])
-    expect(stderr).toContain(
-      'The row on line 2 has more or fewer cells than the header, and was not compared.',
-    )
+    expect([code, stdout.split('\n')[1]]).toEqual([11, 'Acme,acme.example,,,,'])
+    expect(stderr).toContain('The row on line 2 has more cells than the header, and was not compared.')
     expect((await match('short.csv --with crm.csv --fail-on none')).code).toBe(0)
   })
 })

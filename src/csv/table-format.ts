@@ -1,0 +1,120 @@
+import { Refusal } from '../api/calls/errors.js'
+import { isColumnName } from './names.js'
+import { splitRow, type TableFormat } from './parse.js'
+
+const candidates = [',', ';', '\t', '|'] as const
+const linesLookedAt = 50
+
+/**
+ * Returns the delimiter of a table by its beginning: from a `sep=` line, else the candidate that its lines agree on. Lines
+ * above the header are its preamble: the first `skipLines`, or where that is not given, those before the row that names the
+ * most columns.
+ */
+export function detectFormat(sample: string, skipLines?: number): TableFormat {
+  const skipped = skipLines === undefined ? '' : firstLines(sample, skipLines)
+  const text = sample.slice(skipped.length)
+  const sep = /^"?sep=([^"\r\n])"?(?:\r\n|\n|\r)/i.exec(text)
+  if (sep?.[1] !== undefined) return { delimiter: sep[1], preamble: skipped + sep[0] }
+  const lines = readLines(text)
+  const above = skipLines === undefined ? linesAboveHeader(lines) : 0
+  const preamble = skipped + text.slice(0, lines[above]?.start ?? 0)
+  return { delimiter: agreedDelimiter(lines.slice(above).map(({ counts }) => counts)), preamble }
+}
+
+function firstLines(text: string, count: number): string {
+  const ends = /\r\n|\n|\r/g
+  for (let line = 0; line < count; line++)
+    if (!ends.exec(text)) throw new Refusal('csv.no_header_left', { count })
+  return text.slice(0, ends.lastIndex)
+}
+
+/** A line of a table, which may hold quoted line ends, and how often each candidate is outside its quotes. */
+interface TextLine {
+  readonly start: number
+  readonly text: string
+  readonly counts: readonly number[]
+}
+
+const maxLinesAbove = 20
+const rowsBelow = 10
+
+/** The filled cells of a line, and how many of them are names of columns. */
+interface NamedLine {
+  readonly filled: number
+  readonly names: number
+}
+
+/**
+ * Returns how many lines are above the header, such as titles, and groups of columns in merged cells; 0 where the first line
+ * may be one.
+ */
+function linesAboveHeader(lines: readonly TextLine[]): number {
+  const found = candidates.map((delimiter, at) => headerAmong(lines, delimiter, at))
+  return found.toSorted((one, other) => other.names - one.names)[0]?.index ?? 0
+}
+
+function headerAmong(lines: readonly TextLine[], delimiter: string, at: number) {
+  const read = lines.slice(0, maxLinesAbove).map((line): NamedLine => {
+    const filled = splitRow(line.text, delimiter).filter((cell) => cell.trim() !== '')
+    return { filled: filled.length, names: filled.filter(isColumnName).length }
+  })
+  let best = { index: 0, names: read[0]?.names ?? 0 }
+  for (const [index, line] of read.entries()) {
+    const isNamed = line.names > 1 && line.names > best.names
+    if (isNamed && read.slice(0, index).every((above) => isAbove(above, line)) && fitsBelow(lines, index, at))
+      best = { index, names: line.names }
+  }
+  return best
+}
+
+/** Whether a line may stand above a header: it has fewer cells, or none of its cells is a name and all of the header's are. */
+const isAbove = (line: NamedLine, header: NamedLine): boolean =>
+  line.filled < header.filled ||
+  (line.names === 0 && line.filled === header.filled && header.names === header.filled)
+
+/** Whether most rows below a line have no more cells than it. */
+function fitsBelow(lines: readonly TextLine[], index: number, at: number): boolean {
+  const width = lines[index]?.counts[at] ?? 0
+  const below = lines.slice(index + 1, index + 1 + rowsBelow)
+  const fitting = below.filter(({ counts }) => (counts[at] ?? 0) > 0 && (counts[at] ?? 0) <= width)
+  return width > 0 && fitting.length * 2 > below.length
+}
+
+function agreedDelimiter(lines: readonly (readonly number[])[]): string {
+  const [header = []] = lines
+  const score = (at: number) => lines.filter((counts) => counts[at] === header[at]).length
+  const inHeader = candidates
+    .map((delimiter, at) => ({ delimiter, count: header[at] ?? 0, score: score(at) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.score - a.score || b.count - a.count)
+  if (inHeader[0]) return inHeader[0].delimiter
+  // There is one column only. A candidate in its cells would split them.
+  return candidates.find((_, at) => lines.every((counts) => counts[at] === 0)) ?? ','
+}
+
+/** Returns the first lines of a table. Empty ones are left out. */
+function readLines(sample: string): readonly TextLine[] {
+  const lines: TextLine[] = []
+  let counts = candidates.map(() => 0)
+  let quoted = false
+  // A quote within a cell is a letter.
+  let atStart = true
+  let start = 0
+  for (let at = 0; at < sample.length && lines.length < linesLookedAt; at++) {
+    const char = sample[at] as string
+    if (char === '"' && (quoted || atStart)) quoted = !quoted
+    if (quoted) continue
+    const candidate = candidates.indexOf(char as (typeof candidates)[number])
+    if (candidate >= 0) counts[candidate] = (counts[candidate] ?? 0) + 1
+    const isEnd = char === '\n' || char === '\r'
+    // The second of two quotes opens the cell again.
+    atStart = isEnd || candidate >= 0 || char === '"' || (atStart && char === ' ')
+    if (!isEnd) continue
+    if (at > start) lines.push({ start, text: sample.slice(start, at), counts })
+    counts = candidates.map(() => 0)
+    start = at + 1
+  }
+  // The sample may end within a line, so its last one counts only where there is no other.
+  if (lines.length === 0) lines.push({ start: 0, text: sample, counts })
+  return lines
+}
