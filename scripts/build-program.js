@@ -24,7 +24,7 @@ export const shared = {
 /**
  * The command line as two scripts: `main.cjs` has the modules that the shortest commands run, and `more.cjs` the others, which
  * are imported dynamically. Start-up decides their form: a CommonJS script is loaded without the detours of the module
- * loader, and V8 can keep its compiled code. Functions that nobody calls take time to read, too.
+ * loader, and V8 can keep its compiled code. Functions that nobody calls take time to read, too (decision 26).
  */
 export async function buildProgram(folder, plugins = []) {
   await mkdir(folder, { recursive: true })

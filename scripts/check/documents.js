@@ -21,13 +21,14 @@ export async function documentProblems() {
     ...documents.flatMap((document) => unknownCommands(document, map)),
     ...untoldAddresses(documents, map),
     ...documents.flatMap((document) => unknownExitCodes(document, documents)),
+    ...recordProblems(documents),
   ]
 }
 
-const markdownBelow = (folder) =>
-  readdirSync(root + folder, { recursive: true })
-    .filter((path) => path.endsWith('.md'))
-    .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
+const filesBelow = (folder) =>
+  readdirSync(root + folder, { recursive: true }).map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
+
+const markdownBelow = (folder) => filesBelow(folder).filter((path) => path.endsWith('.md'))
 
 const staleParts = (generated) =>
   generated
@@ -200,3 +201,36 @@ function unknownExitCodes({ path, text }, documents) {
     .filter(([, code]) => !known.has(code))
     .map(([words]) => `${path}: there is no such exit code: ${words}`)
 }
+
+/** Records of decisions that no line of code cites, that are too long, or that are cited and do not exist. */
+function recordProblems(documents) {
+  const records = new Map(
+    documents.flatMap(({ path, text }) => {
+      const number = /^docs\/decisions\/0*(\d+)-/.exec(path)?.[1]
+      return number === undefined ? [] : [[number, { path, text }]]
+    }),
+  )
+  const citationsIn = (path, text) =>
+    [...text.matchAll(/\bdecisions? (\d+)/gi)].map(([, number]) => ({ path, number }))
+  const inCode = ['src', 'scripts', 'test'].flatMap((folder) =>
+    filesBelow(folder)
+      .filter((path) => /\.(?:[jt]sx?|sql)$/.test(path) && path !== 'scripts/check/documents.js')
+      .flatMap((path) => citationsIn(path, readFileSync(root + path, 'utf8'))),
+  )
+  const inDocuments = documents
+    .filter(({ path }) => path !== 'CHANGELOG.md')
+    .flatMap(({ path, text }) => citationsIn(path, text))
+  return [
+    ...[...inCode, ...inDocuments]
+      .filter(({ number }) => !records.has(number))
+      .map(({ path, number }) => `${path}: cites decision ${number}, which does not exist`),
+    ...[...records]
+      .filter(([cited]) => !inCode.some(({ number }) => number === cited))
+      .map(([, { path }]) => `${path}: is cited by no line of src, scripts or test`),
+    ...[...records.values()]
+      .filter(({ text }) => text.trimEnd().split('\n').length > maxRecordLines)
+      .map(({ path }) => `${path}: has more than ${maxRecordLines} lines`),
+  ]
+}
+
+const maxRecordLines = 25

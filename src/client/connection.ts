@@ -92,7 +92,7 @@ const doubtedMs = 1_000
 
 const maxDoubted = 4_096
 
-/** One connection, and whether each of its answers came to a request. */
+/** One connection, and whether each of its answers came to a request (decision 16). */
 export class Wire {
   #answers: { readonly at: number; readonly onDoubted: () => void }[] = []
   #prunedAt = 0

@@ -50,7 +50,7 @@ interface FieldCheck {
 
 /**
  * Refuses fields that no server of this API knows, because a search that ignored them would find others and use up a
- * quota. Empty fields are left out, as an engine does.
+ * quota (decision 17). Empty fields are left out, as an engine does.
  */
 export const checkedFields = ({ names, onPassed }: FieldCheck): Layer => {
   const told = new Set<string>()

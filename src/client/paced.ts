@@ -141,7 +141,7 @@ function waitFor({ endsAt, confirmed }: ServerWindow, now: number): number {
 /** `RateLimit-Reset` is in whole seconds, rounded up. */
 const roundingMs = 1_000
 
-/** Maximum difference between the clocks of a server's nodes, rounding included. */
+/** Maximum difference between the clocks of a server's nodes, rounding included (decision 18). */
 const clocksMs = 5
 
 const limitOf = ({ limit }: WindowKept, { most }: ServerWindow): number =>

@@ -43,7 +43,7 @@ function getOrAdd(sets: Map<string, Set<RecentRequest>>, key: string): Set<Recen
   return set
 }
 
-/** The requests of one server that are under way or were answered in the last 10 s. */
+/** The requests of one server that are under way or were answered in the last 10 s: see decision 16. */
 export class RecentRequests {
   readonly #byKey = new Map<string, Set<RecentRequest>>()
   /** In the order of their answers. */

@@ -29,7 +29,7 @@ export interface ReplyTask {
 
 /**
  * Converts a server's answer, which may be anything, to a reply. A success that cannot be used becomes a 502. A refusal
- * that cannot be read keeps its status.
+ * that cannot be read keeps its status. Little makes one unusable (decision 17).
  */
 export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): Promise<Reply> {
   const operation = operationOf(id)

@@ -160,7 +160,7 @@ export function suggestEncoding(text: Buffer): string | undefined {
   return label === 'utf-8' || rival ? undefined : label
 }
 
-/** Most bytes of the lines that an encoding is detected by, and lines with each byte. */
+/** Most bytes of the lines that an encoding is detected by (decision 14), and lines with each byte. */
 const maxEvidenceBytes = 16_384
 const linesWithByte = 20
 

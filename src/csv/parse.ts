@@ -29,7 +29,10 @@ export interface RowOptions {
   readonly isSheet?: boolean | undefined
 }
 
-/** Reads the rows of a table from the bytes of its file, header included. Throws a Refusal after the rows it could read. */
+/**
+ * Reads the rows of a table from the bytes of its file, header included: plain rows here, others with csv-parse
+ * (decision 14). Throws a Refusal after the rows it could read.
+ */
 export async function* readRows(
   chunks: AsyncIterable<Buffer>,
   encoding: Encoding,

@@ -40,7 +40,7 @@ const ended = refused(
 const readOnly = refused(403, 'This dashboard is read-only.', 'Start it without --read-only.')
 const unknown = refused(404, 'There is no such page.', 'Choose one above.')
 
-/** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory. */
+/** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory (decision 24). */
 export function createDashboard(options: DashboardOptions) {
   const { ports, isReadOnly, workspace, onLink } = options
   const sessions = createSessions(options.random)

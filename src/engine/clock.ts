@@ -45,7 +45,7 @@ type CounterSpan = { readonly windowMs: number } | { readonly period: Period }
 
 /**
  * Returns a counter as of `now`. One whose time is over is empty. One that began in the future, because the clock went
- * back, keeps its count, begins now and lasts its full length.
+ * back, keeps its count, begins now and lasts its full length (decision 18).
  */
 export function countedAt(counter: Counter | undefined, span: CounterSpan, now: number): CounterState {
   const isWindow = 'windowMs' in span

@@ -66,7 +66,7 @@ export interface FlowStop extends RunStop {
 
 export type RunStep = Exclude<Step, KeepStep>
 
-/** A step as a run that is ready to be executed. */
+/** A step as a run that is ready to be executed, like that of a batch (decision 22). */
 export interface Stage {
   readonly step: RunStep
   readonly run: string

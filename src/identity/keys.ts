@@ -4,7 +4,8 @@ import { foldName } from './name.js'
 import { type NetworkProfile, parseProfile } from './profile.js'
 import { firstText, foldFullName, toCompanyDomain, toEmail } from './value-kinds.js'
 
-// Whom a record is about, answered once: imports, lookups, lists, the equal rows of a batch, suppression and erasure ask this.
+// Whom a record is about, answered once: imports, lookups, lists, the equal rows of a batch, suppression and erasure
+// ask this (decision 11).
 
 /** The kinds of records that are about somebody. */
 export type SubjectKind = 'company' | 'person'

@@ -12,7 +12,7 @@ import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
 import { readWrittenName } from './written-name.js'
 
-/** What the cells of a column hold, by their form. */
+/** What the cells of a column hold, by their form: values count for more than the name of the column (decision 13). */
 export type ValueKind =
   | 'company profile'
   | 'person profile'

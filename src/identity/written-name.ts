@@ -37,7 +37,8 @@ const maxStems = 3
 
 /**
  * Returns the folds under which a catalogue may have a company whose name was written with marks, tags, other legal forms,
- * abbreviations or look-alike letters. The country chooses the legal forms that may follow.
+ * abbreviations or look-alike letters. The country chooses the legal forms that may follow. Some names
+ * find nothing, on purpose (decision 12).
  */
 export function readWrittenName(name: string, findPlace: FindTaggedPlace, country?: string) {
   const folds = new Map<string, NameReading>()

@@ -60,7 +60,7 @@ const literalTypes: Readonly<Record<string, FieldType>> = {
 }
 const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
 
-/** Reads and checks a condition that `option` gives. Throws a Refusal that names the place of what is wrong. */
+/** Reads and checks a condition that `option` gives (decision 25). Throws a Refusal that names the place of an error. */
 export async function parseExpression(text: string, scope: Scope, option: string) {
   const { Environment: Cel, ParseError } = await import('@marcbachmann/cel-js')
   const { serialize } = await import('@marcbachmann/cel-js/serialize')

@@ -80,7 +80,7 @@ export interface BudgetChange {
   readonly isDayOnly?: boolean
 }
 
-/** Counts what is set aside, released or spent in all scopes of a run. */
+/** Counts what is set aside, released or spent in all scopes of a run: before a call its maximum (decision 8). */
 export async function countBudget(
   connection: Connection,
   { run, profiles, profile }: Scopes,

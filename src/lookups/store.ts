@@ -307,7 +307,7 @@ async function indexOthers(driver: Driver, { number: own, operation, target }: L
 export const answeredUpTo = (connection: Connection, run: number): Promise<number> =>
   readNumber(connection, 'SELECT coalesce(max(row) + 1, 0) AS rows FROM lookups WHERE run = ?', run)
 
-/** The lookups of one run: each row is claimed, then sent where it has to be, then settled. */
+/** The lookups of one run: each row is claimed, then sent where it has to be, then settled (decision 7). */
 class StoredLookups {
   readonly #own: OwnedRun
   readonly #scopes: Scopes

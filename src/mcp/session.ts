@@ -48,7 +48,7 @@ export class CommandFailure extends Error {
 const isCertain = ({ exit, problem, counts }: Ended): boolean =>
   counts !== undefined || (exit !== 1 && exit < 128 && problem?.code !== 'outcome_unknown')
 
-/** The commands that one server has started, and the credits that it may still spend. */
+/** The commands that one server has started, and the credits that it may still spend (decision 24). */
 export class Session {
   readonly runs = new Map<string, Started>()
   readonly #underWay = new Set<Started>()

@@ -101,7 +101,10 @@ type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
   readonly servers: readonly string[] | undefined
 }
 
-/** Opens what asks the data vendors of workspaces. Each question is recorded before it is sent, and never asked twice. */
+/**
+ * Opens what asks the data vendors of workspaces. Each question is recorded before it is sent, and never asked twice
+ * (decision 21).
+ */
 export function openVendors({ servers, ...ports }: OpenPorts): Vendors & { close(): Promise<void> } {
   const http = createVendorHttp(createResolver({ servers }))
   const desk = new VendorDesk({ ...ports, http, checkMail: createMailCheck(servers) })

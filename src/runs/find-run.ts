@@ -220,7 +220,10 @@ async function sameRun(
   throw new Refusal('run.file_changed', { read: run.file, run: run.id, place })
 }
 
-/** Has a person confirm that another member pays for the rest of a run. Throws where nobody can be asked, or refuses. */
+/**
+ * Has a person confirm that another member pays for the rest of a run (decision 8). Throws where nobody can be asked,
+ * or refuses.
+ */
 export async function checkMember({ target, dialog }: BatchPorts, run: Run): Promise<void> {
   const { member: starter } = parseJson(run.request) as Partial<RecordedRequest>
   const member = await target.member()

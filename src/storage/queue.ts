@@ -4,7 +4,7 @@ import { type Connection, type Dialect, perDialect, type Value } from './driver/
 /**
  * A table whose rows one process at a time works on: queued jobs, deliveries, forwards, open requests, locks. Whoever takes a row
  * gets a lease on it, in its columns `token` and `lease_until`. The clock of the database counts, whatever those of the machines
- * say. The token fences: what is written behind a lost lease is refused.
+ * say. The token fences: what is written behind a lost lease is refused. Further kinds of work use it too (decision 6).
  */
 export interface LeasedTable {
   readonly table: string

@@ -90,7 +90,8 @@ export interface Report {
 
 /**
  * What is refused on purpose. It has a code and details, and no sentence: `cli/messages.ts` has those for people, and
- * the table above those on the wire. Where something is in a file, `line` counts from 1 as an editor does.
+ * the table above those on the wire (decision 20). Where something is in a file, `line` counts from 1 as an editor
+ * does.
  */
 export class Refusal extends Error {
   override readonly name: string = 'Refusal'

@@ -236,7 +236,7 @@ function splitWords(text: string, foldLetter: (letter: string) => string | undef
   return word === '' ? words : [...words, word]
 }
 
-/** Returns a function that folds a letter: a mark becomes empty, and a separator `undefined`. */
+/** Returns what folds a letter for both databases (decision 3): a mark becomes empty, and a separator `undefined`. */
 function createFolding(): (letter: string) => string | undefined {
   const [spans, gaps] = [parseSpans(unicode61.letters), parseSpans(unicode61.marks)]
   const others = parseFolds(unicode61.folds)

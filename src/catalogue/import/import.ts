@@ -162,7 +162,7 @@ const transactionMs = 80
 /** For how many records rows are read together. A server is asked seldom; few at a time spare the garbage collector. */
 const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.begin ? 100 : 500)
 
-/** Reads the stored rows that records may be the same as, decides what becomes of each, and writes that. */
+/** Reads the stored rows that records may be the same as, decides about each, and writes that (decision 15). */
 const importers: {
   readonly [K in RecordKind]: (
     context: ImportContext,

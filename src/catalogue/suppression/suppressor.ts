@@ -87,8 +87,9 @@ function envelopeOf(body: string): string {
 type FindContact = (enrichmentId: string) => Promise<Contact | undefined>
 
 /**
- * Returns JSON without the records that are about somebody suppressed: they are taken out of lists, and null where a list
- * answers a list. `undefined` where all of it is about them, and the same value where nothing is.
+ * Returns JSON without the records that are about somebody suppressed: they are taken out of lists, and null where a
+ * list answers a list. `undefined` where all of it is about them, and the same value where nothing is. Every record
+ * passes this on its way out (decision 19).
  */
 export async function withoutRecords(
   find: FindSuppressed,

@@ -285,7 +285,7 @@ function realPath(path: string, links = maxLinks): string {
   return target ? realPath(resolve(above, target), links - 1) : join(realPath(above), basename(path))
 }
 
-/** Reads the settings. Every command does, so what writes them is not loaded. */
+/** Reads the settings. Every command does, so what writes them is not loaded (decision 26). */
 export function readSettings(home: Home): Settings {
   const value = readPrivateJson(home.config)
   if (value === undefined) return {}

@@ -190,7 +190,10 @@ interface Jq {
   raw(json: string, filter: string, flags: readonly string[]): string | undefined
 }
 
-/** Loads jq: few commands need it, and it is large. The package is a promise, which `import` cannot hand over. */
+/**
+ * Loads jq (decision 25): few commands need it, and it is large. The package is a promise, which `import` cannot hand
+ * over.
+ */
 const loadJq = (): Promise<Jq> => createRequire(import.meta.url)('jq-web') as Promise<Jq>
 
 /** Throws UsageError for an expression that jq does not understand. Runs nothing of it. */

@@ -42,8 +42,8 @@ const copyInChild = 4
 
 /**
  * Converts a workbook to CSV or back, in a process of its own: it takes much memory for a short time, and what is in a
- * workbook can make it take more than there is. It ends with this process, and when the signal aborts. Throws a Refusal for a
- * file that cannot be converted.
+ * workbook can make it take more than there is (decision 14). It ends with this process, and when the signal aborts.
+ * Throws a Refusal for a file that cannot be converted.
  */
 export async function convertWorkbook(task: ConversionTask, signal?: AbortSignal): Promise<void> {
   const { fork } = await import('node:child_process')

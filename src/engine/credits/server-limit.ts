@@ -33,7 +33,7 @@ interface ServerLimitPorts {
   readonly onAccepted?: (reply: Reply, hold: WorkHold) => Promise<void>
 }
 
-/** What a call takes of a week before it is made. */
+/** What a call takes of a week before it is made: its maximum, as in every budget (decision 8). */
 interface Reservation {
   readonly credits: number
   readonly week: number

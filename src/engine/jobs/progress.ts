@@ -48,7 +48,7 @@ export class LeaseLost extends Error {}
 
 /**
  * Stores a step in one transaction: records, quota, payment from the hold, deliveries and progress. So no record is
- * stored unpaid, and none is paid twice. Returns the updated job.
+ * stored unpaid, and none is paid twice (decision 9). Returns the updated job.
  */
 export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {

@@ -37,7 +37,7 @@ interface FaultPorts {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
-/** Answers a request of a workspace that has faults, and changes the answer as they say. */
+/** Answers a request of a workspace that has faults, and changes the answer as they say (decision 23). */
 export async function answerUnderFaults(
   { store, sleep }: FaultPorts,
   request: Request,

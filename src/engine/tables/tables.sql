@@ -42,7 +42,7 @@ CREATE TABLE keys (
 );
 
 -- The ledger. A movement takes credits from one account to another, so that debit and credit are always equal. It carries
--- the balances after it. Triggers refuse one that does not follow the last one.
+-- the balances after it. Triggers refuse one that does not follow the last one (decision 2).
 CREATE TABLE movements (
   workspace_id {text} NOT NULL REFERENCES workspaces (id),
   seq {integer} NOT NULL CHECK (seq > 0),

@@ -77,7 +77,8 @@ export function insertList(
 
 /**
  * A text or an integer that SQLite's planner does not look at. It plans a statement with a join or an `ORDER BY` again for
- * each value bound to a bare `?`, because its statistics may know the value; that takes longer than the search itself.
+ * each value bound to a bare `?`, because its statistics may know the value; that takes longer than the search itself
+ * (decision 3).
  */
 export const boundText = 'CAST(? AS TEXT)'
 export const boundInteger = 'CAST(? AS BIGINT)'

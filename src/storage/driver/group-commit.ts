@@ -60,7 +60,7 @@ const groupSize = 1_024
  * Group commit: runs tasks one after the other on one connection, so that nothing runs between another task's BEGIN
  * and COMMIT. Tasks that wait together share a commit, which makes many small durable transactions affordable. A task
  * that fails before it wrote anything fails alone. One that fails after writing undoes the whole group; the others
- * then run again, each in its own transaction.
+ * then run again, each in its own transaction (decision 4).
  */
 export class CommitQueue {
   #waiting: QueuedTask[] = []

@@ -49,7 +49,8 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 /**
  * Opens a PostgreSQL database for any number of processes on any number of machines. A transaction first takes the lock
  * of its scope and sees what was committed before; so works of one scope run one after the other, wherever they run, and
- * read nothing that changes under them. Rejects where there is no server, or one that could lose what it confirms.
+ * read nothing that changes under them (decision 5). Rejects where there is no server, or one that could lose what it
+ * confirms.
  */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const { now = Date.now, sleep = pause, chance = Math.random, schemaSuffix = '' } = options
