@@ -62,9 +62,9 @@ ${table(measurements)}
   run fails unless there is a charge for every answer.
 - Every answer of ours is a whole request over HTTP: the key is looked up, the company is found in the catalogue of the
   same server, the balance is checked, the charge is committed. pgbench runs the statements of the charge only, as the server logged them, with the same locks, and sends
-  those bulkRequests that need no answer of each other. Each of its connections brings one charge at a time, as each of ours
+  those together that need no answer of each other. Each of its connections brings one charge at a time, as each of ours
   brings one request. The ratio is to the faster of its two numbers of connections.
-- More than 1 is possible because requests that wait bulkRequests share a commit.
+- More than 1 is possible because requests that wait together share a commit.
 ${isOfSearch(measurements) ? '- Search: the same questions about the same people as above, in a catalogue that was copied to the same server. One after\n  the other, ten times each; pgbench sends what the server was asked for each, over one connection with our settings.\n' : ''}`
 
 const withoutPostgres = (measurements, machine) => `# Performance

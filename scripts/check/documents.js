@@ -3,10 +3,12 @@ import { dirname, join } from 'node:path'
 import { commandMap, generatedDocs } from '../docs/generate.js'
 import { root } from '../run.js'
 
+const pagesAbove = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
+
 /** What is wrong with the documents, one sentence each. */
 export async function documentProblems() {
   const [generated, map] = await Promise.all([generatedDocs(), commandMap()])
-  const documents = ['README.md', 'CHANGELOG.md', ...markdownBelow('docs')].map((path) => ({
+  const documents = [...pagesAbove, ...markdownBelow('docs')].map((path) => ({
     path,
     text: readFileSync(root + path, 'utf8'),
   }))
@@ -118,7 +120,7 @@ function unknownOptions({ path, text }, map) {
 }
 
 const flagsOf = ({ flags }) => flags.match(/--[\w-]+/g) ?? []
-const isAboutBuilding = (path) => /^docs\/(architecture|performance|soak)\.md$/.test(path)
+const isAboutBuilding = (path) => /^docs\/(architecture|performance)\.md$/.test(path)
 
 /** The statuses of a row, in the row of the status columns that explains them: those of the program, all of them. */
 function unlistedStatuses(documents) {

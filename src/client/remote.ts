@@ -120,7 +120,7 @@ function addressAt(base: URL, options: RemoteOptions): Address {
   return { connection, prefix: base.pathname.replace(/\/$/, ''), outage: new Outage() }
 }
 
-/** The addresses of a server, of which one is in use until it is lost; rows are not spread over them (decision 10). */
+/** The addresses of a server, of which one is in use until it is lost; rows are not shared out (decision 10). */
 class Addresses {
   readonly #all: readonly [Address, ...Address[]]
   #at = 0

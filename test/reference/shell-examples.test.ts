@@ -23,7 +23,7 @@ import { type ExampleLine, examplesOf, wordsOf } from '../support/shell-examples
 
 const root = join(import.meta.dirname, '..', '..')
 const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => join('docs', name))].filter(
-  (path) => path.endsWith('.md') && !/docs.(architecture|performance|soak)\.md$/.test(path),
+  (path) => path.endsWith('.md') && !/docs.(architecture|performance)\.md$/.test(path),
 )
 
 /** Files that pages name: a copy of an example, or their text. */
