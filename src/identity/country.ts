@@ -14,7 +14,8 @@ const spellings: Readonly<Record<string, string>> = countrySpellings
 export function toCountryCode(text: string): string | undefined {
   const upper = text.trim().toUpperCase()
   if (/^[A-Z]{2}$/.test(upper) && isCountry(upper)) return upper
-  const folded = foldText(text)
+  // Official lists write `Bahamas (the)`.
+  const folded = foldText(text).replace(/^the | the$/g, '')
   if (folded === '') return undefined
   return Object.hasOwn(spellings, folded) ? spellings[folded] : findCountryByName(upper, folded)
 }

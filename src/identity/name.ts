@@ -103,5 +103,16 @@ const trailingPhrases = Map.groupBy(phrases, (words) => words.at(-1))
 /** Legal forms that may also begin a name, without those that are words of well-known names. */
 const leadingForms: ReadonlySet<string> = new Set(legalForms.leading)
 
-/** What stands for nothing in exports and spreadsheets. `Null` is a family name. */
-export const placeholder = /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL)\s*$/
+/** What stands for nothing in exports and spreadsheets. `Null` is a family name, `Nan` a first name. */
+export const placeholder =
+  /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL|<null>|\\N|NaN|undefined|\((?:blank|empty|null|leer|vide)\))\s*$/
+
+/** What spreadsheets and programs write where a value could not be computed: `#REF!`, `#WERT!`, `#NV`. */
+export const errorValue = /^\s*(?:#[A-ZÀ-Þ/_]+\d?[!?]|#N\/A|#NV|#GETTING_DATA|\[object Object\])\s*$/
+
+/** Letters that nobody sees: joiners, marks of direction, soft hyphens. */
+const invisible = /[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\ufe00-\ufe0f]/g
+
+/** Returns text without what only its look depends on: wide and composed letters are plain ones, invisible ones are left out. */
+export const toVisible = (text: string): string =>
+  ascii.test(text) ? text.trim() : text.normalize('NFKC').replace(invisible, '').trim()

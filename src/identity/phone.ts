@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import type { PhoneDetail } from '../api/ports/ports.js'
+import { toVisible } from './name.js'
 import { invalid, shorten, text } from './readers.js'
 
 /** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */
@@ -17,15 +18,19 @@ export function readPhone(value: unknown, country: string | undefined): string |
 }
 
 const international = /^\+[1-9]\d{6,14}$/
-/** A calling code followed by a zero. Many people keep the national prefix there, but few countries do. */
+/**
+ * A calling code followed by a zero: many people keep the national prefix there, but few countries do. No area code of North
+ * America begins with 1, so that `+1 1` comes from a prefix such as Australia's 0011.
+ */
 const prefixed =
-  /^\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0/
+  /^\+(?:11|(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0)/
 
 /**
  * Returns a phone number in E.164, from an international number in any spelling or from a national one and its country;
  * `undefined` for other text. Unknown ranges are accepted: plans grow, and some numbers are reserved for films.
  */
-export function toE164(words: string, country?: string): string | undefined {
+export function toE164(written: string, country?: string): string | undefined {
+  const words = toVisible(written).replace(/^tel:/i, '')
   const bare = words.replace(/[\s().\-–/]/g, '').replace(/^00/, '+')
   // The numbering plans take a hundred times as long, and most numbers are well formed.
   if (international.test(bare) && !prefixed.test(bare)) return bare
@@ -35,6 +40,7 @@ export function toE164(words: string, country?: string): string | undefined {
     ...(country === undefined ? {} : { defaultCountry: country as CountryCode }),
     extract: false,
   })
+  if (bare.startsWith('+11') && !known?.isValid()) return undefined
   if (!known) return international.test(bare) ? bare : undefined
   return international.test(known.number) && (!isNational || known.isPossible()) ? known.number : undefined
 }

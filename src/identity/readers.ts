@@ -3,7 +3,7 @@ import { companySizes, emailStatuses, emailStatusOf } from '../api/schemas/enume
 import { type Fields, isObject } from '../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { foldText } from './name.js'
-import { toCompanyDomain } from './value-kinds.js'
+import { toCompanyDomain, toEmail } from './value-kinds.js'
 
 /** Reads one field of a record: `undefined` when absent or blank. Throws a Refusal when invalid. */
 export type FieldReader<T> = (value: unknown) => T | undefined
@@ -113,9 +113,8 @@ export const domain = fromText((words) => {
 })
 
 export const email = fromText((words) => {
-  const address = words.toLowerCase().replace(/^mailto:/, '')
-  if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))
-    throw invalid(`'${shorten(address)}' is not an email address`)
+  const address = toEmail(words)
+  if (address === undefined) throw invalid(`'${shorten(words)}' is not an email address`)
   return address
 })
 

@@ -6,7 +6,7 @@ import { isColumnName, isNameOfPeople } from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import commonNames from './given-names.json' with { type: 'json' }
-import { foldText, placeholder, trailingForms } from './name.js'
+import { errorValue, foldText, placeholder, toVisible, trailingForms } from './name.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
@@ -28,12 +28,23 @@ type RowSubject = 'companies' | 'people' | 'jobs' | 'posts'
 const mail = /^(?:[^<>]*<)?(?:mailto:)?[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@,;<>/]+>?$/i
 const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
 
-/** Returns the email address in a text that is one, in lower case: `Jane <jane@acme.example>`, `mailto:jane@acme.example`. */
+/**
+ * Returns the email address in a text that is one, in its one spelling: lower case, the domain in ASCII. The text may be
+ * `Jane <jane@acme.example>` or `mailto:jane@acme.example?subject=Hello`.
+ */
 export function toEmail(text: string): string | undefined {
-  const lower = text.trim().toLowerCase()
-  const bare = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower.replace(/^mailto:/, '')
-  return bareMail.test(bare) ? bare : undefined
+  const lower = toVisible(text).toLowerCase()
+  const named = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower
+  const bare = named.replace(/^mailto:([^?]*).*$/, '$1').replace(/\.$/, '')
+  if (!bareMail.test(bare) || bare.length > maxEmailLength) return undefined
+  const at = bare.lastIndexOf('@')
+  const host = bare.slice(at + 1)
+  const domain = asciiHost.test(host) ? host : domainToASCII(host)
+  return domain === '' ? undefined : `${bare.slice(0, at)}@${domain}`
 }
+
+const maxEmailLength = 320
+const asciiHost = /^[\x21-\x7e]+$/
 
 const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
 /** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
@@ -47,7 +58,7 @@ const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 const certainKinds = ['company profile', 'person profile', 'email', 'phone'] as const
 type CertainKind = (typeof certainKinds)[number]
 
-const trimCell = (cell: string): string => cell.trim().replace(/^'(?=[+\d(])/, '')
+const trimCell = (cell: string): string => toVisible(cell).replace(/^'(?=[+\d(])/, '')
 
 /** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
 function toCertainKind(text: string): CertainKind | undefined {
@@ -182,12 +193,13 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind?.endsWith('profile')) return 'must not be a profile URL'
   if (kind === 'phone') return 'must not be a phone number'
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
-  return "must be a company's own: pages of social networks, short links and free email identify none"
+  return "must be a company's own: pages of social networks and search engines, short links and free email identify none"
 }
 
 /** Whether a cell of a field that identifies or describes somebody is as good as blank. */
 export const isPlaceholder = (field: string, cell: string): boolean =>
-  cell.length < 10 && placeholder.test(cell) && (field === 'network_url' || fieldKinds.has(field))
+  cell.length < 20 &&
+  (errorValue.test(cell) || (placeholder.test(cell) && (field === 'network_url' || fieldKinds.has(field))))
 
 const noName = /^(?:n\/?a|none|null|nil|unknown|unbekannt|inconnu|tbd|x+)$/i
 
@@ -226,7 +238,7 @@ export class ColumnSample {
       this.#left -= text.length + 1
       if (column.length >= sampleCells) continue
       const cell = text.trim().slice(0, cellCharacters)
-      if (cell !== '' && !placeholder.test(cell)) column.push(cell)
+      if (cell !== '' && !placeholder.test(cell) && !errorValue.test(cell)) column.push(cell)
       isWanted ||= column.length < sampleCells
     }
     return isWanted && this.#left > 0
@@ -294,15 +306,12 @@ export function hasKnownSuffix(text: string): boolean {
 
 const isHost = (host: string | undefined): host is string => host !== undefined && valid.test(host)
 
-const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 const brokenScheme = /^(?:https?(?::\/{0,3}|\/\/)\s*)+|^www\s+/i
 const quotes = /^["'“”„‘’«<([]+|["'“”‘’»>)\],;]+$/g
 
 /** Returns the address in a cell with a label, quotes, a broken scheme or a remark around it. Other text becomes nothing. */
 function tidyAddress(text: string): string {
-  const [first = '', ...others] = text
-    .replace(invisible, '')
-    .trim()
+  const [first = '', ...others] = toVisible(text)
     .replace(/^\[.*\]\((.*)\)$/s, '$1')
     .replace(/^(?:web(?:site)?|url|domain|site)\s*:\s*/i, '')
     .replace(quotes, '')
@@ -360,13 +369,30 @@ const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ..
  * or a mailbox at it, stands for none. The bare host is the company that owns it, unless the row has another name.
  */
 export function toCompanyDomain(text: string, name?: string): string | undefined {
+  if (toolPage.test(text)) return undefined
   const domain = toDomain(text)
   if (domain === undefined || !shared.has(domain)) return domain
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
 
+/** Pages that show or find others' pages, or are anybody's: of search engines, maps, web archives and free sites. */
+const toolPage = new RegExp(
+  [
+    '^\\s*(?:https?:)?(?://)?(?:(?:www|m)\\.)?(?:',
+    'google\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:search|maps|url|imgres|translate|amp|local)\\b|',
+    '(?:maps|sites|translate|docs|drive|forms|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
+    '\\.google\\.[a-z]{2,3}(?:\\.[a-z]{2})?(?:[/?#:]|$)|webcache\\.googleusercontent\\.com|g\\.page(?:[/?#:]|$)|',
+    '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|maps\\.apple\\.com|',
+    'bing\\.com/(?:search|maps)|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
+    '(?:web|wayback)\\.archive\\.org(?:[/?#:]|$)|archive\\.org/(?:web|wayback)\\b|archive\\.(?:ph|is|today|li)(?:[/?#:]|$)',
+    ')',
+  ].join(''),
+  'i',
+)
+
 /** Whether an address in the usual spelling is a company's own. */
 function isUsualSite(text: string): boolean {
+  if (toolPage.test(text)) return false
   const domain = toUsualDomain(text)
   return domain !== undefined && !shared.has(domain)
 }

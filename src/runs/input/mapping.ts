@@ -32,6 +32,7 @@ import {
   kindsOfField,
   toColumnKind,
   toDomainCell,
+  toEmail,
   toValueKind,
   type ValueKind,
 } from '../../identity/value-kinds.js'
@@ -552,7 +553,9 @@ export function createRowReader(
   }
 }
 
-/** Returns a reader of cells: countries by any name, email addresses as their domain, phone numbers with any separators. */
+const isOfEmail = (field: string): boolean => field === 'email' || field === 'personal_email'
+
+/** Returns a reader of cells: countries by any name, email addresses in one spelling or as their domain, phone numbers in E.164. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
   const lists = new Map(Object.entries(fields).filter(([, kind]) => kindOf(kind).type === 'array'))
@@ -560,6 +563,7 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return toCode(cell)
     if (isStandIn(field, 'email')) return toDomainCell(cell)
+    if (isOfEmail(field)) return toEmail(cell) ?? cell
     const schema = fields[field]
     if (!schema) return cell
     const value = lists.has(field)

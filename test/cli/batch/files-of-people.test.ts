@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { answering, ends, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
+import { casesOf } from '../../support/fixtures.js'
+
+const here = perTest(machine)
+
+/** A target that has an answer to everything. */
+const everything = () => answering((_, input) => ({ body: { ...input, name: 'Found' }, credits: 1 }))
+
+/** Runs a command over a file. */
+const batch = (command: string, csv: string, options: string, caller = everything()) => {
+  here.write('in.csv', csv)
+  return here.run(`${command} --csv in.csv ${options}`, { caller })
+}
+
+describe('a file as people have it', () => {
+  it.each(casesOf<[string, string, string, readonly object[]]>('cli/files/sent'))(
+    'that %s is looked up by what its cells mean: %s',
+    async (_, command, csv, inputs) => {
+      const caller = everything()
+      await batch(command, csv, '-o out.csv', caller)
+      expect(caller.asked.map(({ input }) => input)).toEqual(inputs)
+    },
+  )
+
+  it('gives its columns names of their own, and says which', async () => {
+    const { stderr } = await batch(
+      'accounts enrich',
+      'Website,City,City\na.example,Rome,Bonn\n',
+      '-o out.csv',
+    )
+    expect(stderr).toContain('Columns with the name of an earlier one are called "City_2".')
+    expect(here.read('out.csv')).toMatch(/^Website,City,City_2,.*\na\.example,Rome,Bonn,/)
+  })
+
+  it('must say which of two columns of one name is meant, where both could fill a field', async () => {
+    const csv = 'Website,Note,Website\na.example,x,b.example\n'
+    const says = 'Choose the one for domain, for example: --map domain='
+    await ends(batch('accounts enrich', csv, ''), 2, says)
+    const caller = everything()
+    await ends(batch('accounts enrich', csv, '--map domain=Website_2', caller), 0)
+    expect(caller.asked.map(({ input }) => input)).toEqual([{ domain: 'b.example' }])
+  })
+
+  it('that is cut off within a letter is refused, and not read in another encoding', async () => {
+    const csv = Buffer.concat([Buffer.from('Website,Name\na.example,Gr'), Buffer.from([0xc3])])
+    here.write('in.csv', csv)
+    await ends(here.run('accounts enrich --csv in.csv', { caller: everything() }), 2, 'seems to be cut off')
+  })
+})
