@@ -448,6 +448,7 @@ const messages: Readonly<Record<string, Message>> = {
   'workbook.not_text': { text: '{path} is a workbook, and --{field} is for text files.', hint: 'Leave out --{field}.' },
   'workbook.out_of_order': { text: 'The rows of the sheet are out of order at row {row}. Save it again.' },
   'workbook.row_too_long': { text: 'The row is longer than {max} bytes.' },
+  'workbook.sheet': { text: 'The sheet "{sheet}" is read. To read another ({others"}), add --sheet.' },
   'workbook.text_missing': { text: 'The sheet refers to text {number}, which the workbook lacks.' },
   'workbook.texts_too_long': { text: 'The texts in {path} take more than {max} MiB. Save the sheet as CSV.' },
   'workbook.too_large': { text: ({ path, unpacked, row, max, size }) => `${path} ${unpacked === undefined ? `becomes more than ${formatSize(max)} of CSV by row ${count(row)}` : `unpacks to ${formatSize(unpacked)}`}, and ${formatSize(max)} is the limit for a workbook of ${formatSize(size)}. Delete what is not needed in it, or save the sheet as CSV.` },

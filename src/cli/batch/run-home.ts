@@ -14,7 +14,11 @@ export const filePorts = (
   claimFile: (path, name, use) => context.claimFile(path, fileNameOf(name), use),
   notify: (note) => context.notify(typeof note === 'string' ? note : describe(note)),
   convertSheet: (path, sheet, openCopy) =>
-    interruptible(context.streams, (signal) => convertSheet(path, sheet, openCopy, signal)),
+    interruptible(context.streams, (signal) =>
+      convertSheet(path, sheet, openCopy, signal, (chosen) =>
+        context.notify(describe({ code: 'workbook.sheet', details: { ...chosen } })),
+      ),
+    ),
 })
 
 export const listPorts = (context: Context): ListPorts & Pick<RunPorts, 'openFile' | 'notify'> => ({

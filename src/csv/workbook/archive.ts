@@ -11,6 +11,8 @@ interface XmlHandlers {
   open(name: string, attributes: Readonly<Record<string, string>>): void
   text?(text: string): void
   close?(name: string): void
+  /** Whether the rest is not needed. */
+  isDone?(): boolean
 }
 
 const maxParts = 20_000
@@ -117,6 +119,7 @@ async function parsePart(
     for await (const chunk of (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
       text ??= new StringDecoder(chunk[0] === 0xff && chunk[1] === 0xfe ? 'utf16le' : 'utf8')
       xml.write(text.write(chunk))
+      if (handlers.isDone?.()) return
     }
     xml.close()
   } catch (error) {

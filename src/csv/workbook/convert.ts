@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type Details, interrupted, type LocalCode, Refusal, systemCode } from '../../api/calls/errors.js'
 import { isWorkbook } from '../encoding.js'
-import type { ReadTask } from './read.js'
+import type { ChosenSheet, ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
 
 /** What the process for workbooks does. */
@@ -11,23 +11,25 @@ export type ConversionTask = ReadTask | WriteTask
 
 /** How it ends: done, with what is wrong with the file, or with an error of the system. */
 export type ConversionResult =
-  | { readonly done: true }
+  | { readonly done: true; readonly chosen?: ChosenSheet }
   | { readonly refusal: LocalCode; readonly details: Details }
   | { readonly message: string; readonly code: string | undefined }
 
-/** Does what `RunPorts` says; it also throws a Refusal when the signal aborts. */
+/** Does what `RunPorts` says; it also throws a Refusal when the signal aborts. `onSheet` is told which of several sheets is read. */
 export async function convertSheet(
   workbook: string,
   sheet: string | undefined,
   openCopy: () => Promise<FileHandle>,
   signal?: AbortSignal,
+  onSheet?: (chosen: ChosenSheet) => void,
 ): Promise<FileHandle | undefined> {
   if (!(await isWorkbook(workbook))) return undefined
   const copy = await openCopy()
-  await convertWorkbook({ workbook, sheet, csv: copy.fd }, signal).catch((error: unknown) => {
+  const chosen = await convertWorkbook({ workbook, sheet, csv: copy.fd }, signal).catch((error: unknown) => {
     if (systemCode(error) === undefined) throw error
     throw new Refusal('workbook.unreadable', { path: workbook, cause: error })
   })
+  if (chosen && sheet === undefined && chosen.others.length > 0) onSheet?.(chosen)
   return copy
 }
 
@@ -45,7 +47,10 @@ const copyInChild = 4
  * workbook can make it take more than there is (decision 14). It ends with this process, and when the signal aborts.
  * Throws a Refusal for a file that cannot be converted.
  */
-export async function convertWorkbook(task: ConversionTask, signal?: AbortSignal): Promise<void> {
+export async function convertWorkbook(
+  task: ConversionTask,
+  signal?: AbortSignal,
+): Promise<ChosenSheet | undefined> {
   const { fork } = await import('node:child_process')
   const { env } = process
   const isReading = 'workbook' in task
@@ -73,6 +78,7 @@ export async function convertWorkbook(task: ConversionTask, signal?: AbortSignal
   child.disconnect()
   if ('refusal' in result) throw new Refusal(result.refusal, result.details)
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code })
+  return result.chosen
 }
 
 /** Returns why a process ended without a result. */

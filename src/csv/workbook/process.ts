@@ -1,11 +1,13 @@
 import { type LocalCode, Refusal } from '../../api/calls/errors.js'
 import type { ConversionResult, ConversionTask } from './convert.js'
-import { readWorkbook } from './read.js'
+import { type ChosenSheet, readWorkbook } from './read.js'
 import { writeWorkbook } from './write.js'
 
 /** Does the conversion that the parent process asks for. The process ends when the parent disconnects or is killed. */
-function convert(task: ConversionTask): Promise<void> {
-  return 'workbook' in task ? readWorkbook(task) : writeWorkbook(task)
+async function convert(task: ConversionTask): Promise<ChosenSheet | undefined> {
+  if ('workbook' in task) return readWorkbook(task)
+  await writeWorkbook(task)
+  return undefined
 }
 
 const toFailure = (error: unknown): ConversionResult => {
@@ -16,7 +18,7 @@ const toFailure = (error: unknown): ConversionResult => {
 
 process.once('message', (task: ConversionTask) => {
   convert(task)
-    .then((): ConversionResult => ({ done: true }), toFailure)
+    .then((chosen): ConversionResult => ({ done: true, ...(chosen ? { chosen } : {}) }), toFailure)
     .then((result) => process.send?.(result))
 })
 process.once('disconnect', () => process.exit())

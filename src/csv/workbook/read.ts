@@ -2,13 +2,14 @@ import { writeSync } from 'node:fs'
 import { posix } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
 import { cellWriter } from '../cells.js'
+import { isColumnName } from '../names.js'
 import { type Archive, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
 
 /** Which sheet of which workbook becomes which CSV file. */
 export interface ReadTask {
   readonly workbook: string
-  /** Name of the sheet; the first one that is visible when absent. */
+  /** Name of the sheet; when absent the first visible one with names of columns, or else the first visible one. */
   readonly sheet: string | undefined
   /** The descriptor of an empty file. */
   readonly csv: number
@@ -21,18 +22,33 @@ const maxRows = 1_048_576
 /** The texts of a workbook are in memory. */
 const maxTextBytes = 256 * 2 ** 20
 
+/** The sheet that was read, and the other visible ones. */
+export interface ChosenSheet {
+  readonly sheet: string
+  readonly others: readonly string[]
+}
+
 /** Writes a sheet as CSV in UTF-8, one row for each row of the sheet. Throws a Refusal where that is impossible. */
-export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<void> {
+export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<ChosenSheet> {
   const archive = await openArchive(workbook)
   try {
     const { sheets, isFrom1904, sharedStrings, styles } = await readParts(archive, workbook)
-    const part = chooseSheet(workbook, sheets, sheet)
-    if (!archive.has(part)) throw new Refusal('workbook.damaged', { path: workbook, cause: 'sheet' })
     const texts = await readSharedStrings(archive, sharedStrings, workbook)
     const formats = await readFormats(archive, styles)
+    const lookups = { texts, formats, isFrom1904 }
+    const visible = sheets.filter(({ isHidden }) => !isHidden)
+    const { name, part } =
+      sheet === undefined && visible.length > 1
+        ? await firstWithNames(archive, visible, lookups)
+        : chooseSheet(workbook, sheets, sheet)
+    if (!archive.has(part)) throw new Refusal('workbook.damaged', { path: workbook, cause: 'sheet' })
     const rows = new CsvRows(csv, archive.limit)
-    await readSheet(archive, part, { texts, formats, isFrom1904 }, rows)
+    await readSheet(archive, part, lookups, rows)
     rows.end()
+    return {
+      sheet: name,
+      others: visible.flatMap((one) => (one.part === part ? [] : one.name)).slice(0, maxNames),
+    }
   } finally {
     archive.close()
   }
@@ -86,17 +102,58 @@ async function readRelations(archive: Archive, part: string) {
 
 const maxNames = 50
 
-function chooseSheet(path: string, sheets: readonly Sheet[], name: string | undefined): string {
+function chooseSheet(path: string, sheets: readonly Sheet[], name: string | undefined): Sheet {
   const wanted = name?.trim().toLowerCase()
   const found =
     wanted === undefined
       ? (sheets.find(({ isHidden }) => !isHidden) ?? sheets[0])
       : (sheets.find((one) => one.name === name) ??
         sheets.find((one) => one.name.trim().toLowerCase() === wanted))
-  if (found) return found.part
+  if (found) return found
   if (sheets.length === 0) throw new Refusal('workbook.no_cells', { path })
   const names = sheets.slice(0, maxNames).map((one) => one.name)
   throw new Refusal('workbook.no_sheet', { path, name, names, more: sheets.length - names.length })
+}
+
+/** Sheets that are looked at for names of columns. */
+const maxLookedAt = 20
+
+/** Returns the first sheet that has two names of columns in a row, or one in its only column; the first where none has. */
+async function firstWithNames(
+  archive: Archive,
+  sheets: readonly Sheet[],
+  lookups: SheetLookups,
+): Promise<Sheet> {
+  let single: Sheet | undefined
+  for (const sheet of sheets.slice(0, maxLookedAt)) {
+    const beginning = new FirstRows()
+    await readSheet(archive, sheet.part, lookups, beginning)
+    if (beginning.mostNames > 1) return sheet
+    if (beginning.mostNames === 1 && beginning.width === 1) single ??= sheet
+  }
+  return single ?? (sheets[0] as Sheet)
+}
+
+/** What takes the rows of a sheet. */
+type SheetRows = Pick<CsvRows, 'add'> & { readonly isDone?: boolean }
+
+/** The names of columns in the first rows of a sheet. */
+class FirstRows implements SheetRows {
+  #rows = 0
+  mostNames = 0
+  width = 0
+
+  get isDone(): boolean {
+    return this.#rows >= rowsOfBeginning
+  }
+
+  add(_: number, cells: readonly (string | undefined)[]): void {
+    if (this.isDone || cells.length === 0) return
+    this.#rows++
+    const names = cells.filter((cell) => cell !== undefined && cell !== '' && isColumnName(cell))
+    this.mostNames = Math.max(this.mostNames, names.length)
+    this.width = Math.max(this.width, cells.length)
+  }
 }
 
 /** Texts of cells, packed: as many strings would take a multiple of the memory. */
@@ -203,7 +260,7 @@ interface SheetLookups {
   readonly isFrom1904: boolean
 }
 
-async function readSheet(archive: Archive, part: string, lookups: SheetLookups, rows: CsvRows) {
+async function readSheet(archive: Archive, part: string, lookups: SheetLookups, rows: SheetRows) {
   const inline = new CellText()
   let row = 0
   let column = 0
@@ -251,6 +308,7 @@ async function readSheet(archive: Archive, part: string, lookups: SheetLookups, 
       } else if (name === 'row') rows.add(row, cells)
       else if (isInCell) inline.close(name)
     },
+    isDone: () => rows.isDone === true,
   })
 }
 

@@ -32,13 +32,15 @@ export function formatValue(value: string, format: NumberFormat | undefined, isF
   if (typeof format === 'object')
     return /^\d+$/.test(value) ? value.padStart(format.digits, '0') : formatPlain(value)
   const days = Number(value)
-  if (!(days >= 0) || days > lastDay) return formatPlain(value)
+  if (!(days >= 0) || days > mostDays) return formatPlain(value)
   if (format === 'duration') return formatDuration(days)
-  return formatDate(days, format, isFrom1904)
+  return formatDate(days, format, isFrom1904) ?? formatPlain(value)
 }
 
-/** 9999-12-31 */
-const lastDay = 2_958_466
+/** Those from 1900 to the end of the year 9999. */
+const mostDays = 2_958_466
+/** The end of the year 9999, in seconds: spreadsheets have no later dates, and they would read `+010000-01`. */
+const endOfDates = 253_402_300_800
 const secondsPerDay = 86_400
 
 function formatDuration(days: number): string {
@@ -47,10 +49,15 @@ function formatDuration(days: number): string {
   return parts.map((part) => String(part).padStart(2, '0')).join(':')
 }
 
-function formatDate(days: number, format: 'date' | 'time' | 'datetime', isFrom1904: boolean): string {
+function formatDate(
+  days: number,
+  format: 'date' | 'time' | 'datetime',
+  isFrom1904: boolean,
+): string | undefined {
   // Counted from 1900, day 60 is a 29 February that there was not.
   const offset = isFrom1904 ? 1_462 : days < 60 ? 1 : 0
   const seconds = Math.round((days + offset - 25_569) * secondsPerDay)
+  if (seconds >= endOfDates) return undefined
   const iso = new Date(seconds * 1_000).toISOString()
   const hasDay = isFrom1904 || days >= 1
   if (format === 'time' || !hasDay) return hasDay && days >= 1 ? iso.slice(0, 19) : iso.slice(11, 19)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { answering, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
+import { textRow, workbookOf } from '../../support/workbooks.js'
 
 const here = perTest(machine)
 
@@ -41,6 +42,19 @@ describe('a file as people have it', () => {
     const caller = everything()
     await ends(batch('accounts enrich', csv, '--map domain=Website_2', caller), 0)
     expect(caller.asked.map(({ input }) => input)).toEqual([{ domain: 'b.example' }])
+  })
+
+  it('is a workbook whose first sheet with names of columns is read, below a cover, and the others are named', async () => {
+    const sheets = {
+      Cover: textRow('Prepared for Acme') + textRow('2026-11-01'),
+      Accounts: textRow('Q3') + textRow('Website', 'Name') + textRow('a.example', 'A'),
+      Notes: textRow('x'),
+    }
+    here.write('in.xlsx', Buffer.from(workbookOf({ sheets })))
+    const caller = everything()
+    const { stderr } = await here.run('accounts enrich --csv in.xlsx -o out.csv', { caller })
+    expect(caller.asked.map(({ input }) => input)).toEqual([{ name: 'A', domain: 'a.example' }])
+    expect(stderr).toContain('The sheet "Accounts" is read. To read another ("Cover", "Notes"), add --sheet.')
   })
 
   it('that is cut off within a letter is refused, and not read in another encoding', async () => {
