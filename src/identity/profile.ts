@@ -27,6 +27,15 @@ function parsePremium(section: string | undefined, name: string | undefined): Ne
   return id ? { kind: 'person', id } : undefined
 }
 
+const sections = { company: 'company', person: 'in' } as const
+const handle = /^@?([\p{L}\p{N}][\p{L}\p{N}_-]{1,99})$/u
+
+/** Returns the URL of the profile that a text is the last part of, as some lists have it; other text unchanged. */
+export function toProfileUrl(kind: NetworkProfile['kind'], text: string): string {
+  const name = handle.exec(text.trim())?.[1]
+  return name === undefined ? text : `https://www.${networkHosts[0]}/${sections[kind]}/${name}`
+}
+
 const companyId = /^\d+$/
 const personId = /^AC[a-z]AA/
 

@@ -109,6 +109,18 @@ export function toColumnKind(cells: readonly string[] = [], column?: string): Va
   return kind === 'person name' && column !== undefined && !isNameOfPeople(column) ? undefined : kind
 }
 
+/** Kinds that say by themselves whom a row is about, or how to reach them. */
+const tellingKinds: ReadonlySet<ValueKind> = new Set([...certainKinds, 'web address'])
+
+/** Returns the kind of nearly all cells of a column, where it is an address, a number or a profile; of web addresses, where they differ. */
+export function toSoleKind(cells: readonly string[] = []): ValueKind | undefined {
+  const kind = toColumnKind(cells)
+  if (kind === undefined || !tellingKinds.has(kind)) return undefined
+  if (cells.filter((cell) => toValueKind(cell) === kind).length < 0.9 * cells.length) return undefined
+  const isVaried = () => new Set(cells.map((cell) => toDomain(cell) ?? '')).size * 2 > cells.length
+  return kind !== 'web address' || isVaried() ? kind : undefined
+}
+
 /** Names of columns of results, such as `company.domain`, which look like web addresses. */
 const dotted = /^(?:account|company|contact|input|job|lead|person|post|result)\./i
 

@@ -18,7 +18,7 @@ import {
   type FieldReader,
   wholeNumber,
 } from '../../identity/readers.js'
-import { fitsColumn, isStandIn, kindsOfField, toColumnKind } from '../../identity/value-kinds.js'
+import { fitsColumn, isStandIn, kindsOfField, toColumnKind, toSoleKind } from '../../identity/value-kinds.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
 
@@ -81,6 +81,8 @@ interface Guess {
 const likely = 2
 /** Email addresses below the name of a domain: a field for email addresses, or a column of domains, comes first. */
 const standIn = 2.5
+/** Values that are all of one kind, below a name that says nothing. */
+const byValues = 2.7
 const lastResort = 3
 
 /** Returns the ids in the profile URLs of companies that a file has. */
@@ -110,12 +112,16 @@ function guessFields(
   if (fitting && held === 'person profile') return [{ ...fitting, field: ofProfiles(fitting.field, cells) }]
   const isStanding = fitting !== undefined && isStandIn(fitting.field, held)
   if (fitting && !isStanding) return [fitting]
-  if ((named.length === 0 && !isUnnamed(column)) || held === undefined || held === 'person name') return []
+  const isNamed = named.length > 0 || isUnnamed(column)
+  // Below a name that says nothing, email addresses and profiles do. Phone numbers and web addresses may be anybody's.
+  const sole = isNamed ? undefined : toSoleKind(cells)
+  if (held === undefined || held === 'person name') return []
+  if (!isNamed && ((sole !== 'email' && !sole?.endsWith('profile')) || isColumnName(column))) return []
   const known = Object.keys(fields[kind])
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
   return [
-    ...(field === undefined ? [] : [{ field: ofProfiles(field, cells), rank: likely }]),
+    ...(field === undefined ? [] : [{ field: ofProfiles(field, cells), rank: isNamed ? likely : byValues }]),
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
   ]
 }

@@ -6,6 +6,7 @@ import { checkCsv, checkText, decode, sampleOf } from '../../csv/encoding.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
+import { toProfileUrl } from '../../identity/profile.js'
 import {
   ColumnSample,
   describeMisplaced,
@@ -92,7 +93,7 @@ async function readCsvRows(
   return {
     ...columns,
     original: { ...original, header: names },
-    batches: toInputRows(continueWith([rows], failure, batches), columns.fields, kind),
+    batches: toInputRows(continueWith([rows], failure, batches), columns.fields, kind, map),
   }
 }
 
@@ -139,11 +140,29 @@ async function* toInputRows(
   batches: AsyncIterable<readonly CsvRow[]>,
   fields: readonly (string | undefined)[],
   kind: RecordKind,
+  map: ImportOptions['map'],
 ): AsyncGenerator<InputRow[]> {
   // Of a field that is made for no kind of value, any cell may be used.
   const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
   for await (const rows of batches)
-    yield rows.map((row) => toInputRow(row, fields, isChecked, kind)).filter((row) => row !== undefined)
+    yield rows
+      .map((row) => toInputRow(row, fields, isChecked, kind))
+      .filter((row) => row !== undefined)
+      .map((row) => ('raw' in row ? { ...row, raw: withProfileUrls(row.raw, kind, map) } : row))
+}
+
+/** Returns a record with URLs in place of the names of profiles, in fields that somebody has chosen a column for. */
+function withProfileUrls(raw: Fields, kind: RecordKind, map: ImportOptions['map'] = {}): Fields {
+  const chosen = Object.keys(map).filter(
+    (field) => field.endsWith('network_url') || field === 'network_profile_url',
+  )
+  if (chosen.length === 0) return raw
+  const built = chosen.flatMap((field) => {
+    const text = raw[field]
+    const of = kind === 'companies' || field.startsWith('company_') ? 'company' : 'person'
+    return typeof text === 'string' ? [[field, toProfileUrl(of, text)]] : []
+  })
+  return { ...raw, ...Object.fromEntries(built) }
 }
 
 /** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
@@ -208,7 +227,7 @@ function readJsonRows(
   const toRow = ({ line, json }: JsonText): InputRow => {
     const raw: unknown = resultOr(undefined, () => parseJson(json))
     return isObject(raw)
-      ? { line, cells: [json], raw: toRecord(raw) }
+      ? { line, cells: [json], raw: withProfileUrls(toRecord(raw), kind, map) }
       : { line, cells: [json], reason: 'is not a JSON object' }
   }
   const batches = async function* () {

@@ -33,6 +33,7 @@ import {
   toColumnKind,
   toDomainCell,
   toEmail,
+  toSoleKind,
   toValueKind,
   type ValueKind,
 } from '../../identity/value-kinds.js'
@@ -265,6 +266,8 @@ interface Guess extends MappedColumn {
 const likely = 2
 /** Email addresses below the name of a domain: a field for email addresses, or a column of domains, comes first. */
 const standIn = 2.5
+/** Values that are all of one kind, below a name that says nothing. */
+const byValues = 2.7
 const lastResort = 3
 
 const toMapped = (guess: Guess | undefined): MappedColumn[] => {
@@ -357,11 +360,24 @@ function guesses(request: MappingRequest): Guess[] {
 const isRecognised = (column: string): boolean =>
   isUnnamed(column) || isOwnColumn(column) || isColumnName(column)
 
-/** Columns without a name that may fill a field. Of other text, the first column may be the names of companies. */
+/**
+ * Columns without a name, or with one that says nothing, that may fill a field. Of other text in a column without a name, the
+ * first one may be the names of companies.
+ */
 function guessesByValues({ header, samples, fields, subject }: MappingRequest): Guess[] {
   const about = fileKindOf(subject)
   return header.flatMap((column, at) => {
-    if (!isUnnamed(column)) return []
+    if (!isUnnamed(column)) {
+      const kind = isRecognised(column) ? undefined : toSoleKind(samples?.[at])
+      if (kind === undefined) return []
+      // Web addresses may be anything's, so they count only where nothing else says whom a row is about.
+      const rank = kind === 'web address' ? lastResort : byValues
+      return fields.flatMap((field): Guess[] =>
+        isMeant(about, field, kind)
+          ? [{ field, column, at, ...sampleAt(samples, at), by: 'values', rank }]
+          : [],
+      )
+    }
     const kind = toColumnKind(samples?.[at], column)
     const isText = kind === undefined || kind === 'company name'
     return fields.flatMap((field): Guess[] => {

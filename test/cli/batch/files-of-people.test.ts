@@ -57,6 +57,23 @@ describe('a file as people have it', () => {
     expect(stderr).toContain('The sheet "Accounts" is read. To read another ("Cover", "Notes"), add --sheet.')
   })
 
+  it('with names of profiles in a column that was chosen for URLs is imported with URLs', async () => {
+    here.write('in.csv', 'Name,Site,handle\nAcme,acme.example,acme-robotics\nBolt,bolt.example,no profile\n')
+    const { stdout } = await here.run('data import companies in.csv --map network_url=handle')
+    expect(JSON.parse(stdout)).toMatchObject({
+      added: 2,
+      not_understood: [{ field: 'network_url', values: 1, sample: 'no profile' }],
+    })
+    const { stdout: exported } = await here.run('data export companies --format ndjson')
+    expect(exported).toContain('"network_url":"https://www.linkedin.com/company/acme-robotics"')
+  })
+
+  it('with addresses below a name that says nothing is imported with them', async () => {
+    here.write('in.csv', 'First name,Last name,Wert\nJo,Doe,jo@a.example\nAl,Roe,al@b.example\n')
+    const { stdout } = await here.run('data import people in.csv')
+    expect(JSON.parse(stdout)).toMatchObject({ added: 2, mapping: { email: 'Wert' }, ignored: [] })
+  })
+
   it('that is cut off within a letter is refused, and not read in another encoding', async () => {
     const csv = Buffer.concat([Buffer.from('Website,Name\na.example,Gr'), Buffer.from([0xc3])])
     here.write('in.csv', csv)
