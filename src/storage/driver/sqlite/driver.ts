@@ -85,9 +85,9 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     const database = new Database(path, { timeout: 10_000 })
     checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
     if (options.pageBytes !== undefined) database.pragma(`page_size = ${options.pageBytes}`)
+    useLog(database)
     // A checkpoint waits for the disk twice; every 16 MiB of log is often enough.
     database.exec(`
-      PRAGMA journal_mode = WAL;
       PRAGMA synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'};
       PRAGMA foreign_keys = ON;
       PRAGMA wal_autocheckpoint = 4000;
@@ -95,6 +95,25 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     return database
   } catch (error) {
     throw fromSqliteError(error)
+  }
+}
+
+/** How long a new file may be changed by others that have just created it, too, in milliseconds. */
+const creatingMs = 5_000
+
+/**
+ * Sets WAL mode. Of processes that open a new file in the same instant, SQLite refuses those that would wait for each other,
+ * whatever their time-out; what one of them has set holds for all.
+ */
+function useLog(database: Database.Database): void {
+  for (const began = performance.now(); ; ) {
+    try {
+      database.pragma('journal_mode = WAL')
+      return
+    } catch (error) {
+      if (!isBusyError(error) || performance.now() - began > creatingMs) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
+    }
   }
 }
 
