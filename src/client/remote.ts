@@ -15,11 +15,13 @@ import type { Clock, Ids } from '../api/ports/ports.js'
 import type { ServerMemory } from '../storage/state/remote-servers.js'
 import {
   type AttemptResult,
+  asksToWait,
   isConclusive,
-  isInProgress,
   isOutcomeUnknown,
   isRead,
+  isUnsent,
   maxAttempts,
+  movesOn,
   Outage,
   pauseAfter,
 } from './attempts.js'
@@ -40,7 +42,7 @@ import { doubted, readReply } from './reply.js'
 export interface RemoteOptions {
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
-  /** Other addresses of the same server, or of servers over one database. Each is used once the one before cannot be reached. */
+  /** Addresses of other servers over the same database, which are asked when the one in use does not answer. */
   readonly otherUrls?: readonly string[] | undefined
   readonly clock: Clock
   readonly ids: Ids
@@ -74,9 +76,12 @@ export type Remote = Caller & Required<Pick<Caller, 'supportsIdempotency'>>
 /** Creates the caller of a server. Nothing is sent and undici is not loaded before the first call. */
 export function createRemote(options: RemoteOptions): Remote {
   const addresses = new Addresses(options)
-  const probe = () => {
-    const { connection, prefix } = addresses.current
-    return saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
+  const probe = async () => {
+    for (const { connection, prefix } of addresses.inOrder()) {
+      const said = await saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
+      if (said !== undefined) return said
+    }
+    return undefined
   }
   const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
   const recent = new RecentRequests(() => options.clock.now())
@@ -106,13 +111,20 @@ interface Address {
   readonly outage: Outage
 }
 
+/** How long to wait for a connection, and where another server can be asked instead. */
+const connectMs = 10_000
+const sharedConnectMs = 3_000
+
+const usualTimeoutMs = 120_000
+
 function addressAt(base: URL, options: RemoteOptions): Address {
+  const isOneOfSeveral = (options.otherUrls ?? []).length > 0
   const connection = createConnection({
     base,
     proxy: proxyOf(base, options.env ?? {}),
     ca: options.ca,
-    connectMs: options.connectMs ?? 10_000,
-    answerMs: options.timeoutMs ?? 120_000,
+    connectMs: options.connectMs ?? (isOneOfSeveral ? sharedConnectMs : connectMs),
+    answerMs: options.timeoutMs ?? usualTimeoutMs,
     bodyBytes: options.bodyBytes ?? 32 * 1_048_576,
     connections: options.connections ?? 64,
     now: () => options.clock.now(),
@@ -120,7 +132,10 @@ function addressAt(base: URL, options: RemoteOptions): Address {
   return { connection, prefix: base.pathname.replace(/\/$/, ''), outage: new Outage() }
 }
 
-/** The addresses of a server, of which one is in use until it is lost; rows are not shared out (decision 10). */
+/**
+ * The addresses of a server. One is asked first, until another one has failed less often since its last answer. Rows are not
+ * shared out (decision 10).
+ */
 class Addresses {
   readonly #all: readonly [Address, ...Address[]]
   #at = 0
@@ -130,15 +145,29 @@ class Addresses {
     this.#all = [addressAt(new URL(options.baseUrl), options), ...others]
   }
 
-  get current(): Address {
+  get first(): Address {
     return this.#all[this.#at] ?? this.#all[0]
   }
 
-  /** Notes the result of an attempt at an address. A lost one is left, once, however many requests were out on it. */
-  note(address: Address, attempted: AttemptResult): void {
-    address.outage.note(attempted)
-    const isLost = !('status' in attempted) && attempted.code !== 'aborted'
-    if (isLost && address === this.current) this.#at = (this.#at + 1) % this.#all.length
+  /** Returns all of them, beginning with the first. */
+  inOrder(): readonly Address[] {
+    return [...this.#all.slice(this.#at), ...this.#all.slice(0, this.#at)]
+  }
+
+  /** Returns the one to ask after those that were tried; `undefined` when all were. */
+  next(tried: ReadonlyMap<Address, AttemptResult>): Address | undefined {
+    return this.#all.length === 1 ? undefined : this.inOrder().find((address) => !tried.has(address))
+  }
+
+  note({ outage }: Address, attempted: AttemptResult, signal: AbortSignal | undefined): void {
+    outage.note(attempted, signal)
+    const fewest = Math.min(...this.#all.map((each) => each.outage.failures))
+    while (this.first.outage.failures > fewest) this.#at = (this.#at + 1) % this.#all.length
+  }
+
+  /** Whether none of them has answered for long. */
+  get areDown(): boolean {
+    return this.#all.every(({ outage }) => outage.lasts)
   }
 
   close = async (): Promise<void> => {
@@ -214,7 +243,10 @@ async function probeOnce(connection: Connection, path: string, signal: AbortSign
   }
 }
 
-/** Sends a call until it is answered, or until another attempt could do harm or would not help. */
+/**
+ * Sends a call until it is answered, or until another attempt could do harm or would not help. Each round asks every server once
+ * at most, one at once after the other; there is a pause between rounds.
+ */
 async function answered(
   server: Server,
   row: Operation,
@@ -223,39 +255,50 @@ async function answered(
   recent: RecentRequest | undefined,
 ): Promise<Reply> {
   const { options, addresses } = server
+  const { clock, random, sleep, timeoutMs = usualTimeoutMs } = options
   const { syncPath } = row
   const at = options.sync && syncPath !== undefined ? { ...row, path: syncPath } : row
   const { path, ...wire } = wireRequest(at, input, options.names)
   const headers = headersOf(options, row, call)
+  const { signal } = call
+  const tried = new Map<Address, AttemptResult>()
+  let address = addresses.first
   let open = false
-  let claimedUntil: number | undefined
-  for (let attempts = 1; ; attempts++) {
-    const address = addresses.current
+  let pause: number | undefined
+  let waitedMs = 0
+  for (let rounds = 1; ; ) {
     const request = { ...wire, path: address.prefix + path, headers, recent, address }
     const attempted = await attempt(server, row, request, call)
-    addresses.note(address, attempted)
-    open = isOutcomeUnknown(attempted) || (open && !isConclusive(attempted))
-    const repeatable =
-      isRead(row) || (isOutcomeUnknown(attempted) && attempts < maxAttempts && (await honours(server)))
-    const now = options.clock.now()
-    // A server that was killed has claimed the key, and another one waits until that claim expires.
-    if (open && isInProgress(attempted)) {
-      claimedUntil ??= now + claimMs
-      if (now < claimedUntil) attempts--
+    addresses.note(address, attempted, signal)
+    tried.set(address, attempted)
+    if ('status' in attempted && isConclusive(attempted)) return replayed(attempted, open)
+    open ||= isOutcomeUnknown(attempted)
+    const other = addresses.next(tried)
+    const isSafe = async () => (other !== undefined || rounds < maxAttempts) && (await honours(server))
+    const repeatable = isRead(row) || (isOutcomeUnknown(attempted) && (await isSafe()))
+    // What was sent before may still be under way, or its server was killed; and a rate limit says nothing about it.
+    const waitMs = open && !isRead(row) && asksToWait(attempted) ? timeoutMs - waitedMs : 0
+    const own = pauseAfter(attempted, { rounds, waitMs, repeatable, random: random(), now: clock.now() })
+    pause = own ?? (isUnsent(attempted) ? pause : undefined)
+    if (other && movesOn(attempted, repeatable) && !signal?.aborted) {
+      address = other
+      continue
     }
-    const pause = pauseAfter(attempted, { attempts, repeatable, random: options.random(), now })
-    const goesOn = pause !== undefined && !addresses.current.outage.lasts && !call.signal?.aborted
-    if (goesOn) await options.sleep(pause, call.signal).catch(() => {})
-    if (!goesOn || call.signal?.aborted) return replayed(ending(attempted, open && !isRead(row)), attempts)
+    const end = () => ending([...tried.values()], open && !isRead(row))
+    if (pause === undefined || addresses.areDown || signal?.aborted) return end()
+    await sleep(pause, signal).catch(() => {})
+    if (signal?.aborted) return end()
+    if (pause <= waitMs) waitedMs += pause
+    else rounds++
+    pause = undefined
+    tried.clear()
+    address = addresses.first
   }
 }
 
-/** Longer than a claim of a server of this program lives without a heartbeat. */
-const claimMs = 20_000
-
-/** A replayed reply was paid for by an earlier call, unless that was an attempt of this one. */
-function replayed(reply: Reply, attempts: number): Reply {
-  const isAgain = reply.headers['idempotent-replayed'] === 'true' && attempts === 1
+/** A replayed reply was paid for by an earlier call, unless an earlier attempt of this one may have been that. */
+function replayed(reply: Reply, mayBeOwn: boolean): Reply {
+  const isAgain = reply.headers['idempotent-replayed'] === 'true' && !mayBeOwn
   return isAgain ? { ...reply, credits: 0, replayed: reply.credits } : reply
 }
 
@@ -319,10 +362,15 @@ async function attempt(
   }
 }
 
-/** Returns the reply, or throws when there is none. Both can leave open whether the work was done. */
-function ending(attempted: AttemptResult, unknown: boolean): Reply {
-  if (!('status' in attempted)) throw new ConnectionLost(attempted.message, unknown)
-  return unknown ? { ...attempted, unknown } : attempted
+/**
+ * Returns the last reply of a round, or throws when there is none, with what became of each attempt. Both can leave open
+ * whether the work was done.
+ */
+function ending(round: readonly AttemptResult[], unknown: boolean): Reply {
+  const said = round.findLast((attempted) => !isUnsent(attempted))
+  if (said && 'status' in said) return unknown ? { ...said, unknown } : said
+  const reasons = new Set(round.flatMap((attempted) => ('status' in attempted ? [] : [attempted.message])))
+  throw new ConnectionLost([...reasons].join('; '), unknown)
 }
 
 type IdempotencySupport = ReturnType<typeof createIdempotencySupport>

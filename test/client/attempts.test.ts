@@ -11,7 +11,7 @@ const reply = (status: number, headers: Reply['headers'] = {}, body: unknown = {
   credits: 0,
 })
 const lost = (sent: boolean, code: string) => new Lost('lost', sent, code)
-const first = { attempts: 1, repeatable: true, random: 1, now: 0 }
+const first = { rounds: 1, waitMs: 0, repeatable: true, random: 1, now: 0 }
 
 describe('which operations are reads', () => {
   it('counts no priced operation as a read, and sends every write but deletions with an idempotency key', () => {
@@ -54,7 +54,7 @@ describe('retries', () => {
   })
 
   it('doubles the jittered pause between retries, and stops after four attempts', () => {
-    const pauses = [1, 2, 3, 4].map((attempts) => pauseAfter(reply(503), { ...first, attempts }))
+    const pauses = [1, 2, 3, 4].map((rounds) => pauseAfter(reply(503), { ...first, rounds }))
     expect(pauses).toEqual([300, 600, 1_200, undefined])
     expect(pauseAfter(reply(503), { ...first, random: 0 })).toBe(150)
   })
