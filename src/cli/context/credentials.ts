@@ -18,6 +18,8 @@ interface StoredKey {
   readonly member?: string | undefined
   /** Names the workspace of a key that took the place of an older one of the same owner. */
   readonly workspace?: string | undefined
+  /** Origins of other servers over the same database that it was stored for, too. */
+  readonly origins?: readonly string[] | undefined
 }
 
 export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
@@ -32,8 +34,13 @@ export const keyNameOf = ({ origin, profile }: KeyOwner): string =>
   profile === 'default' ? origin : `${origin} ${profile}`
 
 /** Returns the key of a profile for this very origin, else the one that was stored for the origin alone. */
-export const storedKeyOf = (home: Home, owner: KeyOwner): string | undefined =>
-  storedKey(home, keyNameOf(owner)) ?? storedKey(home, owner.origin)
+export function findKeyOf(home: Home, owner: KeyOwner): StoredKey | undefined {
+  const keys = readKeys(home)
+  const name = [keyNameOf(owner), owner.origin].find((one) => Object.hasOwn(keys, one))
+  return name === undefined ? undefined : keys[name]
+}
+
+export const storedKeyOf = (home: Home, owner: KeyOwner): string | undefined => findKeyOf(home, owner)?.key
 
 export function storedKey(home: Home, name: string): string | undefined {
   const keys = readKeys(home)
@@ -52,14 +59,19 @@ export function findStoredKey(home: Home, owner: KeyOwner, key: string | undefin
     .find((stored) => stored?.key === key)
 }
 
-export function storeKey({ home, clock, ids }: Machine, name: string, key: string, member?: string): void {
+export function storeKey(
+  { home, clock, ids }: Machine,
+  name: string,
+  key: string,
+  { member, origins }: Pick<StoredKey, 'member' | 'origins'> = {},
+): void {
   prepareHome(home)
   const keys = readKeys(home)
   const before = Object.hasOwn(keys, name) ? keys[name] : undefined
   // A new key of the same owner is for the same workspace, whose answers it goes on using.
   const isSame = before?.member !== undefined && before.member === member
   const workspace = isSame ? (before.workspace ?? toWorkspaceName(before.key)) : undefined
-  const entry: StoredKey = { key, stored_at: new Date(clock.now()).toISOString(), member, workspace }
+  const entry: StoredKey = { key, stored_at: new Date(clock.now()).toISOString(), member, workspace, origins }
   save(home, { ...keys, [name]: entry }, ids.uuid())
 }
 

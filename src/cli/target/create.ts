@@ -5,7 +5,7 @@ import { type Caller, type CallOptions, compose, type VendorSpending } from '../
 import { Refusal } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Clock, CommandLog, Ids } from '../../api/ports/ports.js'
-import { lazily, once } from '../../api/values/objects.js'
+import { getOrMake, lazily, once } from '../../api/values/objects.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import {
   type Context,
@@ -18,7 +18,7 @@ import {
   type TargetOptions,
   version,
 } from '../context/context.js'
-import { givenKey, storedKeyOf } from '../context/credentials.js'
+import { findKeyOf, givenKey, storedKeyOf } from '../context/credentials.js'
 import { createClaims, homeOf, prepareHome, readSettings, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
 import {
@@ -31,7 +31,15 @@ import {
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
 import { createLocal, sentAgain } from './local-target.js'
-import { isKeyFor, type RemoteTarget, type Target, targetOf } from './resolve-target.js'
+import {
+  addressesText,
+  areAmong,
+  isKeyFor,
+  profileOrigins,
+  type RemoteTarget,
+  type Target,
+  targetOf,
+} from './resolve-target.js'
 
 export interface Overrides extends TargetOptions {
   readonly clock?: Clock
@@ -111,7 +119,10 @@ function contextOf(
       shared.claim(home(), { path: resolve(streams.cwd, path), option, use }),
   } satisfies Partial<Context>
   const local = createLocal(machine, { ...engine, targets, names })
-  const openServer = once((target: RemoteTarget) => open(machine, target))
+  const servers = new Map<string, Promise<OpenedServer>>()
+  // Some commands ask each of several servers alone.
+  const openServer = (target: RemoteTarget) =>
+    getOrMake(servers, JSON.stringify(target), () => open(machine, target))
   const owners = {
     machine: once(() => openMachineOwner(machine)),
     workspace: once(() => openWorkspaceOwner(machine)),
@@ -225,12 +236,14 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   const { streams, clock, ids, sleep, onClose } = ports
   const { createRemote, withSyncServer } = await import('../../client/remote.js')
   const memory = target.direct ? undefined : lazyMemory(ports, target)
-  const { baseUrl, otherUrls, syncBaseUrl, names, idempotency } = target
+  const { baseUrl, otherUrls, syncUrls, names, idempotency } = target
   const outside = { clock, ids, sleep, env: streams.env, random: Math.random }
   const options = { ...outside, names, idempotency, version: await version() }
   const openWith = (passesOn: boolean) => {
     const main = createRemote({ ...options, baseUrl, otherUrls, remembered: memory, passesOn })
-    const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passesOn })
+    const [first, ...others] = syncUrls ?? []
+    const sync =
+      first && createRemote({ ...options, baseUrl: first, otherUrls: others, sync: true, passesOn })
     const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
     onClose(() => remote.close())
     return remote
@@ -245,7 +258,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   if (!memory) return { remote, openForProxy, governed: [checkedFields(check)] }
   const { origin, plan } = target
   const onAgain = () => ports.notify(sentAgain)
-  const layers = { memory, origin, plan, observed: syncBaseUrl !== undefined, ids, clock }
+  const layers = { memory, origin, plan, observed: syncUrls !== undefined, ids, clock }
   const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
   return {
     remote,
@@ -270,14 +283,14 @@ async function storeUnusable(
   )
 }
 
-/** Returns the key for the synchronous address: the call's own at the same origin, otherwise the profile's for it. */
+/** Returns the key for the synchronous addresses: the call's own at the same origins, otherwise the profile's for them. */
 async function syncKey(
   { home, conceal }: RemotePorts,
-  { origin, profile, syncBaseUrl = '' }: RemoteTarget,
+  { origins, profile, syncOrigins = [] }: RemoteTarget,
   apiKey: string | undefined,
 ): Promise<string | undefined> {
-  const other = new URL(syncBaseUrl).origin
-  if (other === origin) return apiKey
+  if (areAmong(syncOrigins, origins)) return apiKey
+  const [other = ''] = syncOrigins
   const key = storedKeyOf(home, { origin: other, profile })
   if (key === undefined) throw new Refusal('usage.no_sync_key', { other })
   conceal(key)
@@ -298,14 +311,21 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
 
 /** Returns the key for a server: the given one, else that of the environment if it is not another's, else the stored one of this origin. */
 async function keyFor(
-  { streams, home, givenKey }: RemotePorts,
+  { streams, home, givenKey, settings }: RemotePorts,
   target: RemoteTarget,
   options: GlobalOptions,
 ): Promise<string> {
-  const { origin, profile } = target
+  const { origin, origins, profile } = target
   const isGiven = options.apiKeyFile !== undefined || options.apiKeyStdin === true
-  const mayGo = isGiven || isKeyFor(origin, streams.env)
-  const key = (mayGo ? await givenKey(options) : undefined) ?? storedKeyOf(home, target)
-  if (key !== undefined) return key
+  const mayGo = isGiven || isKeyFor(origins, streams.env)
+  const given = mayGo ? await givenKey(options) : undefined
+  if (given !== undefined) return given
+  const stored = findKeyOf(home, target)
+  if (stored !== undefined) {
+    const bound = [origin, ...(stored.origins ?? []), ...profileOrigins(target, settings())]
+    const other = origins.find((one) => !bound.includes(one))
+    if (other === undefined) return stored.key
+    throw new Refusal('usage.key_of_one_server', { origin, profile, other, addresses: addressesText(target) })
+  }
   throw new Refusal('usage.no_server_key', { origin, profile, isInEnv: !!streams.env.PROSPECT_API_KEY })
 }

@@ -45,21 +45,41 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   return url
 }
 
-/** Returns the addresses of servers over one database, with commas between them. */
-export function baseUrlsOf(text: string, source: string, insecure = false): readonly [URL, ...URL[]] {
+/** The addresses of servers over one database, the first of which names them and their key. */
+type Urls = readonly [URL, ...URL[]]
+
+/** Reads addresses that have commas between them. Throws UsageError, also for the same one twice. */
+export const baseUrlsOf = (text: string, source: string, insecure = false): Urls =>
+  urlsIn(text, source, (one, which) => baseUrlOf(one, which, insecure))
+
+/** They end in `/v2`. Throws UsageError. */
+export const syncBaseUrlsOf = (text: string, insecure = false): Urls =>
+  urlsIn(text, 'sync_base_url', (one, which) => syncBaseUrlOf(one, which, insecure))
+
+function urlsIn(text: string, source: string, read: (text: string, source: string) => URL): Urls {
   const [first = '', ...others] = text.split(',').map((one) => one.trim())
-  return [baseUrlOf(first, source, insecure), ...others.map((one) => baseUrlOf(one, source, insecure))]
+  if (others.length === 0) return [read(first, source)]
+  const nameOf = (at: number) => `Address ${at + 1} of ${source}`
+  const urls = [first, ...others].map((one, at) => {
+    if (one !== '') return read(one, nameOf(at))
+    throw new UsageError(
+      `${nameOf(at)} is empty.`,
+      'Give one comma between two addresses, and none at the ends.',
+    )
+  })
+  const twice = urls.find(({ href }, at) => urls.findIndex((one) => one.href === href) < at)
+  if (twice) throw new UsageError(`${source} has ${twice.href} twice.`, 'Give each server once.')
+  return urls as unknown as Urls
 }
 
-/** It ends in `/v2`. Throws UsageError. */
-export function syncBaseUrlOf(text: string, insecure = false): URL {
+function syncBaseUrlOf(text: string, source: string, insecure: boolean): URL {
   const path = parseUrl(text)?.pathname.replace(/\/$/, '') ?? ''
   if (!path.endsWith('/v2') || path.endsWith(ending))
     throw new UsageError(
-      'sync_base_url must end in /v2, and not in /api/v2.',
+      `${source} must end in /v2, and not in /api/v2.`,
       'Such as https://api.example.com/v2',
     )
-  const url = baseUrlOf(text.replace(/\/v2\/?$/, ending), 'sync_base_url', insecure)
+  const url = baseUrlOf(text.replace(/\/v2\/?$/, ending), source, insecure)
   url.pathname = path
   return url
 }
@@ -84,20 +104,24 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
   // In seconds: for a request, and for a rate limit.
   const limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
-  const [url, ...others] = (options.local ? undefined : addressesOf(options, env, profile)) ?? []
-  if (!url) {
+  const urls = options.local ? undefined : addressesOf(options, env, profile)
+  if (!urls) {
     if (options.direct)
       throw new UsageError('--direct needs a remote server, but the target is the local engine.')
     return { kind: 'local' as const, ...limits }
   }
+  const [{ href, origin }, ...others] = urls
+  const syncUrls = syncUrlsOf(urls, options, profile)
   return {
     kind: 'remote' as const,
     /** Ends in `/api/v2`. */
-    baseUrl: url.href,
+    baseUrl: href,
     /** Where the same database is served, too. Its name and its key are those of the first address. */
-    otherUrls: others.map(({ href }) => href),
+    otherUrls: others.map((other) => other.href),
     /** The origin that a stored key is bound to. */
-    origin: url.origin,
+    origin,
+    /** The origins that get the key. */
+    origins: originsOf(urls),
     profile: profileNameOf(options, env, settings),
     /** Whether calls bypass this machine's ledger, pacing and keys. */
     direct: options.direct === true,
@@ -105,8 +129,9 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
     passesFields: options.direct === true || options.passesFields === true,
     ...limits,
     ...withoutUndefined({
-      /** The address of its synchronous waterfall; ends in `/v2`. */
-      syncBaseUrl: syncUrlOf(url, options, profile),
+      /** The addresses of its synchronous waterfall; they end in `/v2`. */
+      syncUrls: syncUrls?.map((one) => one.href),
+      syncOrigins: syncUrls && originsOf(syncUrls),
       names: namesOf(options, profile),
       /** The plan whose rate windows apply. Headers of the server correct them. */
       plan: profile.plan,
@@ -135,12 +160,12 @@ function addressesOf(options: GlobalOptions, env: Streams['env'], profile: Profi
   return undefined
 }
 
-/** That of a profile belongs to its server. Keys of others, which a proxy passes on, stay with the origin they were sent for. */
-function syncUrlOf({ origin }: URL, options: GlobalOptions, profile: Profile): string | undefined {
+/** Those of a profile belong to its server. Keys of others, which a proxy passes on, stay with the origins they were sent for. */
+function syncUrlsOf(urls: Urls, options: GlobalOptions, profile: Profile): Urls | undefined {
   const { base_url, sync_base_url } = profile
-  if (sync_base_url === undefined || parseUrl(firstOf(base_url))?.origin !== origin) return undefined
-  const url = syncBaseUrlOf(sync_base_url, options.insecureHttp === true)
-  return options.passesKeys && url.origin !== origin ? undefined : url.href
+  if (sync_base_url === undefined || originsIn(base_url)[0] !== urls[0].origin) return undefined
+  const found = syncBaseUrlsOf(sync_base_url, options.insecureHttp === true)
+  return options.passesKeys && !areAmong(originsOf(found), originsOf(urls)) ? undefined : found
 }
 
 /** Returns the server's words for `network` and `premium`; `undefined` where they are the same. */
@@ -153,13 +178,29 @@ export function namesOf(
   return network === 'network' && premium === 'premium' ? undefined : { network, premium }
 }
 
-const firstOf = (addresses = ''): string => addresses.split(',')[0]?.trim() ?? ''
+const originsOf = (urls: readonly URL[]): readonly string[] => [...new Set(urls.map(({ origin }) => origin))]
 
-/** Not where the environment names another server, whose key it then is. */
-export function isKeyFor(origin: string, env: Streams['env']): boolean {
-  const address = parseUrl(firstOf(env.PROSPECT_BASE_URL))
-  return !address || address.origin === origin
+/** Returns the origins of addresses that have commas between them; what is none is left out. */
+const originsIn = (addresses = ''): readonly string[] =>
+  originsOf(addresses.split(',').flatMap((one) => parseUrl(one.trim()) ?? []))
+
+export const areAmong = (some: readonly string[], all: readonly string[]): boolean =>
+  some.every((one) => all.includes(one))
+
+/** Not where the environment names other servers, whose key it then is. */
+export function isKeyFor(origins: readonly string[], env: Streams['env']): boolean {
+  const named = originsIn(env.PROSPECT_BASE_URL)
+  return named.length === 0 || areAmong(origins, named)
 }
+
+/** Returns the origins that the profile of a target names beside its first one; none where it is for another server. */
+export function profileOrigins({ profile, origin }: RemoteTarget, settings: Settings): readonly string[] {
+  const named = originsIn(profileOf(settings, profile).base_url)
+  return named[0] === origin ? named : []
+}
+
+/** Returns all addresses of a target as they are given. */
+export const addressesText = ({ baseUrl, otherUrls }: RemoteTarget): string => [baseUrl, ...otherUrls].join()
 
 const localName = 'local'
 

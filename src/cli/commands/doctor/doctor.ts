@@ -13,7 +13,7 @@ import { print } from '../../output/print.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { countOf, formatNumber, type Look, oneLine, widthOf, wrapText } from '../../output/text.js'
 import { describeServer } from '../../target/local-target.js'
-import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
+import { addressesText, baseUrlsOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 import { readSetting } from '../setup/profiles.js'
 import {
   type Check,
@@ -197,10 +197,12 @@ function target(context: Context): Findings {
   const found = targetIn(context)
   if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
   const how = found.direct ? ', directly' : ''
+  const spare =
+    found.otherUrls.length > 0 ? `; where it does not answer, to ${found.otherUrls.join(' or ')}` : ''
   // What `--insecure-http` permits.
-  const plain = refusedBy(() => baseUrlOf(found.baseUrl, 'The base url'))
+  const plain = refusedBy(() => baseUrlsOf(addressesText(found), 'The base url'))
   return [
-    ok(`Requests go to ${found.baseUrl}${how}.`),
+    ok(`Requests go to ${found.baseUrl}${how}${spare}.`),
     plain && warning(plain.text, 'Use its https address.'),
   ]
 }
@@ -210,23 +212,76 @@ function remoteTarget(context: Context): RemoteTarget | undefined {
   return found?.kind === 'remote' ? found : undefined
 }
 
-/** Checks that the server can be reached, what it reports about itself, and that it accepts the key. */
+/** Checks that each server can be reached, what it reports about itself, and that it accepts the key. */
 async function server(context: Context): Promise<Findings> {
   const target = remoteTarget(context)
   if (!target) return undefined
-  const { origin, baseUrl } = target
-  const at = new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)
+  const urls = [target.baseUrl, ...target.otherUrls]
+  const apiKey = await context.withGlobals({ direct: true }).apiKey().catch(problemOf)
+  const examined = await Promise.all(urls.map((url) => examine(context, target, url, apiKey)))
+  // While one answers, the others can wait.
+  const isAnyReached = examined.some(({ isReached }) => isReached)
+  const unreached = isAnyReached ? warning : problem
+  const workspaces = new Set(examined.flatMap(({ workspace }) => workspace ?? []))
+  return [
+    ...examined.flatMap(({ isReached, findings }) =>
+      isReached ? findings : findings.map((one) => one && unreached(one.text, one.hint)),
+    ),
+    isAnyReached && typeof apiKey !== 'string' && apiKey,
+    workspaces.size > 1 &&
+      problem(
+        'The servers answer for different workspaces, so they are not over one database: a lookup could be paid twice.',
+        'Leave those out of the addresses that are not over the same database as the first.',
+      ),
+    ...(await syncServers(context, target)),
+  ]
+}
+
+interface Examined {
+  readonly isReached: boolean
+  readonly findings: readonly Found[]
+  /** Id of the workspace that it answers for; absent where it does not say so. */
+  readonly workspace?: string | undefined
+}
+
+async function examine(
+  context: Context,
+  target: RemoteTarget,
+  url: string,
+  apiKey: string | Verdict | undefined,
+): Promise<Examined> {
+  const name = target.otherUrls.length > 0 ? url : target.origin
   const hint =
     'Check the address, the network and the proxy settings; --local asks the engine of this machine.'
-  const answer = await fetchOnce(context, at).catch((error: unknown) =>
-    problem(`${origin} cannot be reached: ${reasonOf(error)}.`, hint),
+  try {
+    const answer = await fetchOnce(context, new URL(`${url.replace(/\/api\/v2$/, '')}/health`))
+    const tried: Omit<Examined, 'isReached'> =
+      typeof apiKey === 'string'
+        ? await key(context, target, url, apiKey).catch((error) => ({ findings: [problemOf(error)] }))
+        : { findings: [] }
+    const about = [healthVerdict(target, name, answer), clockTrouble(context, answer)]
+    return { ...tried, isReached: true, findings: [...about, ...tried.findings] }
+  } catch (error) {
+    const trouble = problem(`${name} cannot be reached: ${reasonOf(error)}.`, hint)
+    return { isReached: false, findings: [trouble] }
+  }
+}
+
+/** Checks that the addresses of the synchronous waterfall can be reached, where they are others. */
+async function syncServers(context: Context, { origins, syncUrls = [] }: RemoteTarget): Promise<Found[]> {
+  const others = syncUrls.filter((url) => !origins.includes(new URL(url).origin))
+  return Promise.all(
+    others.map((url) =>
+      fetchOnce(context, new URL('/health', url)).then(
+        () => ok(`${url}, for the synchronous waterfall, is reached.`),
+        (error: unknown) =>
+          warning(
+            `${url}, for the synchronous waterfall, cannot be reached: ${reasonOf(error)}.`,
+            'Correct it: prospect config set sync_base_url URL',
+          ),
+      ),
+    ),
   )
-  if ('hint' in answer) return answer
-  return [
-    healthVerdict(target, answer),
-    clockTrouble(context, answer),
-    ...(await key(context, target).catch((error) => [problemOf(error)])),
-  ]
 }
 
 type ServerAnswer = Awaited<ReturnType<typeof fetchOnce>>
@@ -253,14 +308,14 @@ async function fetchOnce({ streams, clock, onClose }: Context, base: URL) {
   return { status, headers, text: Buffer.from(body).toString() }
 }
 
-function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: ServerAnswer): Verdict {
-  if (status >= 500) return warning(`${origin} answers, but reports an error (${status}).`, 'Try later.')
-  const redirect = `${origin} answers with a redirect, which is not followed.`
+function healthVerdict({ idempotency }: RemoteTarget, name: string, { status, text }: ServerAnswer): Verdict {
+  if (status >= 500) return warning(`${name} answers, but reports an error (${status}).`, 'Try later.')
+  const redirect = `${name} answers with a redirect, which is not followed.`
   if (status >= 300 && status < 400) return warning(redirect, 'Use the address it leads to.')
   const supportsKeys = resultOr(false, () => typeof valueAt(JSON.parse(text), 'idempotency') === 'string')
-  if (idempotency !== undefined || supportsKeys) return ok(`${origin} is reached.`)
+  if (idempotency !== undefined || supportsKeys) return ok(`${name} is reached.`)
   return ok(
-    `${origin} answers. Whether it supports idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
+    `${name} answers. Whether it supports idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
     'If it does: prospect config set idempotency Idempotency-Key',
   )
 }
@@ -273,27 +328,40 @@ function clockTrouble({ clock }: Context, { headers }: ServerAnswer): Found {
   return offMs > engine.toleratedMs && warning(text, hint)
 }
 
-async function key(context: Context, target: RemoteTarget): Promise<readonly Found[]> {
+async function key(
+  context: Context,
+  target: RemoteTarget,
+  url: string,
+  apiKey: string,
+): Promise<Omit<Examined, 'isReached'>> {
+  const isOneOfSeveral = target.otherUrls.length > 0
   // Direct, so that the check leaves no trace in the state of this machine.
-  const direct = context.withGlobals({ direct: true })
-  const apiKey = await direct.apiKey()
-  const caller = await direct.caller()
+  const caller = await context.withGlobals({ direct: true, baseUrl: url }).caller()
   const ask = (id: OperationId) => caller.call(id, {}, { apiKey, signal: AbortSignal.timeout(timeoutMs) })
   const credits = await ask('credits.show')
   if (!isOk(credits)) {
     const { error, hint } = reportOfReply(credits)
-    return [problem(`GET /credits is refused with ${credits.status}: ${withoutStop(error)}.`, hint)]
+    const where = isOneOfSeveral ? ` at ${url}` : ''
+    return {
+      findings: [
+        problem(`GET /credits is refused${where} with ${credits.status}: ${withoutStop(error)}.`, hint),
+      ],
+    }
   }
   const balance = numberAt(credits.body, 'credits.enrichment')
   const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''
   const { body } = await ask('account.show')
-  const { text } = describeServer(target, stringAt(body, 'account.email'))
+  const { text } = describeServer({ ...target, baseUrl: url }, stringAt(body, 'account.email'))
   const isValid = (name: string) => valueAt(body, `integrations.${name}_session_valid`) !== false
   const hint = () => 'Renew it where the server is managed.'
-  return [
-    ok(`The server accepts the key${left}. Answers come from ${text}.`),
-    ...engine.sessionTroubles(isValid('network'), isValid('premium'), hint),
-  ]
+  const name = isOneOfSeveral ? url : 'The server'
+  return {
+    findings: [
+      ok(`${name} accepts the key${left}. Answers come from ${text}.`),
+      ...engine.sessionTroubles(isValid('network'), isValid('premium'), hint),
+    ],
+    workspace: stringAt(body, 'workspace.id'),
+  }
 }
 
 async function webhooks(context: Context): Promise<Findings> {

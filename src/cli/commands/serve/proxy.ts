@@ -27,7 +27,7 @@ import { aborted } from '../../context/io.js'
 import { openEngineStore, openEvents, openStateOf } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
 import {
-  baseUrlOf,
+  baseUrlsOf,
   profileName,
   type RemoteTarget,
   targetIn,
@@ -36,7 +36,7 @@ import {
 import { type Backend, createApp } from './http-server.js'
 
 interface ProxyOptions extends Pick<DeliveryRetargeting, 'targets' | 'secrets'> {
-  /** Address of the server; it ends in `/api/v2`. */
+  /** Address of the server, which ends in `/api/v2`; of several over one database with commas. */
   readonly upstream: string
   /** Where the server reaches this machine, to deliver here first. */
   readonly publicUrl: string | undefined
@@ -55,10 +55,10 @@ export async function openProxy(
   { upstream, publicUrl, secrets, targets, baseUrl }: ProxyOptions,
 ): Promise<Backend> {
   const { insecureHttp, direct } = context.globals
-  const url = baseUrlOf(upstream, '--upstream', insecureHttp === true).href
-  const server = context.withGlobals({ local: undefined, baseUrl: url, passesKeys: direct === true })
+  const baseUrls = baseUrlsOf(upstream, '--upstream', insecureHttp === true).join()
+  const server = context.withGlobals({ local: undefined, baseUrl: baseUrls, passesKeys: direct === true })
   const target = targetIn(server) as RemoteTarget
-  const { names, origin } = target
+  const { names, origin, origins } = target
   const address = publicAddress(publicUrl ?? target.publicUrl)
   // Fails at the start when there is no key for the server.
   const apiKey = target.direct ? undefined : await server.apiKey()
@@ -89,7 +89,7 @@ export async function openProxy(
     handler: async (request) => retargeting?.deliveries.take(request) ?? serve(request),
     ...(apiKey === undefined ? {} : { own: { context, caller, source: server.source } }),
     hosts: address ? [address.host] : [],
-    text: `Proxying ${origin}${kind === 'direct' ? '' : ' with rate limits and a ledger'}. ${keys}${webhooks} Ctrl-C ends it.`,
+    text: `Proxying ${origins.join(' or ')}${kind === 'direct' ? '' : ' with rate limits and a ledger'}. ${keys}${webhooks} Ctrl-C ends it.`,
     start: () => {
       running = retargeting?.forwarding.run(over.signal)
     },

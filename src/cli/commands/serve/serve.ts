@@ -71,7 +71,7 @@ const serveOptions = optionRows({
   noWorker: ['', 'queue jobs, and leave them to prospect worker'],
   upstream: [
     '<url>',
-    'proxy this server (an address that ends in /api/v2) instead of serving the local engine',
+    'proxy this server (an address that ends in /api/v2; several, of one database, with commas) instead of serving the local engine',
   ],
   faults: [
     '<file>',

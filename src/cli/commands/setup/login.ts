@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
-import { isOk } from '../../../api/calls/caller.js'
+import { ConnectionLost, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import {
@@ -20,7 +21,13 @@ import { optionRows } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { agrees, askChoice, askSecret, askText, canAsk } from '../../output/prompt.js'
 import { numberAt, stringAt } from '../../output/records.js'
-import { baseUrlOf, isKeyFor, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
+import {
+  addressesText,
+  baseUrlsOf,
+  isKeyFor,
+  type RemoteTarget,
+  targetIn,
+} from '../../target/resolve-target.js'
 import { addSample } from '../data/import.js'
 import { changeProfile, currentProfile } from './profiles.js'
 
@@ -28,26 +35,36 @@ export const loginCommand: CommandFactory = ({ command }) =>
   command('login', 'Store the API key of a server, after trying it with a free request')
     .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
     .run(async (context, { options }) => {
-      const owner = ownerOf(requireServer(context), options)
+      const target = requireServer(context)
+      const owner = ownerOf(target, options)
       const { origin } = owner
       const key = await readNewKey(context, owner)
       // The synchronous address has no request that is free.
-      const { credits, member } = options.sync
-        ? { credits: undefined, member: undefined }
-        : await tryKey(context, key)
-      storeKey(context, keyNameOf(owner), key, member)
-      await print(context, { origin, stored: true, credits: credits ?? null })
+      const tried: KeyTried = options.sync ? {} : await tryServers(context, target, key)
+      const { credits = null, member, servers } = tried
+      storeKeyOf(context, owner, key, member)
+      await print(context, withoutUndefined({ origin, stored: true, credits, servers }))
       await offerServer(context)
     })
 
+const storeKeyOf = (
+  context: Context,
+  owner: ServerKeyOwner,
+  key: string,
+  member: string | undefined,
+): void => {
+  const others = owner.origins.filter((each) => each !== owner.origin)
+  storeKey(context, keyNameOf(owner), key, { member, ...(others.length > 0 ? { origins: others } : {}) })
+}
+
 /** Asks whether commands use the server from now on, where they do not. Without a person to ask, says how to choose it. */
 async function offerServer(context: Context): Promise<void> {
-  const { baseUrl } = requireServer(context)
+  const baseUrl = addressesText(requireServer(context))
   // A profile without an address is for no server yet.
   const usual = resultOr(undefined, () =>
     targetIn(context.withGlobals({ baseUrl: undefined, direct: undefined })),
   )
-  const used = usual?.kind === 'remote' ? usual.baseUrl : usual && 'the engine of this machine'
+  const used = usual?.kind === 'remote' ? addressesText(usual) : usual && 'the engine of this machine'
   if (used === baseUrl) return
   const { base_url: kept, target } = profileInUse(context)
   const changes = {
@@ -91,19 +108,23 @@ function requireServer(context: Context): RemoteTarget {
   throw new Refusal('usage.login_local')
 }
 
-function ownerOf(target: RemoteTarget, { sync }: { readonly sync?: boolean }): KeyOwner {
-  const { syncBaseUrl, profile } = target
+/** Whose key it is, and the origins that get it. */
+type ServerKeyOwner = KeyOwner & Pick<RemoteTarget, 'origins'>
+
+function ownerOf(target: RemoteTarget, { sync }: { readonly sync?: boolean }): ServerKeyOwner {
+  const { syncOrigins: origins, profile } = target
   if (!sync) return target
-  if (syncBaseUrl !== undefined) return { origin: new URL(syncBaseUrl).origin, profile }
+  const [origin] = origins ?? []
+  if (origins && origin !== undefined) return { origin, origins, profile }
   throw new Refusal('usage.no_sync_url')
 }
 
 /** Returns the key to store: from a file or stdin, else typed, else from the environment if it may go to this server. */
-async function readNewKey(context: Context, { origin }: Pick<RemoteTarget, 'origin'>): Promise<string> {
+async function readNewKey(context: Context, { origin, origins }: ServerKeyOwner): Promise<string> {
   const { env } = context.streams
   const isGiven = context.globals.apiKeyFile !== undefined || context.globals.apiKeyStdin === true
   const typed = isGiven ? undefined : await askSecret(context, `API key for ${origin}`, keyIn)
-  const given = isGiven || isKeyFor(origin, env) ? givenKey(context.streams, context.globals) : undefined
+  const given = isGiven || isKeyFor(origins, env) ? givenKey(context.streams, context.globals) : undefined
   const key = typed === undefined ? await given : keyIn(typed)
   if (key === undefined) throw new Refusal('usage.no_api_key')
   context.conceal(key)
@@ -112,8 +133,56 @@ async function readNewKey(context: Context, { origin }: Pick<RemoteTarget, 'orig
 
 const timeoutMs = 30_000
 
+/** What is known of a key that was tried; of several servers, which of them answered. */
+interface KeyTried {
+  readonly credits?: number | undefined
+  readonly member?: string | undefined
+  readonly servers?: readonly ServerTried[]
+}
+
+interface ServerTried {
+  readonly base_url: string
+  readonly answered: boolean
+  readonly error: string | null
+}
+
+/**
+ * Tries a key at each server of a target. Returns its balance and owner as the first one says, and which of several answered.
+ * Throws where the first one does not accept it, or another one refuses it.
+ */
+async function tryServers(
+  context: Context,
+  { baseUrl, otherUrls }: RemoteTarget,
+  apiKey: string,
+): Promise<KeyTried> {
+  if (otherUrls.length === 0) return tryKey(context, apiKey)
+  const tryAt = (url: string) => tryKey(context.withGlobals({ baseUrl: url }), apiKey, `${url}: `)
+  const first = await tryAt(baseUrl)
+  const servers: ServerTried[] = [{ base_url: baseUrl, answered: true, error: null }]
+  for (const url of otherUrls) servers.push(await tryOther(url, () => tryAt(url)))
+  const toLine = ({ base_url, error }: ServerTried) =>
+    error === null
+      ? `${base_url} accepts the key.`
+      : `${base_url} did not answer (${withoutStop(error)}). The key is stored for it, too.`
+  for (const server of servers) context.notify(toLine(server))
+  return { ...first, servers }
+}
+
+/** One that does not answer now may have the key all the same; one that refuses it is not over the same database. */
+async function tryOther(base_url: string, attempt: () => Promise<unknown>): Promise<ServerTried> {
+  try {
+    await attempt()
+    return { base_url, answered: true, error: null }
+  } catch (error) {
+    const isSilent =
+      error instanceof ConnectionLost || (error instanceof Stop && error.exit === exitCodes.unreachable)
+    if (isSilent) return { base_url, answered: false, error: error.message }
+    throw error
+  }
+}
+
 /** Tries a key with free requests. Returns its balance and owner; throws a `Stop` when the server refuses the key. */
-async function tryKey(context: Context, apiKey: string) {
+async function tryKey(context: Context, apiKey: string, prefix = ''): Promise<KeyTried> {
   const caller = await context.caller()
   const call = { apiKey, signal: AbortSignal.timeout(timeoutMs) }
   const reply = await caller.call('credits.show', {}, call)
@@ -121,7 +190,7 @@ async function tryKey(context: Context, apiKey: string) {
     throw new Refusal('usage.other_api', { url: requireServer(context).baseUrl })
   if (!isOk(reply)) {
     const { error, code, exit_code } = reportOfReply(reply)
-    throw new Stop(`${withoutStop(error)}.`, exit_code, 'The key was not stored.', code)
+    throw new Stop(`${prefix}${withoutStop(error)}.`, exit_code, 'The key was not stored.', code)
   }
   // Some servers refuse this to a key of few scopes; the owner is only named.
   const account = await caller.call('account.show', {}, call).catch(() => undefined)
@@ -186,7 +255,7 @@ async function askForPlace(context: Context): Promise<string | undefined> {
   ] as const
   const place = await askChoice(context, 'Where do your searches and lookups go?', places)
   if (place !== 'remote') return place
-  const check = (text: string) => baseUrlOf(text.trim(), 'The address', context.globals.insecureHttp)
+  const check = (text: string) => baseUrlsOf(text, 'The address', context.globals.insecureHttp)
   const preset = 'https://api.example.com/api/v2'
   return (await askText(context, 'Address of the server', preset, check))?.trim()
 }
@@ -197,10 +266,11 @@ async function initRemote(given: Context, baseUrl: string): Promise<void> {
   const target = targetIn(context)
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
   const key = await readNewKey(context, target)
-  const { credits, member } = await tryKey(context, key)
-  storeKey(context, keyNameOf(target), key, member)
+  const { credits, member, servers } = await tryServers(context, target, key)
+  storeKeyOf(context, target, key, member)
   const profile = currentProfile(context).name
-  await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
-  await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null })
+  const base_url = addressesText(target)
+  await changeProfile(context, profile, { base_url, target: 'remote' })
+  await print(context, withoutUndefined({ profile, base_url, credits: credits ?? null, servers }))
   context.notify('Every command now uses this server. Add --local to use the engine of this machine.')
 }

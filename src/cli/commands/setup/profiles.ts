@@ -21,7 +21,7 @@ import { publicAddress } from '../../options/webhooks.js'
 import { print } from '../../output/print.js'
 import { grid } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
-import { baseUrlsOf, profileName, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
+import { baseUrlsOf, profileName, syncBaseUrlsOf, targetOf } from '../../target/resolve-target.js'
 
 export const profilesCommand: CommandFactory = ({ command, group }) =>
   group('profiles', 'Named sets of settings', [
@@ -95,13 +95,13 @@ const profileKeys = {
   timeout: ['seconds until a request times out', positive],
   max_wait: ['seconds to wait for a rate limit', notNegative],
   base_url: [
-    'the address of a server, which ends in /api/v2',
+    'the address of a server, which ends in /api/v2; several, of one database, with commas',
     // Permission for an http address is given with each command.
     (text) => baseUrlsOf(text, 'base_url', true).join(),
   ],
   sync_base_url: [
-    'the address of its synchronous waterfall, where it has one; ends in /v2',
-    (text) => syncBaseUrlOf(text, true).href,
+    'the address of its synchronous waterfall, where it has one; ends in /v2; several with commas',
+    (text) => syncBaseUrlsOf(text, true).join(),
   ],
   target: ['local or remote', matching(/^(?:local|remote)$/)],
   plan: ["the plan of the server's workspace, such as growth", matching(/^[\w -]{1,64}$/)],
