@@ -94,7 +94,10 @@ const openCatalogueAt = async (place: string, ports: { clock: Clock; ids: Ids })
 
 /** Another server and its settings; those with a default may be omitted. */
 interface RemoteSettings
-  extends Pick<RemoteOptions, 'idempotency' | 'names' | 'timeoutMs' | 'connections' | 'ca' | 'env'> {
+  extends Pick<
+    RemoteOptions,
+    'otherUrls' | 'idempotency' | 'names' | 'timeoutMs' | 'connections' | 'ca' | 'env'
+  > {
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
   /** Sent with each call that has no key of its own. */
@@ -111,8 +114,11 @@ interface RemoteSettings
 /** Opens the caller of another server. */
 export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   const { baseUrl, apiKey, state, plan, ...rest } = settings
-  const { origin, pathname } = new URL(baseUrl)
-  if (!/\/api\/v2\/?$/.test(pathname)) throw new TypeError(`baseUrl must end in /api/v2: ${origin}/api/v2`)
+  const urls = [baseUrl, ...(rest.otherUrls ?? [])].map((url) => new URL(url))
+  for (const [at, { origin, pathname }] of urls.entries())
+    if (!/^[^,]*\/api\/v2\/?$/.test(pathname))
+      throw new TypeError(`${at === 0 ? 'baseUrl' : 'otherUrls'} must end in /api/v2: ${origin}/api/v2`)
+  const { origin } = urls[0] as URL
   const ports = { clock: systemClock, ids: systemIds }
   const sleep = async (ms: number, signal?: AbortSignal) => void (await pause(ms, undefined, { signal }))
   const shared = { env: process.env, random: Math.random, ...ports, ...rest, baseUrl, sleep }

@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { handler, remote, verify } from '../../src/index.js'
+import { freePort } from '../client/listeners.js'
 import { served } from '../client/serving.js'
 import { perFile, perTest } from '../support/each.js'
 import { newFolder } from '../support/new-folder.js'
@@ -26,6 +27,18 @@ describe('the library', () => {
     }
     await Promise.all(callers.map(({ close }) => close()))
     expect(statuses).toEqual([200, 429, 200])
+  })
+
+  it('asks other servers over the same database where the first is gone, and refuses addresses of no server', async () => {
+    const { baseUrl } = there.server
+    const gone = `http://127.0.0.1:${await freePort()}/api/v2`
+    const caller = await remote({ baseUrl: gone, otherUrls: [baseUrl], apiKey: there.bench.key })
+    expect(await caller.call('credits.show', {})).toMatchObject({ status: 200 })
+    await caller.close()
+    await expect(remote({ baseUrl, otherUrls: ['http://127.0.0.1:1'] })).rejects.toThrow(
+      'otherUrls must end in',
+    )
+    await expect(remote({ baseUrl: `${gone},${baseUrl}` })).rejects.toThrow('baseUrl must end in')
   })
 
   it('serves the API with its description', async () => {
