@@ -142,6 +142,7 @@ export const watchedClients =
   (origin: URL, options: object): Client => {
     const { connect } = options as Opened
     let wire: Wire | undefined
+    let expectAnswer = () => {}
     const client = new Client(origin, {
       ...options,
       pipelining: 1,
@@ -149,7 +150,7 @@ export const watchedClients =
         connect(opening, (...opened) => {
           if (opened[1]) {
             wire = new Wire(opened[1])
-            skipContinue(opened[1])
+            expectAnswer = skipInterim(opened[1])
           }
           callback(...opened)
         }),
@@ -159,23 +160,56 @@ export const watchedClients =
     const wireOf = () => wire
     client.dispatch = (request, handler) => {
       ;(handler as Reading).wireOf = wireOf
+      expectAnswer()
       return dispatch(request, handler)
     }
     return client
   }
 
-/** Leaves out each `100 Continue`: undici closes a connection with one, and so loses the answer behind it. */
-function skipContinue(socket: Socket): void {
+/** Longest interim answer that is left out, in bytes; the parser refuses longer heads itself. */
+const maxInterim = 16_384
+
+/**
+ * Leaves out interim answers such as `100 Continue`, with which undici closes a connection and so loses the answer behind
+ * them. They may come in any number and in any portions. Returns what to call when the next request begins: only what comes
+ * before its answer is looked at, never a part of a body.
+ */
+function skipInterim(socket: Socket): () => void {
   const read: (size?: number) => Buffer | null = socket.read.bind(socket)
+  let isExpected = true
+  let held = Buffer.alloc(0)
   socket.read = (size) => {
-    let chunk = read(size)
-    while (chunk?.subarray(0, 13).toString('latin1') === 'HTTP/1.1 100 ' && chunk.includes('\r\n\r\n'))
-      chunk =
-        chunk.length === chunk.indexOf('\r\n\r\n') + 4
-          ? read(size)
-          : chunk.subarray(chunk.indexOf('\r\n\r\n') + 4)
-    return chunk
+    for (;;) {
+      const chunk = read(size)
+      if (!isExpected || chunk === null) return chunk
+      held = withoutInterim(Buffer.concat([held, chunk]))
+      if (held.length < maxInterim && beginsInterim(held)) continue
+      isExpected = false
+      const rest = held
+      held = Buffer.alloc(0)
+      return rest
+    }
   }
+  return () => {
+    isExpected = true
+  }
+}
+
+/** All of 1xx but 101, which is no interim answer. */
+const interim = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/
+
+function withoutInterim(bytes: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> {
+  for (let rest = bytes; ; ) {
+    const end = interim.test(rest.toString('latin1', 0, 13)) ? rest.indexOf('\r\n\r\n') : -1
+    if (end < 0) return rest
+    rest = rest.subarray(end + 4)
+  }
+}
+
+/** Whether bytes are the beginning of an interim answer, or may be. */
+function beginsInterim(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, 13)
+  return interim.test(start + 'HTTP/1.1 100 '.slice(start.length))
 }
 
 /** Well below the 5 s of common servers, so that a request does not meet a closing connection. */

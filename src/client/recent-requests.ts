@@ -29,8 +29,8 @@ export interface RecentRequest extends AskedSubjects {
 /** How long after its answer another request is compared with a request. */
 const recentMs = 10_000
 
-/** Requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request counts as its items. */
-const maxRecent = 32_768
+/** Keys of requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request has many. */
+const maxKeys = 65_536
 
 /** Items of a bulk request that are compared at most; servers take a hundred. */
 const maxItems = 1_000
@@ -46,8 +46,11 @@ function getOrAdd(sets: Map<string, Set<RecentRequest>>, key: string): Set<Recen
 /** The requests of one server that are under way or were answered in the last 10 s: see decision 16. */
 export class RecentRequests {
   readonly #byKey = new Map<string, Set<RecentRequest>>()
-  /** In the order of their answers. */
+  /** In the order of their beginnings. */
+  readonly #underWay = new Set<RecentRequest>()
+  /** The times of their ends, in that order. */
   readonly #ended = new Map<RecentRequest, number>()
+  #keys = 0
 
   /** `clock` returns real time. */
   constructor(private readonly clock: () => number) {}
@@ -61,21 +64,43 @@ export class RecentRequests {
     const keys = keysOf(kind, subjects)
     const request: RecentRequest = { kind, row, subjects, keys, connections: none, contradiction: undefined }
     for (const key of keys) getOrAdd(this.#byKey, key).add(request)
+    this.#underWay.add(request)
+    this.#keys += keys.length
+    this.#forget()
     return request
   }
 
   /** Notes that a request was answered, or given up. */
   end(request: RecentRequest): void {
+    if (this.#underWay.delete(request)) this.#ended.set(request, this.clock())
+  }
+
+  /** Whether a request is under way or ended in the last 10 s, also where the clock was set back since. */
+  #isRecent(request: RecentRequest, now: number): boolean {
+    return Math.abs(now - (this.#ended.get(request) ?? now)) <= recentMs
+  }
+
+  /** Forgets what ended earlier. Of too many, those go that ended first, then those that have been under way for longest. */
+  #forget(): void {
     const now = this.clock()
-    this.#ended.set(request, now)
-    for (const [oldest, endedAt] of this.#ended) {
-      if (endedAt > now - recentMs && this.#ended.size <= maxRecent) return
-      this.#ended.delete(oldest)
-      for (const key of oldest.keys) {
-        const same = this.#byKey.get(key)
-        same?.delete(oldest)
-        if (same?.size === 0) this.#byKey.delete(key)
-      }
+    for (const request of this.#ended.keys()) {
+      if (this.#keys <= maxKeys && this.#isRecent(request, now)) break
+      this.#drop(request)
+    }
+    for (const request of this.#underWay) {
+      if (this.#keys <= maxKeys) break
+      this.#drop(request)
+    }
+  }
+
+  #drop(request: RecentRequest): void {
+    this.#ended.delete(request)
+    this.#underWay.delete(request)
+    this.#keys -= request.keys.length
+    for (const key of request.keys) {
+      const same = this.#byKey.get(key)
+      same?.delete(request)
+      if (same?.size === 0) this.#byKey.delete(key)
     }
   }
 
@@ -95,9 +120,12 @@ export class RecentRequests {
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
     if (keys.some((key) => !isName(key) && request.keys.includes(key))) return false
+    const now = this.clock()
     const contradicting = keys
       .flatMap((key) => [...(this.#byKey.get(key) ?? [])])
-      .filter((other) => other !== request && !mayBeOwn(request, answers, other))
+      .filter(
+        (other) => other !== request && this.#isRecent(other, now) && !mayBeOwn(request, answers, other),
+      )
     if (contradicting.length === 0) return false
     const contradiction = keys.join(' ')
     const isElsewhere =

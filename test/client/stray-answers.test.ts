@@ -2,8 +2,11 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { ConnectionLost, type Input, type Reply } from '../../src/api/calls/caller.js'
-import type { OperationId } from '../../src/api/operations/table.js'
+import { type OperationId, operation } from '../../src/api/operations/table.js'
+import { type RecentRequest, RecentRequests } from '../../src/client/recent-requests.js'
+import type { RemoteOptions } from '../../src/client/remote.js'
 import { tries } from '../support/effort.js'
+import { TestClock } from '../support/engine.js'
 import { casesOf, rowsOf } from '../support/fixtures.js'
 import { answers, closeAfterTest, received, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
@@ -111,12 +114,15 @@ it(`notices surplus answers behind a SOCKS proxy, too (seed ${seed})`, async () 
 })
 
 /** A server that answers each request as a function says, and a remote to it. */
-async function answeringWith(answer: (asked: Input, url: string) => unknown) {
+async function answeringWith(
+  answer: (asked: Input, url: string) => unknown,
+  options: Partial<RemoteOptions> = {},
+) {
   const server = await answers(async (request, response) => {
     const { body } = await received(request)
     response.end(JSON.stringify(answer(JSON.parse(body || '{}'), request.url ?? '')))
   })
-  return closeAfterTest(remoteTo(server.baseUrl, { timeoutMs: 60_000 }))
+  return closeAfterTest(remoteTo(server.baseUrl, { timeoutMs: 60_000, ...options }))
 }
 
 /** A request, and whom the server says it is about. */
@@ -144,6 +150,48 @@ describe('the answer to a request', () => {
       expect(await statusesOf(exchanges)).toEqual(exchanges.map(() => 200))
     },
   )
+})
+
+describe('a request that ended', () => {
+  /** Asks for one company, then after a time for another one, and gets the first one both times. */
+  async function afterwards(ms: number): Promise<Reply['status']> {
+    const clock = new TestClock()
+    const remote = await answeringWith((_, url) => (url === '/health' ? {} : acme), { clock })
+    await remote.call('accounts.enrich', { domain: 'acme.example' })
+    clock.advance(ms)
+    return (await remote.call('accounts.enrich', { domain: 'northwind.example' })).status
+  }
+
+  it('contradicts an answer for 10 seconds, and not later, even if no other request ended meanwhile', async () => {
+    expect(await Promise.all([0, 9_000, 10_001, 60_000].map(afterwards))).toEqual([502, 502, 200, 200])
+  })
+
+  it('contradicts none for as long as the clock was set back', async () => {
+    expect(await Promise.all([-1_000, -3_600_000].map(afterwards))).toEqual([502, 200])
+  })
+
+  it('is forgotten first where there are too many, and then those that have been under way for longest', () => {
+    const clock = new TestClock()
+    const recent = new RecentRequests(() => clock.now())
+    const row = operation('accounts.enrich')
+    const begin = (at: number) => recent.begin(row, { domain: `company${at}.example` }) as RecentRequest
+    const ask = begin(0)
+    const isRemembered = (at: number) =>
+      recent.isOfAnother(ask, { domain: `company${at}.example` }, undefined)
+    for (let at = 1; at <= 10; at++) recent.end(begin(at))
+    for (let at = 11; at <= 70_000; at++) begin(at)
+    // None of the others ends.
+    expect([1, 10, 11, 4_000].map(isRemembered)).toEqual([false, false, false, false])
+    expect([5_000, 70_000].map(isRemembered)).toEqual([true, true])
+    // The items of bulk requests count one by one.
+    const bulk = operation('accounts.bulk_enrich')
+    const items = (from: number) =>
+      Array.from({ length: 1_000 }, (_, at) => ({ domain: `bulk${from + at}.example` }))
+    for (let at = 0; at < 66; at++) recent.begin(bulk, { accounts: items(at * 1_000) })
+    expect(isRemembered(70_000)).toBe(false)
+    begin(70_001)
+    expect(isRemembered(70_001)).toBe(true)
+  })
 })
 
 interface Company {
