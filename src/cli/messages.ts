@@ -169,6 +169,14 @@ const fileNames: Readonly<Record<string, string>> = {
 /** Returns the option that names a file of a run; otherwise what it is called where it was given. */
 export const fileNameOf = (name: unknown): string => fileNames[String(name)] ?? String(name)
 
+/** Why a walk over pages ends early. */
+const missingPages: Readonly<Record<string, string>> = {
+  empty: 'the last one is empty',
+  no_cursor: 'gives no cursor for them',
+  same_cursor: 'gives a cursor that was used before',
+  too_many: 'there were {max,} already',
+}
+
 /** Everything that is refused below the command line, by code. What the API refuses has its texts in `api/calls/errors.ts`. */
 // biome-ignore format: one row, one line
 const messages: Readonly<Record<string, Message>> = {
@@ -324,6 +332,7 @@ const messages: Readonly<Record<string, Message>> = {
   'output.no_layout': { text: '--layout writes companies or people, and this result has neither.', hint: 'Leave it out; where a search is started, add --wait.' },
   'output.stream_failed': { text: 'The output cannot be written: {cause}.', hint: 'Free some disk space, or choose another location, then run the command again.', exit: exitCodes.unreachable },
   'output.too_many_rows': { text: 'The input has {rows,} rows, and a workbook holds {max,}.', hint: 'Use -o FILE.csv.' },
+  'pages.incomplete': { text: (details) => fill(`The server says that there are more pages, but ${missingPages[String(details.reason)]}: {rows,} rows came${typeof details.total === 'number' ? ' of {total,}' : ''}.`, details), hint: 'Try again later; a server that goes on like this has an error.', exit: exitCodes.unreachable, code: 'incomplete' },
   'provider.address': { text: ({ url, reason, cause }) => `${url} cannot be the address of a provider: ${reason === 'query' ? 'it must not have a query (?…).' : reason === 'plain' ? 'it begins with http://, so that others could read the key.' : cause}`, hint: ({ reason, cause }) => (reason === 'plain' || String(cause).includes('blocked') ? 'Is it on your own network? Allow that with --allow-target NETWORK.' : '') },
   'provider.file': { text: (details) => `${details.path}${details.row === undefined ? '' : `:${details.row}:${details.column}`}: ${fill(providerProblems[String(details.problem)] ?? '', details)}`, hint: hintForFile },
   'provider.lacks_kind': { text: '{name} cannot be asked for {kind}.', hint: 'Its file has: {kinds}.' },

@@ -12,7 +12,7 @@ import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { extraOf } from './extras.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
-import { paginationOf, sendRequest } from './send.js'
+import { paginationOf, sendRequest, type WholeReply } from './send.js'
 import { findStored } from './spending.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
@@ -80,5 +80,7 @@ export async function reportSuccess(
     context.notify(`This is the first page${rows}. Add --all for the rest.`)
   }
   await extraOf(operation.id).after?.(context, reply, invocation)
+  const { incomplete }: WholeReply = reply
+  if (incomplete) throw incomplete
   return exitCodes.ok
 }

@@ -27,6 +27,7 @@ const lists = {
   /** Reads those that there are; `undefined` where they cannot be read. */
   read: async (context: Context): Promise<readonly Named[] | undefined> => {
     const reply = await everyPage((page) => callOnce(context, 'lists.list', page), {})
+    if (reply.incomplete) throw reply.incomplete
     if (!isOk(reply)) return undefined
     const { rows } = recordsIn(reply.body, ['id', 'name'])
     return rows.map(({ id, name }) => ({ id: String(id), name: String(name) }))

@@ -11,7 +11,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { Refusal } from '../../api/calls/errors.js'
+import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
@@ -149,27 +149,67 @@ const rowsPerPage = 500
 
 export const hasPages = ({ input }: Shape): boolean => Object.hasOwn(input.shape, 'cursor')
 
-/** Ends with the last page, one that fails, or a cursor that was used before. */
+/** No walk has more pages: five million rows of full ones. */
+const maxPages = 10_000
+
+/**
+ * Ends with the last page, or one that fails. Throws a Refusal behind the pages that came where the server says that there
+ * are more, and gives none: its cursor is missing or was used before, or a page is empty.
+ */
 export async function* readPages(ask: (input: Input) => Promise<Reply>, input: Input): AsyncGenerator<Reply> {
   const seen = new Set<unknown>()
-  for (let { cursor } = input; !seen.has(cursor); ) {
+  let rows = 0
+  for (let { cursor } = input; ; ) {
     seen.add(cursor)
     const page = await ask({ per_page: rowsPerPage, ...input, ...(cursor === undefined ? {} : { cursor }) })
     yield page
-    const { has_more, next_cursor } = isOk(page) ? paginationOf(page) : {}
-    if (has_more !== true || next_cursor === undefined) return
+    const { has_more, next_cursor, total_count: total } = isOk(page) ? paginationOf(page) : {}
+    if (has_more !== true) return
+    const found = listsIn(page).reduce((sum, [, list]) => sum + list.length, 0)
+    rows += found
+    const reason =
+      next_cursor === undefined || next_cursor === null
+        ? 'no_cursor'
+        : seen.has(next_cursor)
+          ? 'same_cursor'
+          : found === 0
+            ? 'empty'
+            : seen.size >= maxPages
+              ? 'too_many'
+              : undefined
+    if (reason !== undefined) throw new Refusal('pages.incomplete', { reason, rows, total, max: maxPages })
     cursor = next_cursor
   }
 }
 
+/** A reply with the rows of all pages, and why some are missing. */
+export type WholeReply = Reply & { readonly incomplete?: Refusal }
+
 /** Returns one reply, or that of the page that failed. Throws UsageError where a page is given. */
-export async function everyPage(ask: (input: Input) => Promise<Reply>, input: Input, option = '--all') {
+export async function everyPage(
+  ask: (input: Input) => Promise<Reply>,
+  input: Input,
+  option = '--all',
+): Promise<WholeReply> {
   if (input.page !== undefined)
     throw new UsageError(`${option} and a page cannot be used together: ${option} has every page.`)
-  const pages = await Array.fromAsync(readPages(ask, input))
+  const pages: Reply[] = []
+  let incomplete: Refusal | undefined
+  try {
+    for await (const page of readPages(ask, input)) pages.push(page)
+  } catch (error) {
+    if (!isRefusal(error, 'pages.incomplete')) throw error
+    incomplete = error
+  }
   const last = pages.at(-1) as Reply
-  return isOk(last) && isPage(last) ? joinPages(pages, last) : last
+  const whole = isOk(last) && isPage(last) ? joinPages(pages, last) : last
+  return incomplete ? { ...whole, incomplete } : whole
 }
+
+const listsIn = ({ body }: Reply): (readonly [string, readonly unknown[]])[] =>
+  isObject(body)
+    ? Object.entries(body).flatMap(([name, list]) => (Array.isArray(list) ? [[name, list]] : []))
+    : []
 
 const isPage = ({ body }: Reply): boolean => isObject(body) && Object.hasOwn(body, 'pagination')
 
@@ -179,8 +219,10 @@ export const paginationOf = ({ body }: Reply): Fields =>
 /** Returns one reply with the rows of all pages; its other fields are those of the last page. */
 function joinPages(pages: readonly Reply[], last: Reply): Reply {
   const { page: _, ...pagination } = paginationOf(last)
-  const lists = Object.keys(last.body as Fields).filter((name) => Array.isArray((last.body as Fields)[name]))
-  const rows = lists.map((name) => [name, pages.flatMap(({ body }) => (body as Fields)[name] ?? [])])
+  const rows = listsIn(last).map(([name]) => [
+    name,
+    pages.flatMap(({ body }) => (body as Fields)[name] ?? []),
+  ])
   return {
     ...last,
     body: { ...(last.body as Fields), ...Object.fromEntries(rows), pagination },

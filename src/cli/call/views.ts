@@ -133,6 +133,7 @@ export async function* readListRecords(
   if (source === 'catalogue') return yield* (await context.catalogue()).exportRecords(kind)
   const id = await resolveListName(context, source.slice('list:'.length))
   const reply = await everyPage((page: Input) => callOnce(context, 'lists.get', { id, ...page }), {})
+  if (reply.incomplete) throw reply.incomplete
   if (isOk(reply)) return yield* (reply.body as { readonly companies: readonly Fields[] }).companies
   const { text, exit } = failureOf(reply.status, reply.body)
   throw new Stop(`${source} cannot be read: ${text}`, exit, 'See your lists: prospect lists list')

@@ -44,10 +44,37 @@ it('starts at --cursor with the given page size', async () => {
   expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 2, cursor: 'c1' }])
 })
 
-it('stops when the server repeats a cursor', async () => {
-  const caller = answering(page(['a'], { has_more: true, next_cursor: 'c1' }))
-  const ended = await here.run('personas list --all', { caller })
-  expect([ended.code, caller.asked.length]).toEqual([0, 2])
+it.each([
+  [
+    'repeats a cursor',
+    [page(['a'], { has_more: true, next_cursor: 'c1' })],
+    2,
+    'a cursor that was used before',
+  ],
+  ['gives no cursor', [page(['a'], { has_more: true })], 1, 'gives no cursor for them'],
+  [
+    'sends an empty page',
+    [page(['a'], { has_more: true, next_cursor: 'c1' }), page([], { has_more: true, next_cursor: 'c2' })],
+    2,
+    'the last one is empty',
+  ],
+])(
+  'prints the rows that came, says that some are missing, and exits with 10 when a server %s',
+  async (_, pages, requests, says) => {
+    const caller = answering(...pages)
+    const ended = await here.run('personas list --all --format ids', { caller })
+    expect([ended.code, caller.asked.length, ended.stdout.trim().split('\n')[0]]).toEqual([10, requests, 'a'])
+    expect(ended.stderr).toContain(says)
+    expect((await here.run('api GET /personas --paginate', { caller: answering(...pages) })).code).toBe(10)
+  },
+)
+
+it('ends at a server that goes on for ever', async () => {
+  let asked = 0
+  const caller = answering(() => page([`p${asked}`], { has_more: true, next_cursor: `c${asked++}` }))
+  const ended = await here.run('personas list --all --format ids', { caller })
+  expect([ended.code, asked]).toEqual([10, 10_000])
+  expect(ended.stderr).toContain('10,000 rows came of 3')
 })
 
 it('prints nothing when a later page is refused', async () => {

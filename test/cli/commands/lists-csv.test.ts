@@ -11,7 +11,7 @@ const messy = [
   ';;;nobody',
   'Other GmbH;;Allemagne;by its name',
   'Far Away;far.example;Atlantis;',
-  'Short;short.example',
+  'Long;long.example;;x;y',
   'Who;who.example;;',
 ].join('\r\n')
 
@@ -24,7 +24,7 @@ describe('lists create --csv', () => {
   })
 
   it('names ten lines that are skipped, and counts the others', async () => {
-    const rows = ['name,domain', 'Acme,acme.example', ...Array(12).fill('short')]
+    const rows = ['name,domain', 'Acme,acme.example', ...Array(12).fill('a,b.example,c')]
     here.write('companies.csv', rows.join('\n'))
     const { code, stderr } = await create('--wait')
     expect([code, stderr.match(/was skipped/g)]).toEqual([11, expect.objectContaining({ length: 10 })])
@@ -45,7 +45,7 @@ describe('lists create --csv', () => {
     expect(readFileSync(aside, 'utf8').split('\n')).toEqual([
       '_line;_reason;Société;Site web;Pays;Notes',
       '3;"""Société"", ""Site web"" are empty";;;;nobody',
-      '6;"the row has 2 cells; the header has 4";Short;short.example',
+      '6;"the row has 5 cells; the header has 4";Long;long.example;;x;y',
       '',
     ])
     expect(JSON.parse(here.read('sum.json'))).toMatchObject({

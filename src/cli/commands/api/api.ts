@@ -5,7 +5,7 @@ import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Fields, resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import { printRefusedBody } from '../../call/print.js'
-import { everyPage, waitForRateLimits } from '../../call/send.js'
+import { everyPage, type WholeReply, waitForRateLimits } from '../../call/send.js'
 import { createSpendingLayer } from '../../call/spending.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
@@ -34,7 +34,7 @@ export const apiCommand: CommandFactory = ({ command }) =>
       const app = await createApp(context, caller)
       const call = (fields: Fields) =>
         waitForRateLimits(context, async () => toReply(await app(createRequest(fields))))
-      const reply: RawReply =
+      const reply: RawReply & WholeReply =
         options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
       const { status, body, text } = reply
       const isRaw = options.include === true && !choosesFormat(context.globals)
@@ -42,7 +42,9 @@ export const apiCommand: CommandFactory = ({ command }) =>
       if (isRaw && text !== undefined) await writeTo(context.streams.stdout, `${context.redact(text)}\n`)
       else if (isOk(reply)) await print(context, body)
       else if (isJson(context)) await printRefusedBody(context, body)
-      return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body))
+      if (!isOk(reply)) return reportError(context, reportOfAnswer(status, body))
+      if (reply.incomplete) throw reply.incomplete
+      return exitCodes.ok
     })
 
 /** A reply with its body as it came; several pages have none. */
