@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import failures from './failures.json' with { type: 'json' }
 
@@ -136,10 +136,15 @@ const decoders: Readonly<Record<string, typeof gunzip>> = {
   br: brotliDecompress,
 }
 
+/** Whether a body has the header of `deflate`, which some servers leave out. */
+const isZlib = (body: Uint8Array): boolean =>
+  ((body[0] ?? 0) & 15) === 8 && (((body[0] ?? 0) << 8) | (body[1] ?? 0)) % 31 === 0
+
 /** Unpacks a body that came packed, though that was not asked for. */
 function unpacked(answer: WireAnswer, settings: ReadingSettings): WireAnswer | Promise<WireAnswer> {
   const { 'content-encoding': encoding, ...headers } = answer.headers
-  const decoder = decoders[String(encoding).trim().toLowerCase()]
+  const named = decoders[String(encoding).trim().toLowerCase()]
+  const decoder = named === inflate && !isZlib(answer.body) ? inflateRaw : named
   if (!decoder || answer.body.length === 0) return answer
   return promisify(decoder)(answer.body, { maxOutputLength: settings.bodyBytes }).then(
     (body) => ({ ...answer, headers, body: body as WireAnswer['body'] }),

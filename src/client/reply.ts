@@ -1,6 +1,6 @@
 import { shapeOf } from '../api/areas/shapes.js'
 import type { Reply } from '../api/calls/caller.js'
-import { ApiError, errorBody } from '../api/calls/errors.js'
+import { ApiError, errorBody, statusOfError } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { maxLevels } from '../api/operations/facts.js'
 import {
@@ -10,8 +10,8 @@ import {
   operation as operationOf,
 } from '../api/operations/table.js'
 import { emailStatusOf, workStateOf } from '../api/schemas/enumerations.js'
-import { misfitOf } from '../api/validation/fits.js'
-import { exceededLimit, parseExact } from '../api/values/json.js'
+import { isErrorInSuccess, misfitOf, strangenessOf } from '../api/validation/fits.js'
+import { exceededLimit, parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
 import { isRead } from './attempts.js'
 import type { WireAnswer } from './reading.js'
@@ -39,6 +39,10 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   if (status >= 300 && status < 400)
     return unusable(operation, `with a redirect (${status}), which is not followed`, headers)
   const read = bodyOf(answer)
+  if (status === 404 && !task.isPassedOn && !isOwnRefusal(read)) {
+    const reason = 'with 404, and not as this API does: check the address, and what stands before the server'
+    return { ...unusable(operation, reason, headers), unusable: textOf(read) }
+  }
   if (status >= 400) return refusal(status, read, headers, task)
   if ('problem' in read) {
     // Some servers answer a deletion without a body.
@@ -47,7 +51,15 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
     return { ...unusable(operation, read.problem, headers), unusable: textOf(read) }
   }
   const body = readForeignReply(operation.id, task.names ? renameIn(read.value, task.names) : read.value)
-  const misfit = misfitOf(operation, await shapeOf(operation.id), body)
+  const shape = await shapeOf(operation.id)
+  if (!task.isPassedOn && isErrorInSuccess(shape, body)) {
+    const meant = statusOfError(body)
+    if (meant !== undefined) return { status: meant, body, headers, credits: 0, ...pickForm(read, task) }
+    const text = toShortText(body.error)
+    return { ...unusable(operation, `with an error in a success: ${text}`, headers), unusable: textOf(read) }
+  }
+  const strange = task.isPassedOn ? undefined : strangenessOf(operation, shape, status, body)
+  const misfit = misfitOf(operation, shape, body) ?? strange
   if (misfit !== undefined) return { ...unusable(operation, misfit, headers), unusable: textOf(read) }
   return { status, body, headers, credits: creditsCharged(operation, body), ...pickForm(read, task) }
 }
@@ -91,6 +103,15 @@ function refusal(
   const body = task.names ? renameIn(read.value, task.names) : read.value
   return { status, body, headers, credits: 0, ...pickForm(read, task) }
 }
+
+/** Whether a refusal is in the words of this API; a 404 may as well be a page of a proxy. */
+const isOwnRefusal = (read: Read): boolean =>
+  !('problem' in read) && isObject(read.value) && read.value.error !== undefined
+
+const shortText = 200
+
+const toShortText = (value: unknown): string =>
+  (typeof value === 'string' ? value : toJson(value)).slice(0, shortText)
 
 const byteOrderMark = [0xef, 0xbb, 0xbf]
 

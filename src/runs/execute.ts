@@ -1,4 +1,5 @@
 import { ConnectionLost, lostCall, type Reply } from '../api/calls/caller.js'
+import { failureOf } from '../api/calls/errors.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
@@ -290,9 +291,15 @@ function outputRow({ row, outcome }: RowState): OutputRow[] {
   return [{ ...row, body, status, error, credits, source }]
 }
 
+/** Answers in a row that cannot be read end a run, and no more calls are made at once before one can be read. */
+const mostUnreadable = 5
+
 class Calls {
   readonly #operation: Operation
   #calling = 0
+  /** Whether an answer could be read, and how many after it could not. */
+  #isReadable = false
+  #unreadable = 0
   /** Calls that wait until another one has ended. */
   readonly #line: (() => void)[] = []
   /** Whether each call was answered or certainly not made. */
@@ -310,8 +317,22 @@ class Calls {
 
   /** Resolves when another row may be sent, or when none will be any more. */
   async room(): Promise<void> {
-    while (this.ports.inFlight.underWay >= this.atOnce && !this.ports.stopReason.signal.aborted)
+    while (this.ports.inFlight.underWay >= this.#limit && !this.ports.stopReason.signal.aborted)
       await this.ports.inFlight.progress()
+  }
+
+  get #limit(): number {
+    return this.#isReadable ? this.atOnce : Math.min(this.atOnce, mostUnreadable)
+  }
+
+  /** A server that answers in another way than this API would be asked, and maybe paid, for every row. */
+  #noteReply(reply: Reply, ordinal: number): void {
+    if (reply.unusable === undefined) {
+      this.#isReadable = true
+      this.#unreadable = 0
+    } else if (++this.#unreadable >= mostUnreadable) {
+      this.ports.stopReason.refuse(failureOf(reply.status, reply.body), ordinal)
+    }
   }
 
   start(state: RowState, ask: Ask): void {
@@ -380,6 +401,7 @@ class Calls {
         return undefined
       }
       if (reply.isDoubted) doubted.add([state.ordinal], 'discarded')
+      this.#noteReply(reply, state.ordinal)
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer')
         return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)

@@ -115,7 +115,7 @@ describe('a response that cannot be used', () => {
 })
 
 describe('a refusal with an unreadable body', () => {
-  it.each([401, 403, 404, 413, 429, 503])(
+  it.each([401, 403, 413, 429, 503])(
     'keeps the status and Retry-After of a refusal whose body cannot be read: %i',
     async (status) => {
       const caller = await against(says(status, '<html>no</html>', { 'retry-after': '60' }))
@@ -124,6 +124,43 @@ describe('a refusal with an unreadable body', () => {
         body: { error: `Upstream answered ${status} without saying why` },
         headers: { 'retry-after': '60' },
       })
+    },
+  )
+})
+
+describe('an answer that is none of this API', () => {
+  const lookup = async (...said: Parameters<typeof says>) => {
+    const caller = await against(says(...said))
+    return caller.call('accounts.enrich', { domain: 'acme.example' })
+  }
+
+  it.each([
+    [404, '<html>no such page</html>', 'with 404, and not as this API does'],
+    [404, '{"detail":"Not Found"}', 'with 404, and not as this API does'],
+    [202, '{"status":"accepted"}', 'with 202 (accepted) and no result'],
+    [200, '{"data":{"id":"1","name":"Acme"}}', 'with something else than a record'],
+    [200, '{"status":"ok"}', 'with something else than a record'],
+    [200, '{"error":"Try later"}', 'with an error in a success: Try later'],
+  ])('is not taken for a lookup that found nothing: %i %s', async (status, body, reason) => {
+    const reply = await lookup(status, body)
+    expect(reply).toMatchObject({ status: 502, unusable: body })
+    expect((reply.body as { error: string }).error).toContain(reason)
+  })
+
+  it.each([
+    [402, '{"error":"Insufficient credits","code":"insufficient_credits"}'],
+    [403, '{"error":"Too much this week","code":"workspace_limit_exceeded"}'],
+    [401, '{"error":"Invalid API key"}'],
+    [429, '{"error":429,"message":"Slow down"}'],
+    [404, '{"error":"No company found"}'],
+  ])('is the refusal %i that it says with the status of a success: %s', async (status, body) => {
+    expect(await lookup(200, body)).toMatchObject({ status, body: JSON.parse(body) })
+  })
+
+  it.each(['{}', '{"id":null,"name":null}', '{"message":"No data found"}'])(
+    'may still be an empty result in its own shape: %s',
+    async (body) => {
+      expect(await lookup(200, body)).toMatchObject({ status: 200, body: JSON.parse(body) })
     },
   )
 })
@@ -219,7 +256,7 @@ describe('headers', () => {
     const seen: IncomingMessage['headers'][] = []
     const answer: RequestListener = (request, response) => {
       seen.push(request.headers)
-      response.end(balance)
+      response.end(request.method === 'GET' ? balance : '{"id":"1"}')
     }
     const caller = await against(answer, { version: '1.2.3' })
     await credits(caller)

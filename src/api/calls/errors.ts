@@ -1,4 +1,5 @@
 import type { Operation } from '../operations/table.js'
+import type { Fields } from '../values/objects.js'
 import type { Reply } from './caller.js'
 import { exitCodes } from './exit-codes.js'
 
@@ -211,6 +212,20 @@ export function failureOf(status: number, body: unknown): Failure {
     means,
     stops: row?.stops ?? false,
   }
+}
+
+/**
+ * Returns the status of an error that came as a success: by its number, its code, or the API's own text; `undefined` where it
+ * has none of them.
+ */
+export function statusOfError({ error, message, code }: Fields): number | undefined {
+  if (typeof error === 'number') return error >= 400 && error < 600 ? error : undefined
+  const coded =
+    typeof code === 'string' ? Object.values<ErrorRow>(errors).find((row) => row.code === code) : undefined
+  if (coded) return coded.status
+  const texts = [message, error].filter((text) => typeof text === 'string')
+  return Object.values<ErrorRow>(errors).find((row) => texts.some((text) => matchesTemplate(text, row.text)))
+    ?.status
 }
 
 const rowOf = (code: ErrorCode): ErrorRow => errors[code]

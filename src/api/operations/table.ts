@@ -391,6 +391,8 @@ const isFilled = (value: unknown): boolean => (Array.isArray(value) ? value.leng
 
 const identifying = ['id', 'name', 'full_name', 'domain', 'network_id', 'network_url', 'network_profile_url']
 const reachable = ['email', 'personal_email', 'phone']
+/** Fields that a result has, whether something was found or not. */
+export const resultFields: readonly string[] = [...identifying, ...reachable]
 
 /** Returns whether a success found nothing: all identifying fields (of a waterfall: addresses, numbers) are null or missing. */
 export function resolvesNothing(operation: Operation, body: unknown): boolean {

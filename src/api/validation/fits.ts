@@ -1,7 +1,13 @@
 import * as z from 'zod'
 import type { Shape } from '../areas/shapes.js'
-import type { Operation, OperationId } from '../operations/table.js'
-import { isObject, valueAt } from '../values/objects.js'
+import {
+  type Operation,
+  type OperationId,
+  resolvesNothing,
+  resultFields,
+  saysNothingFound,
+} from '../operations/table.js'
+import { type Fields, isObject, valueAt } from '../values/objects.js'
 import { bare } from './coerce.js'
 
 type OutputShape = Pick<Shape, 'output'>
@@ -20,6 +26,51 @@ export function misfitOf(operation: Operation, { output }: OutputShape, body: un
   // An import that matched nothing has no id, and only counts.
   const isEmpty = operation.starts === 'import' && counts.some((name) => body[name] === 0)
   return paths.length === 0 || isFound || isEmpty ? undefined : `without ${paths.at(-1)}`
+}
+
+/** Fields of an error. */
+const errorFields: ReadonlySet<string> = new Set([
+  'error',
+  'errors',
+  'message',
+  'code',
+  'status',
+  'top_up_url',
+])
+
+const isSaid = (value: unknown): boolean =>
+  typeof value === 'number' || (typeof value === 'string' && value !== '') || isObject(value)
+
+/** Whether a success is an error: it says one, and has nothing of a result. */
+export function isErrorInSuccess({ output }: OutputShape, body: unknown): body is Fields {
+  if (!isObject(body) || !isSaid(body.error)) return false
+  const known = bare(output)
+  const fields = known instanceof z.ZodObject ? Object.keys(known.shape) : []
+  return !fields.some((field) => !errorFields.has(field) && isFilled(body[field]))
+}
+
+const isFilled = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0)
+
+/**
+ * Returns why a success of a lookup is no answer to it, in words that follow "Upstream answered"; `undefined` where it has a
+ * record, or says in its own shape that there is none.
+ */
+export function strangenessOf(operation: Operation, { output }: OutputShape, status: number, body: unknown) {
+  if (status === 202 && operation.ok !== 202 && !operation.starts) return 'with 202 (accepted) and no result'
+  if (!isObject(body) || operation.starts || operation.needs === undefined) return undefined
+  const list = operation.batch?.found
+  if (list !== undefined)
+    return Array.isArray(body[list]) || counts.some((name) => body[name] === 0)
+      ? undefined
+      : `without ${list}`
+  const known = bare(output)
+  if (operation.needs !== 'unit' || !(known instanceof z.ZodObject) || !resolvesNothing(operation, body))
+    return undefined
+  const says = [body.message, body.error].some((text) => typeof text === 'string' && saysNothingFound(text))
+  const isOwn = Object.keys(body).every((field) => !isFilled(body[field]) || field === 'custom')
+  const names = resultFields.some((field) => Object.hasOwn(body, field))
+  return says || isOwn || names ? undefined : 'with something else than a record'
 }
 
 const maximumNotes = 5

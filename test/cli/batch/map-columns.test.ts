@@ -4,7 +4,7 @@ import { command, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
-beforeEach(() => here.write('in.csv', 'Foo,Bar\nx,a.example\n'))
+beforeEach(() => here.write('in.csv', 'Foo,Bar\nx,a.example\ny,b\nz,c\n'))
 
 const down = '\u001b[B'
 const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--map-only', '--format', 'json']
