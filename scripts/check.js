@@ -12,10 +12,6 @@ const checks = {
   lint: () => runPackage('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']),
   documents: async () => tell(await (await import('./check/documents.js')).documentProblems()),
   lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),
-  vocabulary: async () => tell((await import('./check/vocabulary.js')).vocabularyProblems()),
-  structure: async () => tell((await import('./check/imports.js')).structureProblems()),
-  messages: async () => tell((await import('./check/messages.js')).messageProblems()),
-  path: async () => tell(await (await import('./check/path.js')).pathProblems()),
 }
 
 /** Prints problems; 1 when there are some. */

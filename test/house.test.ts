@@ -216,6 +216,18 @@ describe('the structure of src', () => {
     expect(asking).toEqual([])
   })
 
+  it('has no file that imports more than 30 others', () => {
+    const counts = Map.groupBy(
+      new Set(imports.filter(isOurs).map(({ from, to }) => `${from} ${to}`)),
+      (pair) => pair.split(' ')[0],
+    )
+    expect([...counts].flatMap(([name, pairs]) => (pairs.length > 30 ? [name] : []))).toEqual([])
+  })
+
+  it('spreads no object literal, whose properties the type of the outer one would not check', () => {
+    expect([...modules].filter(([, text]) => text.includes('...{')).map(([name]) => name)).toEqual([])
+  })
+
   it('exports by name, from files that are named for their subject', () => {
     expect(
       [...modules].filter(([, text]) => /^export default|\bas default\b/m.test(text)).map(([name]) => name),
