@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import * as zod from 'zod'
 import { bundledSqlite, commandsOnly, deferredBuiltins } from './esbuild-plugins.js'
-import { external, sqlAsText, vendored } from './packages.js'
+import { external, sqlAsText } from './packages.js'
 import { root } from './run.js'
 
 /** What all that is built has in common. */
@@ -61,7 +61,7 @@ function bundle(of, plugins) {
     ...shared,
     ...of,
     format: 'cjs',
-    external: [...external.filter((name) => name !== 'better-sqlite3'), ...Object.keys(vendored)],
+    external: external.filter((name) => name !== 'better-sqlite3'),
     plugins: [...plugins, bundledSqlite, deferredBuiltins, commandsOnly],
     // zod asks whether `navigator` is Cloudflare's, and Node would load a module to answer.
     define: { 'import.meta.url': '__url', navigator: 'undefined' },
@@ -76,9 +76,7 @@ async function writeScript(folder, name, { outputFiles }) {
   // A script with kept code has lost how to import modules, so its loader does that for it.
   const program = exportedLater(outputFiles[0].text)
     .replace(/\bimport\("([^"]+)"(?:,\{with:\{type:"json"\}\})?\)/g, (_, name) =>
-      name.startsWith(other)
-        ? `__other("${name.slice(other.length)}")`
-        : `__import("${vendored[name] ? `../dist/${vendored[name]}` : name}")`,
+      name.startsWith(other) ? `__other("${name.slice(other.length)}")` : `__import("${name}")`,
     )
     // Modules of Node need no module loader, which would be asked a hundred times at each start.
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')

@@ -5,7 +5,6 @@
  */
 import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { vendored } from './packages.js'
 import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
@@ -44,7 +43,6 @@ try {
     buildWorkbookProcess(),
     buildPage(),
     writeTypes(join(fresh, 'types')),
-    ...Object.entries(vendored).map(buildPackage),
   ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
   await copyFile(join(root, 'src/catalogue/sample/sample.ndjson.br'), join(fresh, 'sample.ndjson.br'))
@@ -55,10 +53,6 @@ try {
   await rename(fresh, dist)
 } finally {
   await rm(fresh, { recursive: true, force: true })
-}
-
-function buildPackage([name, file]) {
-  return build({ ...shared, entryPoints: [name], outfile: join(fresh, file), format: 'esm' })
 }
 
 /** The library, as modules. */

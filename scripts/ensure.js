@@ -15,8 +15,6 @@ const sources = [
   'scripts/man.js',
   'scripts/packages.js',
   'scripts/places.js',
-  'scripts/place-file.js',
-  'scripts/place-names.js',
   'scripts/types.js',
   'scripts/types.json',
   'package.json',

@@ -15,8 +15,5 @@ export const external = [
   'role-based-email-addresses',
 ]
 
-/** Packages that a user does not have, and that few commands need: each is a file of its own. */
-export const vendored = {}
-
 /** How esbuild loads the statements of the databases, which are files of their own. */
 export const sqlAsText = { '.sql': 'text' }

@@ -374,7 +374,10 @@ function worthOfSign(around: string): number {
   return /[\u3000-\u303f\uff00-\uffef・]/.test(sign) ? -7 : misplacedSign
 }
 
-/** Which letters follow each other in names of some languages, as logarithms. */
+/**
+ * Which letters follow each other in names of some languages, as logarithms. `letter-pairs.json` counts them in the names of
+ * people in Faker, of cities in GeoNames, of countries and languages in the CLDR, and in words of company names.
+ */
 type Model = ReturnType<typeof toModel>
 
 const otherScripts: Readonly<Record<string, readonly string[]>> = {

@@ -7,9 +7,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const programs = join(root, 'test', 'programs')
 
 /** The packages that the build leaves out of the program as well. */
-const { external, sqlAsText, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
+const { external, sqlAsText } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
   external: readonly string[]
-  vendored: Readonly<Record<string, string>>
   sqlAsText: Record<string, 'text'>
 }>
 /** Defines `require` for the bundled CommonJS modules. */
@@ -46,7 +45,7 @@ async function bundleAll(): Promise<void> {
     splitting: true,
     platform: 'node',
     format: 'esm',
-    external: [...external, ...Object.keys(vendored)],
+    external: [...external],
     loader: sqlAsText,
     banner: { js: banner },
     logLevel: 'error',
