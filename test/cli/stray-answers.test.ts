@@ -8,7 +8,7 @@ import { tries } from '../support/effort.js'
 import { enrich, proxyOf } from './call/serving.js'
 
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
-const calls = tries(200, 500, 2_000)
+const calls = tries(200, 500)
 const timeout = 240_000
 
 interface Summary {

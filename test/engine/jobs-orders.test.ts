@@ -88,5 +88,5 @@ async function expectDone(bench: Bench, sent: readonly string[]): Promise<void> 
 }
 
 it('P42: balances add up in every order of answers from sources and receivers', async () => {
-  await fc.assert(fc.asyncProperty(fc.scheduler(), inAnyOrder), { numRuns: tries(20, 60, 1_000) })
+  await fc.assert(fc.asyncProperty(fc.scheduler(), inAnyOrder), { numRuns: tries(20, 60) })
 })

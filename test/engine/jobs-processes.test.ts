@@ -53,7 +53,7 @@ describe.each([
   const work = perTest<AcceptedWork>(() => open())
 
   it('lose no job and store no record twice', async () => {
-    const [jobs, killings] = [tries(5, 100, 1_000), tries(1, 6, 200)]
+    const [jobs, killings] = [tries(5, 100), tries(1, 6)]
     const size = tries(2, 4)
     await acceptMixed(work, jobs)
     const crew = startCrew(size, worker, work.file, leaseMs, '40', '1000000')
@@ -110,7 +110,7 @@ describe('P13: workers that are asked to stop', () => {
 describe('P14: workers that are killed around a sending', () => {
   it.each(['before-send', 'after-send'])('deliver everything at least once: %s', async (end) => {
     const webhook_url = work.receiver.url
-    const [jobs, contacts] = [tries(6, 6, 60), tries(3, 3, 10)]
+    const [jobs, contacts] = [6, 3]
     for (let at = 0; at < jobs; at++)
       await work.accept('contacts.bulk_enrich', {
         webhook_url,
@@ -122,7 +122,7 @@ describe('P14: workers that are killed around a sending', () => {
         })),
       })
     await work.finish()
-    for (let kill = 0; kill < tries(1, 4, 100); kill++)
+    for (let kill = 0; kill < tries(1, 4); kill++)
       expect(await start(worker, work.file, leaseMs, '0', '0', end).ended).toBeNull()
     const crew = startCrew(1, worker, work.file, leaseMs, '0', '0')
     await killOverProgress(crew, 0, work)
@@ -138,7 +138,7 @@ describe('P12: a process that is killed while it accepts work', () => {
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
   it('accepts the work once when it is killed at any point and asked again with the same key', async () => {
-    const rounds = Array.from({ length: tries(4, 12, 200) }, (_, at) => ({
+    const rounds = Array.from({ length: tries(4, 12) }, (_, at) => ({
       key: `key ${at}`.replace(' ', '-'),
       point: points[at % 4],
     }))

@@ -125,7 +125,7 @@ describe.each(databases)('several processes on one store, in %s', (database, ope
 
   it('P12, P38, P43: give every key one effect, and keep what was acknowledged, however often they are killed', async () => {
     const acknowledged = new Set<string>()
-    const [kills, keys] = tries([2, 100], [8, 300], [200, 4_000])
+    const [kills, keys] = tries([2, 100], [8, 300])
     await at.admin.setCredits(2 * keys)
     for (let kill = 0; kill < kills; kill++) {
       const running = start(program, at.location, at.key, 'accounts.enrich', String(keys), '8', 'key')
@@ -147,7 +147,7 @@ describe.each(databases)('several processes on one store, in %s', (database, ope
   })
 
   it('P42: see one total at every moment, whoever moves credits', async () => {
-    const [ms, kills, size] = tries([300, 1, 2], [3_000, 4, 4], [60_000, 60, 4])
+    const [ms, kills, size] = tries([300, 1, 2], [3_000, 4, 4])
     const own = await open()
     const opened = await openEngineDatabase(own.location)
     const banker = createAdmin({ store: opened, clock: { now: Date.now }, ids: randomIds })

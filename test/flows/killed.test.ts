@@ -49,8 +49,8 @@ const startIn = (here: Machine, ...args: string[]) =>
   launch(program, ['flow.yaml', '-', ...args], here.home, { PROSPECT_HOME: here.home })
 
 it('writes what an undisturbed flow writes, and pays the same in each step, however often it is killed', async () => {
-  const companies = tries(20, 100, 400)
-  const kills = tries(3, 15, 100)
+  const companies = tries(20, 100)
+  const kills = tries(3, 15)
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const pick = random(seed)
   const calm = await prepared(companies)
@@ -175,7 +175,7 @@ it.each(cases)(
       }
     }
     const calm = await history('this machine', 0, 0)
-    for (let left = tries(1, 2, 12); left > 0; ) {
+    for (let left = tries(1, 2); left > 0; ) {
       const killed = await history(kind, left, Math.ceil(calm.took))
       expect(killed.end, `PROSPECT_TEST_SEED=${seed}`).toEqual(calm.end)
       left -= killed.deaths

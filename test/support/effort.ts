@@ -1,11 +1,8 @@
-/** How much tests try: `npm test -- --long` sets `long`, which `.ci/run` runs, and `npm run soak` runs some with `soak`. */
-const effort = process.env.PROSPECT_TEST_EFFORT
+/** Whether tests try all that they can: with `npm test -- --long`, which `.ci/run` runs. */
+export const isLong = process.env.PROSPECT_TEST_EFFORT === 'long'
 
-export const isLong = effort === 'long' || effort === 'soak'
-
-/** Returns how often, or with what, a test tries something: in `npm test`, with `--long`, and in `npm run soak`. */
-export const tries = <T>(few: T, many: T, most: T = many): T =>
-  effort === 'soak' ? most : isLong ? many : few
+/** Returns how often, or with what, a test tries something: in `npm test`, and with `--long`. */
+export const tries = <T>(few: T, many: T): T => (isLong ? many : few)
 
 /** Returns all cases with `--long`, else every nth of them from one on, so that each variant of a test takes others. */
 export const sample = <T>(cases: readonly T[], nth: number, from = 0): readonly T[] =>

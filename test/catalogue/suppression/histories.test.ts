@@ -116,7 +116,7 @@ async function follow(
 const inMemory = async () => ({ url: ':memory:', drop: async () => {} })
 
 it.each([
-  ['SQLite', tries(15, 100, 2_000), inMemory],
+  ['SQLite', tries(15, 100), inMemory],
   ...(isLong ? [['PostgreSQL', 20, emptySchema] as const] : []),
 ] as const)(
   'over %s a suppressed person is in nothing that is written after it, and a forgotten one leaves hashes only',

@@ -107,7 +107,7 @@ describe('stored answers', () => {
         expect((await one.charges()).length).toBe(looked.size)
         one.remove()
       }),
-      { numRuns: tries(3, 25, 200) },
+      { numRuns: tries(3, 25) },
     )
   }, 600_000)
 

@@ -114,7 +114,7 @@ describe('P39: processes that migrate', () => {
     'of version 1': () => made(1),
   }
 
-  const ours = tries<readonly string[]>([], [], ['engine', 'state', 'catalogue'])
+  const ours = tries<readonly string[]>([], [])
   it.each([
     ...Object.entries(beginnings).map(([name, begin], at) => ['made-up', name, begin, at] as const),
     ...ours.map((kind) => [kind, 'empty', beginnings.empty, 0] as const),
