@@ -29,7 +29,7 @@ import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export type Catalogue = ReturnType<typeof createCatalogue>
 
-/** Opens the catalogue in a database, which `close` closes, and brings its schema up to date. Throws when that is newer. */
+/** Opens the catalogue in a database, which `close` closes, and creates its tables where there are none. Throws when its schema is newer. */
 export async function openCatalogue(
   driver: Driver,
   ports: { readonly clock: Clock; readonly ids: Ids },

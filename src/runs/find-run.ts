@@ -105,7 +105,6 @@ export async function identifyRun(
   const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
   if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
   if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
-  // Runs of an earlier version took the first row for names of columns.
   if (!table.hasHeader) all.push('no header')
   const identityKey = (name: string) =>
     createHash('sha256')
@@ -233,7 +232,7 @@ export async function checkMember({ target, dialog }: BatchPorts, run: Run): Pro
 
 /** Returns the request for the record of a run, as JSON; `file` is where its input is kept, `member` who pays. */
 export function toRecord(
-  { constants, choices, targetOptions, operation }: BatchRequest,
+  { constants, choices, targetOptions }: BatchRequest,
   file: string,
   { member, source }: Pick<RecordedRequest, 'member' | 'source'>,
 ): string {
@@ -251,7 +250,6 @@ export function toRecord(
       saveMap: undefined,
     },
     globals: targetOptions,
-    batch: operation.batch,
   }
   return toJson(request)
 }

@@ -121,8 +121,6 @@ export interface RecordedRequest {
   readonly source?: AnswerSource | undefined
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
-  /** For earlier builds; this one reads the table of operations. */
-  readonly batch: Operation['batch']
   /** Rows of the output that are invalid, as of the end of its last part. */
   readonly invalid?: number
 }

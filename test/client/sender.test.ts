@@ -85,7 +85,7 @@ describe('sending a webhook', () => {
   })
 })
 
-describe('P47: a workspace whose receivers hang', () => {
+describe('P18: a workspace whose receivers hang', () => {
   it('delays no delivery of another to the same host, and none of its own is a failure of its receiver', async () => {
     const hook = await answers((request, response) => {
       if (request.url === '/hook?a=1') response.end()

@@ -87,6 +87,6 @@ async function expectDone(bench: Bench, sent: readonly string[]): Promise<void> 
   expect(await bench.admin.verify()).toMatchObject({ ok: true })
 }
 
-it('P42: balances add up in every order of answers from sources and receivers', async () => {
+it('P02: balances add up in every order of answers from sources and receivers', async () => {
   await fc.assert(fc.asyncProperty(fc.scheduler(), inAnyOrder), { numRuns: tries(20, 60) })
 })

@@ -133,7 +133,7 @@ describe('P14: workers that are killed around a sending', () => {
   })
 })
 
-describe('P12: a process that is killed while it accepts work', () => {
+describe('P09: a process that is killed while it accepts work', () => {
   const points = ['in1', 'after1', 'in2', 'after2']
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 

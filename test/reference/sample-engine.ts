@@ -7,8 +7,6 @@ import { createEngine } from '../../src/engine/request/engine.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { handler } from '../../src/http/handler.js'
-import { openShared } from '../../src/storage/database/open.js'
-import { isPostgres } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { countedIds } from '../catalogue/open.js'
 import { FakeSender } from '../engine/fake-sender.js'
@@ -39,9 +37,7 @@ export async function openSampleEngine(
   const clock = new TestClock()
   const ids = seededIds('sample')
   const store = await openEngineDatabase(location)
-  // Of its own where the engine has a file: that of an earlier run would be there with it.
-  const database = isPostgres(location) ? await openShared(location) : openSqlite(':memory:')
-  const catalogue = await openCatalogue(database, { clock, ids: countedIds() })
+  const catalogue = await openCatalogue(openSqlite(':memory:'), { clock, ids: countedIds() })
   await loadSample(catalogue, { now: clock.now() })
   const admin = createAdmin({ store, clock, ids })
   const { key = '', member } = await admin.init({ workspace: 'Example', email: 'ada@example.com' })

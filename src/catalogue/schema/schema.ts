@@ -38,11 +38,8 @@ const postgresWords: typeof sqliteWords = {
 }
 
 export const catalogueSchema: Schema = {
-  first: {
-    sqlite: fillSql(tables, sqliteWords) + sqliteSql,
-    postgres: fillSql(tables, postgresWords) + postgresSql,
-  },
-  steps: [],
+  sqlite: fillSql(tables, sqliteWords) + sqliteSql,
+  postgres: fillSql(tables, postgresWords) + postgresSql,
   // Because the engine has a table of that name.
   privateTables: ['jobs'],
 }

@@ -1,11 +1,10 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { type ExportedTables, exportTables, importTables } from '../../storage/database/backup.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import { engineSchema, listEngineTables } from './schema.js'
+import { listEngineTables } from './schema.js'
 
 const engineTables: ExportedTables = {
   format: 'prospect engine',
-  schema: engineSchema,
   keys: listEngineTables(),
   large: ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries', 'provider_calls'],
 }

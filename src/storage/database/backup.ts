@@ -26,14 +26,7 @@ import {
 import { isLost } from '../driver/postgres/errors.js'
 import { checkVersion } from '../driver/sqlite/driver.js'
 import { removeBesides, whileUnused } from './database-file.js'
-import { newestVersion, type Schema, toSchemaState } from './migrate.js'
-
-/** What a database must be to take the place of another. */
-interface Expected {
-  /** A table that only this kind of database has. */
-  readonly table: string
-  readonly schema: Schema
-}
+import { toSchemaState } from './migrate.js'
 
 /** Writes a snapshot of a database in use: a new file of mode 0600, named once it is complete and durable. Returns its bytes. */
 export function backup(location: string, file: string): number {
@@ -44,12 +37,15 @@ export function backup(location: string, file: string): number {
   })
 }
 
-/** Replaces a database that no process has open by a backup, which is checked first. Returns its schema version. */
-export function restore(file: string, location: string, expected: Expected): number {
+/**
+ * Replaces a database that no process has open by a backup, which is checked first: it has a table that only this kind of
+ * database has. Returns its schema version.
+ */
+export function restore(file: string, location: string, table: string): number {
   if (!existsSync(file)) throw new Refusal('database.no_file', { file })
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
   return withCopy(file, location, (partial) => {
-    const version = checkCopy(partial, file, expected)
+    const version = checkCopy(partial, file, table)
     whileUnused(location, () => {
       removeBesides(location)
       renameSync(partial, location)
@@ -119,11 +115,11 @@ export function publish(partial: string, file: string): void {
 }
 
 /** The schema version of a whole, sound copy of the right kind. */
-function checkCopy(copied: string, file: string, { table, schema }: Expected): number {
+function checkCopy(copied: string, file: string, table: string): number {
   const database = new Database(copied, { readonly: true })
   try {
     const stored = database.pragma('user_version', { simple: true }) as number
-    const { is, version, newest } = toSchemaState(stored, schema)
+    const { is, version, newest } = toSchemaState(stored)
     const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table)
     if (is === 'empty' || !known) throw new Refusal('database.not_backup', { file })
     if (is === 'newer') throw new Refusal('database.backup_newer', { file, version, newest })
@@ -167,7 +163,6 @@ const largeAtOnce = 50
 export interface ExportedTables {
   /** What its first line says. */
   readonly format: string
-  readonly schema: Schema
   /** The columns that identify the rows of each table; a table follows those that it refers to. */
   readonly keys: Readonly<Record<string, readonly string[]>>
   /** Tables whose rows may be large, such as bodies of requests, so that fewer of them are read at once. */
@@ -217,11 +212,11 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function writeAll(connection: Connection, to: number, { format, schema, keys, large }: ExportedTables) {
+async function writeAll(connection: Connection, to: number, { format, keys, large }: ExportedTables) {
   const write = (line: ExportLine) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
-    write({ format, schema: newestVersion(schema) })
+    write({ format, schema: toSchemaState(0).newest })
     for (const [table, key] of Object.entries(keys)) {
       const limit = large.includes(table) ? largeAtOnce : rowsAtOnce
       for await (const rows of readPortions(connection, { table, key, limit })) {
@@ -273,9 +268,8 @@ function lineOf(text: string, file: string): ExportLine {
 function checkFirst(line: ExportLine, file: string, tables: ExportedTables): void {
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
   if (found !== tables.format || !Number.isSafeInteger(schema)) throw notAnExport(file)
-  const { version, newest } = toSchemaState(Number(schema), tables.schema)
-  // Later versions have only added tables, so that the rows of an earlier one fit.
-  if (version < 1 || version > newest) throw new Refusal('database.export_version', { file, version, newest })
+  const { is, version, newest } = toSchemaState(Number(schema))
+  if (is !== 'current') throw new Refusal('database.export_version', { file, version, newest })
 }
 
 function addRow(connection: Connection, { table, row }: TableRow, file: string, { keys }: ExportedTables) {

@@ -1,59 +1,49 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { Awaitable } from '../../api/values/objects.js'
 import { type Connection, type Driver, fillSql } from '../driver/connection.js'
 import { postgresDialect } from '../driver/postgres/dialect.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
 
-/** Statements that bring a database to a version of its schema. They never change after a release. */
-export interface Migration {
-  readonly sqlite: string
-  /** The same for PostgreSQL; absent when such a database is never on a server. */
-  readonly postgres?: string
-  /** Runs after the statements, in the same transaction. */
-  readonly work?: (connection: Connection) => Awaitable<void>
-}
+/** The version of all schemas. The first change after a release brings 2, and the statements that lead from 1 to it. */
+const newest = 1
 
-/** Returns the statements of a text for both databases; `words` stand in it beside the types of columns. */
-export const inBoth = (
-  sql: string,
-  words: Readonly<Record<string, string>> = {},
-  more: Partial<Migration> = {},
-): Migration => ({
-  // Only a migration needs them: no start of the program waits for them.
-  get sqlite() {
-    return fillSql(sql, { ...sqliteDialect.types, ...words }) + (more.sqlite ?? '')
-  },
-  get postgres() {
-    return fillSql(sql, { ...postgresDialect.types, ...words }) + (more.postgres ?? '')
-  },
-})
-
+/** The statements that create the tables of a database. */
 export interface Schema {
-  /** Creates version 1 in an empty database. */
-  readonly first: Migration
-  /** The step to version 2, then one for each version after it. */
-  readonly steps: readonly Migration[]
+  readonly sqlite: string
+  readonly postgres: string
   /** Tables and views that only the owner of a PostgreSQL database may read. */
   readonly privateTables?: readonly string[]
 }
 
+/** Returns the schema of a text for both databases, with more of its own for each. */
+export const inBoth = (
+  sql: string,
+  more: Readonly<Record<'sqlite' | 'postgres', string>>,
+  privateTables: () => readonly string[] = () => [],
+): Required<Schema> => ({
+  // Only a database that is created needs them: no start of the program waits for them.
+  get sqlite() {
+    return fillSql(sql, sqliteDialect.types) + more.sqlite
+  },
+  get postgres() {
+    return fillSql(sql, postgresDialect.types) + more.postgres
+  },
+  get privateTables() {
+    return privateTables()
+  },
+})
+
 /** What the number stored in a database means. */
 export interface SchemaState {
-  readonly is: 'empty' | 'older' | 'current' | 'newer'
+  readonly is: 'empty' | 'current' | 'newer'
   /** The version of its schema; 0 when it has none. */
   readonly version: number
   /** The version of this program. */
   readonly newest: number
 }
 
-export const newestVersion = ({ steps }: Schema): number => 1 + steps.length
-
 /** Returns what the version of a database means; that of an empty one is 0. */
-export function toSchemaState(version: number, schema: Schema): SchemaState {
-  const newest = newestVersion(schema)
-  if (version === 0) return { is: 'empty', version, newest }
-  if (version > newest) return { is: 'newer', version, newest }
-  return { is: version < newest ? 'older' : 'current', version, newest }
+export function toSchemaState(version: number): SchemaState {
+  return { is: version === 0 ? 'empty' : version === newest ? 'current' : 'newer', version, newest }
 }
 
 /** Returns the database once `ready` has resolved; closes it when that fails. */
@@ -68,21 +58,17 @@ export async function prepareDatabase(driver: Driver, ready: (driver: Driver) =>
 }
 
 /**
- * Brings a database to the newest version in one transaction: of several processes that start at once, one migrates. Throws
- * for a database of a newer program, and leaves it unchanged.
+ * Creates the tables of an empty database in one transaction: of several processes that start at once, one does. Throws for
+ * a database of a newer program, and leaves it unchanged.
  */
 export async function migrate(driver: Driver, schema: Schema): Promise<void> {
   const { dialect } = driver
   const stateIn = async (connection: Connection) =>
-    requireUsable(toSchemaState(await readVersion(connection), schema))
+    requireUsable(toSchemaState(await readVersion(connection)))
   if ((await driver.read(stateIn)).is === 'current') return
   await driver.transaction(async (connection) => {
-    const { is, version, newest } = await stateIn(connection)
-    if (is === 'current') return
-    for (const migration of [schema.first, ...schema.steps].slice(version)) {
-      await connection.exec(dialect.migrationSql(migration))
-      await migration.work?.(connection)
-    }
+    if ((await stateIn(connection)).is === 'current') return
+    await connection.exec(dialect.schemaSql(schema))
     await connection.exec(dialect.writeSchemaNumberSql(newest, schema.privateTables ?? []))
   })
 }

@@ -195,7 +195,7 @@ export interface Dialect {
   /** Returns a text as the database can store and compare it. */
   toStorableText(text: string): string
   /** Returns what a schema change runs. Throws when it has no text for this database. */
-  migrationSql(texts: { readonly sqlite: string; readonly postgres?: string }): string
+  schemaSql(texts: Readonly<Record<'sqlite' | 'postgres', string>>): string
   /** Returns the schema number that a database stores; 0 for an empty one. */
   readSchemaNumber(connection: Connection): Promise<number>
   /** Returns what stores a schema number and, on a server, hides the named tables and views from other roles. */

@@ -1,4 +1,4 @@
-import { inBoth, migrate, prepareDatabase, type Schema } from '../database/migrate.js'
+import { inBoth, migrate, prepareDatabase } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
 import type { Driver } from '../driver/connection.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
@@ -15,7 +15,7 @@ interface StateOptions extends SqliteOptions {
   readonly now?: () => number
 }
 
-/** Opens `state.db`, or what is in its place on a server, by a `postgres://` address; brings its schema up to date. */
+/** Opens `state.db`, or what is in its place on a server, by a `postgres://` address; creates its tables where there are none. */
 export async function openState(location: string, { now, ...sqlite }: StateOptions = {}): Promise<Driver> {
   // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
   const postgres = { schemaSuffix, replan: true, ...(now ? { now } : {}) }
@@ -31,7 +31,7 @@ export async function findShared(address: string, options: StateOptions = {}): P
 }
 
 /** The schema of `state.db`, or of what several machines share in its place. */
-export const stateSchema: Schema = {
-  first: inBoth(tables + suppressions, {}, { sqlite: lookupsHere, postgres: runsOnServer }),
-  steps: [],
-}
+const stateSchema = inBoth(tables + suppressions, {
+  sqlite: lookupsHere,
+  postgres: runsOnServer,
+})

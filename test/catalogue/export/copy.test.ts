@@ -36,7 +36,7 @@ const built = () =>
     UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
     WHERE connamespace = '${schema.name}_catalogue'::regnamespace ORDER BY def`)
 
-it('P45: a catalogue that is copied to a server and back to a file is the same, byte for byte', async () => {
+it('P40: a catalogue that is copied to a server and back to a file is the same, byte for byte', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   await loadSample(first.catalogue, { companies: 60, people: tries(300, 2_500), now: stillClock.now() })
   const [expected, rules] = [await said(first.catalogue), await built()]

@@ -1,4 +1,3 @@
-import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { ends, type Line, machine, wordsOf } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
@@ -156,18 +155,6 @@ describe.each(reaches)('against the target %s', (how) => {
       const [run] = await here.json<unknown[]>('runs list')
       expect(run).toMatchObject({ status: 'finished', credits: 780 })
       expect(await here.engine('ledger verify')).toMatchObject({ ok: true })
-    })
-
-    itOf('governed')('resumes killed waterfalls of an earlier build without paying twice', async () => {
-      here.write('in.csv', people(Array.from({ length: peopleCount }, (_, at) => person(at))))
-      await here.killed(4, find)
-      const state = new Database(here.path('state.db'))
-      state.exec(`UPDATE runs SET request = replace(request, '"bulkRequests"', '"together"')`)
-      state.close()
-      const [run] = await here.json<{ id: string }[]>('runs list')
-      await ends(here.run(`runs resume ${run?.id ?? ''}`), 0)
-      expect([paid(here.rows('out.csv')), sum(await here.charges())]).toEqual([780, 780])
-      expect((await jobs()).map(({ operation }) => operation)).toEqual(Array(3).fill('contacts.bulk_enrich'))
     })
 
     itOf('local')(

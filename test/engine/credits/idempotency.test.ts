@@ -183,7 +183,7 @@ describe('P11: misuse is refused, never crossed', () => {
   })
 })
 
-describe('P12: crash-safe claim', () => {
+describe('P09: crash-safe claim', () => {
   it('frees the claim of a dead process after its lease', async () => {
     const held = bench.source.hold()
     void enrich(known, 'key')

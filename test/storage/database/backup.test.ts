@@ -8,7 +8,7 @@ import { perTest } from '../../support/each.js'
 import { inWords } from '../../support/in-words.js'
 import { newFolder } from '../../support/new-folder.js'
 
-const expected = { table: 'things', schema: { first: { sqlite: '' }, steps: [] } }
+const table = 'things'
 const folder = perTest(newFolder)
 const at = (name: string) => folder.at(name)
 
@@ -90,7 +90,7 @@ describe('restore', () => {
     const log = readFileSync(at('live.db-wal'))
     await driver.close()
     writeFileSync(at('live.db-wal'), log)
-    expect(restore(at('copy.db'), at('live.db'), expected)).toBe(1)
+    expect(restore(at('copy.db'), at('live.db'), table)).toBe(1)
     expect(rowsIn('live.db')).toBe(5)
     expect(statSync(at('live.db')).mode & 0o777).toBe(0o600)
   })
@@ -98,7 +98,7 @@ describe('restore', () => {
   it('accepts a backup in WAL mode, and does not change it', async () => {
     await (await made('copy.db', 7)).close()
     const before = readFileSync(at('copy.db'))
-    restore(at('copy.db'), at('live.db'), expected)
+    restore(at('copy.db'), at('live.db'), table)
     expect(rowsIn('live.db')).toBe(7)
     expect(readFileSync(at('copy.db')).equals(before)).toBe(true)
   })
@@ -107,9 +107,7 @@ describe('restore', () => {
     const driver = await made('live.db', 5)
     backup(at('live.db'), at('copy.db'))
     await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
-    expect(() => inWords(() => restore(at('copy.db'), at('live.db'), expected))).toThrow(
-      'Another process has',
-    )
+    expect(() => inWords(() => restore(at('copy.db'), at('live.db'), table))).toThrow('Another process has')
     expect(await driver.read((connection) => connection.get('SELECT count(*) AS n FROM things'))).toEqual({
       n: 6,
     })
@@ -120,7 +118,7 @@ describe('restore', () => {
   it('replaces a damaged database', async () => {
     await (await made('copy.db', 3)).close()
     writeFileSync(at('live.db'), 'damaged'.repeat(1_000))
-    restore(at('copy.db'), at('live.db'), expected)
+    restore(at('copy.db'), at('live.db'), table)
     expect(rowsIn('live.db')).toBe(3)
   })
 
@@ -137,7 +135,7 @@ describe('restore', () => {
   ])('refuses %s and changes nothing', async (_, make, text) => {
     await (await made('live.db', 2)).close()
     await make()
-    expect(() => inWords(() => restore(at('copy.db'), at('live.db'), expected))).toThrow(text)
+    expect(() => inWords(() => restore(at('copy.db'), at('live.db'), table))).toThrow(text)
     expect(rowsIn('live.db')).toBe(2)
   })
 

@@ -115,7 +115,7 @@ async function openDatabase({ home, onClose }: Context, name: Name): Promise<Dat
       driver = openReadOnly(location)
       size = stats.size
     }
-    const schema = toSchemaState(await driver.read(readVersion), await schemaOf[name]())
+    const schema = toSchemaState(await driver.read(readVersion))
     onClose(() => driver?.close())
     return { is: 'usable', driver, schema, size }
   } catch (error) {
@@ -124,10 +124,4 @@ async function openDatabase({ home, onClose }: Context, name: Name): Promise<Dat
   }
 }
 
-export const schemaOf = {
-  engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
-  catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,
-  state: async () => (await import('../../../storage/state/open.js')).stateSchema,
-}
-
-export type Name = keyof typeof schemaOf
+export type Name = 'engine' | 'catalogue' | 'state'

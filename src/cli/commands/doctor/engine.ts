@@ -32,7 +32,6 @@ import {
   problem,
   problemOf,
   reasonOf,
-  schemaOf,
   type Usable,
   type Verdict,
   warning,
@@ -75,16 +74,10 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
 function schemaTrouble(about: string, state: SchemaState): Found {
-  const { is, version, newest } = state
-  const has = `${about} has schema version ${version}`
-  if (is === 'empty') return warning(`${about} has no tables yet; its next use creates them.`)
-  if (is === 'older') return warning(`${has}; its next use upgrades that to ${newest}.`, keepCopy)
+  if (state.is === 'empty') return warning(`${about} has no tables yet; its next use creates them.`)
   const refused = refusalOf(() => requireUsable(state))
   return refused && problem(`${about} cannot be used: ${reasonOf(refused)}.`)
 }
-
-const keepCopy =
-  'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
 
 async function soundness(path: string, { thorough }: Doctor, name: Name, { driver, size, schema }: Usable) {
   const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
@@ -123,7 +116,7 @@ async function sharedData(context: Context, doctor: Doctor): Promise<Findings> {
   const driver = await findCatalogueDatabase(context.home)
   const empty = warning(`${about} is empty: lookups find nothing.`, hint)
   const check = async (reads: Connection): Promise<Findings> => {
-    const schema = toSchemaState(await readVersion(reads), await schemaOf.catalogue())
+    const schema = toSchemaState(await readVersion(reads))
     if (schema.is === 'empty') return empty
     return schemaTrouble(about, schema) || dataIn(reads, about, hint, context)
   }

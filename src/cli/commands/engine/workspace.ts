@@ -216,12 +216,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
       .printResult(async (context, { args: [file = ''], options }) => {
         context.prepareHome()
         const { restore } = await import('../../../storage/database/backup.js')
-        const { engineSchema } = await import('../../../engine/tables/schema.js')
-        const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
-        const expected = {
-          engine: { table: 'movements', schema: engineSchema },
-          catalogue: { table: 'companies', schema: catalogueSchema },
-        }
+        const tables = { engine: 'movements', catalogue: 'companies' }
         const copies = await filesOf(context, file, options.catalogue, 'read')
         const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
         if (existing.length > 0)
@@ -229,7 +224,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
         const done = copies.map(({ database, at, copy }) => ({
           database,
           file: at,
-          schema_version: restore(copy, at, expected[database]),
+          schema_version: restore(copy, at, tables[database]),
         }))
         await forgetDeadKey(context, await context.admin({ create: false }))
         return done

@@ -17,10 +17,7 @@ export const postgresDialect: Dialect = {
   forUpdate: ' FOR UPDATE',
   forUpdateSkipLocked: ' FOR UPDATE SKIP LOCKED',
   toStorableText: (text) => text.replace(/[\0\p{Surrogate}]/gu, '\ufffd'),
-  migrationSql: ({ postgres }) => {
-    if (postgres === undefined) throw new Error('a step of this schema has no text for PostgreSQL')
-    return `SET LOCAL statement_timeout = 0;${postgres}`
-  },
+  schemaSql: ({ postgres }) => `SET LOCAL statement_timeout = 0;${postgres}`,
   readSchemaNumber: async (connection) => {
     const table = await connection.get<{ found: number }>(
       "SELECT to_regclass('schema_version') IS NOT NULL AS found",

@@ -13,7 +13,7 @@ export const sqliteDialect: Dialect = {
   forUpdate: '',
   forUpdateSkipLocked: '',
   toStorableText: (text) => text,
-  migrationSql: ({ sqlite }) => sqlite,
+  schemaSql: ({ sqlite }) => sqlite,
   readSchemaNumber: async (connection) =>
     (await connection.get<{ user_version: number }>('PRAGMA user_version'))?.user_version ?? 0,
   writeSchemaNumberSql: (stored) => `PRAGMA user_version = ${stored}`,

@@ -167,7 +167,7 @@ describe('two profiles of one server', () => {
     expect([await emailOf('a'), (await here.run('account --profile b')).code]).toEqual(['me@localhost', 3])
   })
 
-  it('find the key that an earlier version stored for the origin, until they have their own', async () => {
+  it('find the key that was stored for the server without a profile, until they have their own', async () => {
     await login(keys[0], at())
     expect([await emailOf('a'), await emailOf('b')]).toEqual(['me@localhost', 'me@localhost'])
     await login(keys[1], '--profile b')

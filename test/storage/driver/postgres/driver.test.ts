@@ -433,7 +433,7 @@ describe('the ledger on PostgreSQL', () => {
     await drop(`${role}_other`)
   })
 
-  it('P39: is refused and left as it is when a newer program wrote it', async () => {
+  it('is refused and left as it is when a newer program wrote it', async () => {
     await (await openEngineDatabase(schema.url)).close()
     await schema.sql('UPDATE schema_version SET version = 1099')
     await expect(openEngineDatabase(schema.url)).rejects.toThrow('newer than this program')
