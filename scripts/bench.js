@@ -1,97 +1,73 @@
-/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|flow|match|workbook|http|search|extraction|dashboard|postgres]`: ratios, side by side, in one run. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/**
+ * `npm run bench [-- --all] [-- --only batch]`: what the program takes, each figure as a ratio to a stated limit. With `--all`
+ * more of them, which are written to docs/performance.md.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensure } from './ensure.js'
 import { binary, root } from './run.js'
 
-async function main(asked) {
+/** What is measured, in this order: the import fills the catalogue that those behind it ask. */
+const loaders = {
+  import: async () => (await import('./bench/import.js')).importLists,
+  startup: async () => (await import('./bench/startup.js')).startup,
+  batch: async () => (await import('./bench/batch.js')).batch,
+  http: async () => (await import('./bench/http.js')).http,
+  postgres: async () => (await import('./bench/postgres.js')).postgres,
+  search: async () => (await import('./bench/search.js')).search,
+  match: async () => (await import('./bench/match.js')).match,
+  workbook: async () => (await import('./bench/workbook.js')).workbook,
+  flow: async () => (await import('./bench/flow.js')).flow,
+  dashboard: async () => (await import('./bench/dashboard.js')).dashboard,
+}
+
+const onlyWithAll = ['flow', 'dashboard']
+const withoutCatalogue = ['postgres', 'search', 'match', 'dashboard']
+
+/** Returns what to measure; what is asked for alone comes with the import that fills its catalogue. */
+function chosen({ all, only }) {
+  const names = Object.keys(loaders)
+  if (only === undefined) return names.filter((name) => all || !onlyWithAll.includes(name))
+  if (!names.includes(only)) throw new Error(`--only takes one of: ${names.join(', ')}`)
+  return withoutCatalogue.includes(only) ? [only] : [...new Set(['import', only])]
+}
+
+async function main({ all = false, only }) {
+  const names = chosen({ all, only })
   await ensure()
   // Only now is it certain that the packages the measurements use are installed.
-  const [
-    { startup },
-    { http },
-    { csv, memory },
-    { flow },
-    { match },
-    { importCompanies },
-    { workbook },
-    { search },
-    { extraction },
-    { dashboard },
-    { postgres },
-    report,
-    { askJson },
-  ] = await Promise.all([
-    import('./bench/startup.js'),
-    import('./bench/http.js'),
-    import('./bench/csv.js'),
-    import('./bench/flow.js'),
-    import('./bench/match.js'),
-    import('./bench/import.js'),
-    import('./bench/workbook.js'),
-    import('./bench/search.js'),
-    import('./bench/extraction.js'),
-    import('./bench/dashboard.js'),
-    import('./bench/postgres.js'),
+  const [{ document, holds, table }, { askJson }] = await Promise.all([
     import('./bench/report.js'),
     import('./bench/measure.js'),
   ])
-  const all = {
-    import: importCompanies,
-    startup,
-    http,
-    csv,
-    memory,
-    flow,
-    match,
-    workbook,
-    search,
-    extraction,
-    dashboard,
-    postgres,
-  }
-  if (asked.only && !(asked.only in all))
-    throw new Error(`--only takes one of: ${Object.keys(all).join(', ')}`)
   const folder = mkdtempSync(join(tmpdir(), 'prospect-bench-'))
   try {
     const env = { ...process.env, PROSPECT_HOME: join(folder, 'home') }
-    const place = { env, folder, quick: asked.quick ?? false, catalogue: asked.quick ? 20_000 : 200_000 }
     await askJson([binary, 'init', '--json'], env)
     await askJson([binary, 'engine', 'credits', 'set', '100000000', '--json'], env)
     const measurements = []
-    for (const [name, measure] of Object.entries(all)) {
-      // The import fills the catalogue that the others ask; PostgreSQL is asked from a home of its own.
-      if (
-        asked.only &&
-        asked.only !== name &&
-        (name !== 'import' || ['dashboard', 'match', 'postgres'].includes(asked.only))
-      )
-        continue
+    for (const name of names) {
       process.stderr.write(`${name} …\n`)
-      const made = await measure(place)
+      const measure = await loaders[name]()
+      const made = await measure({ env, folder, all: all || only !== undefined, catalogue: 200_000 })
       // What follows may fail.
-      process.stderr.write(`${report.table(made)}\n`)
+      process.stderr.write(`${table(made)}\n`)
       measurements.push(...made)
     }
-    return finish(asked, measurements, report)
+    const machine = `${availableParallelism()} cores, Node ${process.versions.node}.`
+    process.stdout.write(`${machine}\n\n${table(measurements)}\n`)
+    if (all && only === undefined)
+      writeFileSync(`${root}docs/performance.md`, document(measurements, machine))
+    return measurements.every(holds) ? 0 : 1
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function finish(asked, measurements, { document, holds, table, update }) {
-  const machine = `${availableParallelism()} cores, Node ${process.versions.node}.`
-  const place = `${root}docs/performance.md`
-  process.stdout.write(`${machine}\n\n${table(measurements)}\n`)
-  if (!asked.quick && !asked.only) writeFileSync(place, document(measurements, machine))
-  if (!asked.quick && asked.only) writeFileSync(place, update(readFileSync(place, 'utf8'), measurements))
-  return measurements.every(holds) ? 0 : 1
-}
-
 try {
-  const options = { quick: { type: 'boolean' }, only: { type: 'string' } }
+  const options = { all: { type: 'boolean' }, only: { type: 'string' } }
   process.exitCode = await main(parseArgs({ options }).values)
 } catch (error) {
   process.stderr.write(`${error.message}\n`)

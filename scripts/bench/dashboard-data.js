@@ -4,9 +4,6 @@ import { binary } from '../run.js'
 import { writeCompanies } from './data.js'
 import { askJson } from './measure.js'
 
-/** The sizes that the dashboard is measured with. */
-export const largeSizes = { companies: 1_000_000, runs: 10_000, deliveries: 100_000 }
-
 const perJob = 100
 const answers = 100_000
 

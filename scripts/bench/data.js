@@ -51,39 +51,25 @@ function company(number, edition) {
 const phoneOf = (number) => `+1202555${String(number % 10_000).padStart(4, '0')}`
 
 /** The columns of the lists that people keep; without a choice, rows have every column. */
-const usual = {
-  companies: [
-    'name',
-    'domain',
-    'description',
-    'industry',
-    'employee_range',
-    'headcount',
-    'city',
-    'country',
-    'founded_year',
-    'network_url',
-  ],
-  people: [
-    'first_name',
-    'last_name',
-    'title',
-    'seniority',
-    'city',
-    'country',
-    'email',
-    'phone',
-    'network_profile_url',
-    'company_domain',
-  ],
-}
+const usual = [
+  'name',
+  'domain',
+  'description',
+  'industry',
+  'employee_range',
+  'headcount',
+  'city',
+  'country',
+  'founded_year',
+  'network_url',
+]
 
 /**
  * Writes a catalogue of so many companies, as `data import companies` takes it: with every column, or with those of a
  * usual list.
  */
 export const writeCompanies = (file, count, { edition = 0, isUsual = false } = {}) =>
-  writeRecords(file, count, (number) => company(number, edition), isUsual ? usual.companies : undefined)
+  writeRecords(file, count, (number) => company(number, edition), isUsual ? usual : undefined)
 
 const titles = [
   'Sales Manager',
@@ -94,7 +80,6 @@ const titles = [
   'Data Scientist',
 ]
 const seniorities = ['Senior', 'Entry Level', 'Director', 'Training']
-const functions = ['Sales', 'Engineering', 'Finance', 'Purchasing']
 const given = [
   'Ana',
   'Ben',
@@ -118,46 +103,27 @@ const word = (number, length) =>
     '',
   )
 
-/** A person with every usual field filled, at one of so many companies. */
+/** A person as a usual list has them, at one of so many companies. */
 function person(number, companies, edition) {
-  const [first, last] = [pick(given, number), word(number, 3)]
-  const [city, country] = [pick(cities, number), pick(countries, number)]
+  const last = word(number, 3)
   const domain = domainOf((Math.imul(number, 2_654_435_761) >>> 0) % companies)
-  const title = pick(titles, number + edition)
-  const id = `${Math.imul(number + 1, 2_654_435_761) >>> 0}-${number}`
   return {
-    first_name: first,
+    first_name: pick(given, number),
     last_name: last,
-    title,
-    headline: `"${title}, ${domain}"`,
-    summary: `"${first} works on ${word(number >> 3, 2)} and ${word(number >> 5, 2)} for ${word(number, 2)}, and likes ${word(number >> 7, 2)}."`,
+    title: pick(titles, number + edition),
     seniority: pick(seniorities, number),
-    function: pick(functions, number),
-    location: `"${city}, ${country}"`,
-    city,
-    country,
-    connections_count: number % 500,
-    started_at: `20${10 + (number % 15)}-0${(number % 9) + 1}-01`,
-    years_of_experience: number % 40,
-    network_id: `ACwAA${Buffer.from(id).toString('base64url')}`,
-    network_profile_url: `https://www.network.example/in/${last}-${number}`,
-    profile_image_url: `https://media.network.example/in/${number}.jpg`,
+    city: pick(cities, number),
+    country: pick(countries, number),
     email: `${last}.${number}@${domain}`,
-    email_status: 'valid',
-    personal_email: `${last}.${number}@mail.example`,
     phone: phoneOf(number),
+    network_profile_url: `https://www.network.example/in/${last}-${number}`,
     company_domain: domain,
   }
 }
 
-/** Writes so many people at so many companies, as `data import people` takes it: like `writeCompanies`. */
-export const writePeople = (file, count, companies, { edition = 0, isUsual = false } = {}) =>
-  writeRecords(
-    file,
-    count,
-    (number) => person(number, companies, edition),
-    isUsual ? usual.people : undefined,
-  )
+/** Writes so many people at so many companies, as `data import people` takes it. */
+export const writePeople = (file, count, companies, { edition = 0 } = {}) =>
+  writeRecords(file, count, (number) => person(number, companies, edition))
 
 function writeRecords(file, count, make, columns = Object.keys(make(0))) {
   const row = (number) => {

@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { createWriteStream, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { binary } from '../run.js'
-import { median, peakMemory, time } from './measure.js'
+import { grouped, megabytes, perSecond, timeAndPeak } from './measure.js'
 
+const [least, maxBytes] = [25_000, 400e6]
 const countries = ['FR', 'DE', 'United States', 'Germany', 'GB', 'Italy', 'ES']
 
 /** Rows per second of `prospect match`, both files counted, by all keys of companies, and its peak memory. */
-export async function match({ env, quick, folder }) {
-  const rows = quick ? 50_000 : 1_000_000
+export async function match({ env, folder }) {
+  const rows = 1_000_000
   const [crm, leads, output] = ['crm.csv', 'leads.csv', 'matched.csv'].map((name) => join(folder, name))
   // A multiplication by an odd number visits the companies in an order that no index likes.
   const shuffled = (at) => (Math.imul(at, 2_654_435_761) >>> 0) % rows
@@ -29,25 +30,22 @@ export async function match({ env, quick, folder }) {
     return `Company Näme ${id},${at % 10 < 4 ? '' : `company-${id}.com`},${countries[id % 7]},${profile},some notes here`
   })
   const args = [binary, 'match', leads, '--with', crm, '--take', 'Record ID', '-o', output, '--quiet']
-  const peak = await peakMemory(args, env)
-  const times = []
-  for (let round = 0; round < 3; round++) times.push(await time(args, env))
+  const { ms, peak } = await timeAndPeak(args, env)
   for (const file of [crm, leads, output]) rmSync(file)
-  const rate = (2 * rows * 1_000) / median(times)
-  const many = rows.toLocaleString('en')
+  const rate = (2 * rows * 1_000) / ms
   return [
     {
-      what: `\`prospect match\`, ${many} rows with ${many}, by all keys, both files counted`,
-      measured: `${Math.round(rate).toLocaleString('en')} rows/s`,
-      baseline: '25,000 rows/s',
-      ratio: rate / 25_000,
-      ...(quick ? {} : { atLeast: 1 }),
+      what: `\`prospect match\`, ${grouped(rows)} rows with ${grouped(rows)}, by all keys, both files counted`,
+      measured: perSecond(rate, 'rows'),
+      baseline: perSecond(least, 'rows'),
+      ratio: rate / least,
+      atLeast: 1,
     },
     {
-      what: 'the same, peak memory',
-      measured: `${(peak / 1e6).toFixed(0)} MB`,
-      baseline: '400 MB',
-      ratio: peak / 400e6,
+      what: 'Peak memory of that `match`',
+      measured: megabytes(peak),
+      baseline: megabytes(maxBytes),
+      ratio: peak / maxBytes,
       atMost: 1,
     },
   ]

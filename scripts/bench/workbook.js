@@ -1,117 +1,77 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createWriteStream, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { strToU8, zipSync } from 'fflate'
-import readExcelFile from 'read-excel-file/node'
 import { binary } from '../run.js'
-import { askJson, peakMemory, time } from './measure.js'
+import { grouped, megabytes, timeAndPeak } from './measure.js'
 
 const program = fileURLToPath(new URL('convert.js', import.meta.url))
 /** As `src/csv/workbook/convert.ts` starts the process. */
 const limits = ['--max-old-space-size=192', '--max-semi-space-size=8']
-const most = 450_000_000
+const rows = 200_000
+const maxBytes = { alone: 450e6, batch: 250e6 }
 
-/** Time and peak memory of the process that converts a workbook of 10 columns, in both directions. */
-export async function workbook({ env, quick, folder }) {
-  const rows = quick ? 20_000 : 200_000
+/** Peak memory of the process that reads a workbook of 10 columns; with `all` of one that writes it, and of a whole batch. */
+export async function workbook({ env, folder, all }) {
   const [csv, xlsx, input, output] = ['in.csv', 'out.xlsx', 'in.xlsx', 'out.csv'].map((name) =>
     join(folder, name),
   )
-  await pipeline(Readable.from(lines(rows)), createWriteStream(csv))
-  writeFileSync(input, sharedStringsWorkbook(rows))
-  const write = [...limits, program, JSON.stringify({ csv, xlsx })]
-  const read = [...limits, program, JSON.stringify({ workbook: input, csv: output })]
-  const measurements = []
-  for (const [what, args, made] of [
-    ['writing', write, xlsx],
-    ['reading', read, output],
-  ]) {
-    const peak = await peakMemory(args, env)
+  writeFileSync(input, sharedStringsWorkbook())
+  const convert = async (what, task, made) => {
+    const { ms, peak } = await timeAndPeak([...limits, program, JSON.stringify(task)], env)
     rmSync(made)
-    const ms = await time(args, env)
-    measurements.push({
-      what: `${what} an \`.xlsx\` file of ${rows.toLocaleString('en')} rows and 10 columns, in its process`,
-      measured: `${(peak / 1e6).toFixed(0)} MB, ${(ms / 1_000).toFixed(1)} s`,
-      baseline: '450 MB',
-      ratio: peak / most,
-      atMost: 1,
-    })
-  }
-  return [...measurements, ...(await enrichKilled({ env, folder, input, rows }))]
-}
-
-/**
- * Peak memory of a batch from a workbook into a workbook that is killed halfway and resumed. Fails unless another reader
- * finds every row in the result and every company was paid once.
- */
-async function enrichKilled({ env, folder, input, rows }) {
-  const output = join(folder, 'enriched.xlsx')
-  // The other reader cannot hold every field of a full catalogue.
-  const fields = ['--fields', 'name,domain,industry,headcount']
-  const args = [binary, 'accounts', 'enrich', '--csv', input, '-o', output, '--quiet', '--refresh', ...fields]
-  const before = await paid(env)
-  // What is finished later is written as CSV first, of some 200 bytes a row.
-  const killed = await watch(args, env, () => sizeOf(`${output}.partial`) > rows * 100)
-  const resumed = await watch(args, env)
-  if (killed.signal !== 'SIGKILL' || resumed.code !== 0)
-    throw new Error(
-      `the runs ended with ${killed.signal ?? killed.code} and ${resumed.code}: ${resumed.stderr}`,
+    return figure(
+      `${what} an \`.xlsx\` file of ${grouped(rows)} rows and 10 columns`,
+      { ms, peak },
+      maxBytes.alone,
     )
-  const [sheet] = await readExcelFile(output)
-  const [names = [], ...answers] = sheet?.data ?? []
-  const [asked, status] = [names.indexOf('Domain'), names.indexOf('_status')]
-  const isRight = (row, at) =>
-    row[asked] === cellsOf(at)[1] && row[status] === (isKnown(at) ? 'found' : 'not_found')
-  const found = Array.from({ length: rows }, (_, at) => at).filter(isKnown).length
-  const cost = (await paid(env)) - before
-  if (answers.length !== rows || !answers.every(isRight) || cost !== found)
-    throw new Error(`${answers.length} rows of ${rows}, ${cost} credits for ${found} companies`)
-  const peak = Math.max(killed.peak, resumed.peak)
-  return [
-    {
-      what:
-        `\`accounts enrich --csv in.xlsx -o out.xlsx\`, ${rows.toLocaleString('en')} rows, killed and resumed: ` +
-        'the largest of its processes',
-      measured: `${(peak / 1e6).toFixed(0)} MB, ${((killed.ms + resumed.ms) / 1_000).toFixed(1)} s`,
-      baseline: '250 MB',
-      ratio: peak / 250_000_000,
-      atMost: 1,
-    },
-  ]
+  }
+  const reading = await convert('Reading', { workbook: input, csv: output }, output)
+  if (!all) return [reading]
+  await pipeline(Readable.from(lines()), createWriteStream(csv))
+  const writing = await convert('Writing', { csv, xlsx }, xlsx)
+  const args = [binary, 'accounts', 'enrich', '--csv', input, '-o', xlsx, '--quiet', '--refresh']
+  const whole = figure(
+    `\`accounts enrich --csv in.xlsx -o out.xlsx\`, ${grouped(rows)} rows: the largest of its processes`,
+    await watch(args, env),
+    maxBytes.batch,
+  )
+  return [reading, writing, whole]
 }
 
-const paid = async (env) =>
-  100_000_000 - (await askJson([binary, 'credits', '--json'], env)).credits.enrichment
+const figure = (what, { ms, peak }, limit) => ({
+  what,
+  measured: `${megabytes(peak)}, ${(ms / 1_000).toFixed(1)} s`,
+  baseline: megabytes(limit),
+  ratio: peak / limit,
+  atMost: 1,
+})
 
-/** Runs a program, and kills it when `until` says so. Returns how it ended, and the largest memory of it and its children. */
-async function watch(args, env, until = () => false) {
+/** Runs a program; resolves with its time, and the largest memory of it and its children. */
+async function watch(args, env) {
   const began = performance.now()
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
-  let [stderr, peak] = ['', 0]
-  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = once(child, 'close')
-  let isOver = false
+  let [peak, isOver] = [0, false]
   ended.then(() => (isOver = true))
   while (!isOver) {
     for (const pid of [child.pid, ...childrenOf(child.pid)]) peak = Math.max(peak, largest(pid))
-    if (until()) child.kill('SIGKILL')
     await pause(20)
   }
-  const [code, signal] = await ended
-  return { code, signal, stderr, peak, ms: performance.now() - began }
+  const [code] = await ended
+  if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}`)
+  return { peak, ms: performance.now() - began }
 }
 
 const childrenOf = (pid) => textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean)
 
 /** The largest memory that a process had, in bytes; 0 where it has ended. */
 const largest = (pid) => Number(/^VmHWM:\s+(\d+)/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0) * 1_024
-
-const sizeOf = (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 function textOf(path) {
   try {
@@ -142,13 +102,13 @@ function cellsOf(at) {
   ]
 }
 
-function* lines(rows) {
+function* lines() {
   yield `${header}\n`
   for (let at = 0; at < rows; at++) yield `${cellsOf(at)}\n`
 }
 
 /** A workbook as Excel writes one: each text once, apart from the sheet. */
-function sharedStringsWorkbook(rows) {
+function sharedStringsWorkbook() {
   const texts = new Map()
   const cell = (value, at, row) => {
     const place = `r="${String.fromCharCode(65 + at)}${row}"`
