@@ -121,11 +121,12 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     }),
     reads,
     async (session, input) => {
-      const args = [...batchArgs(session, input), '--dry-run', '--json']
-      const ended = await session.start(args, valuesOf(input)).ended
+      const args = [...batchArgs(session, input), '--dry-run']
+      const ended = await session.start(session.port.run(args, valuesOf(input))).ended
       // A quote that the balance does not cover is one, too.
-      if (ended.exit === 0 || !ended.stdout.includes('"lookups"')) return resultOf(ended) as Fields
-      return { ...(JSON.parse(ended.stdout) as Fields), problem: ended.problem }
+      const quote = ended.result as Fields | undefined
+      if (ended.exit === 0 || quote?.lookups === undefined) return resultOf(ended) as Fields
+      return { ...quote, problem: ended.problem }
     },
   ),
   fileTool(
@@ -229,16 +230,17 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     { ...writes, openWorldHint: false },
     async (session, { file, with: others, output: given, take, kind, map }, { signal, onStep }) => {
       const output = session.port.fileIn('output', given, 'write')
-      const started = session.start([
+      const args = [
         'match',
         session.port.fileIn('file', file, 'read'),
         `--output=${output}`,
         ...options({ with: listsIn(session, 'with', others), take, kind, map: mapOf(map) }),
-      ])
+      ]
+      const started = session.start(session.port.run(args))
       signal.addEventListener('abort', () => started.stop())
       started.listeners.add(onStep)
       const ended = await started.ended
-      if (ended.exit !== 11) resultOf({ ...ended, stdout: '' })
+      if (ended.exit !== 11) resultOf(ended)
       return { ...ended.counts, output }
     },
   ),
@@ -347,7 +349,7 @@ async function startRun(
 ): Promise<Fields> {
   const budget = before === undefined ? [] : [`--max-credits=${before + held}`]
   const all = [...args, ...budget, '--yes']
-  const started = session.startPaid(held, all, stdin, async ({ spent, counts }) => {
+  const started = session.startPaid(held, session.port.run(all, stdin), async ({ spent, counts }) => {
     // Rows whose outcome is unknown may have been charged.
     const steps = counts?.steps as readonly { readonly run: string | null }[] | undefined
     let reserved = 0
@@ -357,7 +359,7 @@ async function startRun(
   })
   const id = await started.id
   if (id === undefined) {
-    resultOf({ ...(await started.ended), stdout: '' })
+    resultOf(await started.ended)
     throw new Error('a run has ended that was not begun')
   }
   session.runs.set(id, started)

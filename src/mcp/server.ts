@@ -13,7 +13,8 @@ import {
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Report } from '../api/calls/errors.js'
 import type { WorkStep } from '../api/ports/ports.js'
-import { withoutUndefined } from '../api/values/objects.js'
+import { parseJson, toJson } from '../api/values/json.js'
+import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { CommandFailure, type Session } from './session.js'
 import type { Tool } from './tools.js'
 
@@ -55,8 +56,9 @@ const serverFactory = (options: McpOptions) => (): Server => {
       const note = (text: string) => void notes.push(text)
       const call = { signal: context.mcpReq.signal, onStep: progressOf(context), note }
       const result = await tool.run(session, params.arguments ?? {}, call)
-      const texts = [JSON.stringify(result), ...notes]
-      return { content: texts.map(toText), structuredContent: { ...result } }
+      // The text has the exact digits of integers beyond 2^53, which the other form cannot have.
+      const json = toJson(result)
+      return { content: [json, ...notes].map(toText), structuredContent: parseJson(json) as Fields }
     } catch (error) {
       return { content: [toText(JSON.stringify(problemOf(options, error)))], isError: true }
     }
@@ -138,7 +140,7 @@ async function readResource({ session, documents }: McpOptions, uri: string) {
         ? new ResourceNotFoundError(uri)
         : error
     })
-    return { mimeType: jsonType, text: JSON.stringify(body) }
+    return { mimeType: jsonType, text: toJson(body) }
   }
   const name = /^prospect:\/\/documents\/([a-z-]+\.md)$/.exec(uri)?.[1]
   if (name === undefined || !(await documentNames(documents)).includes(name))

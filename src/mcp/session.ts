@@ -1,14 +1,23 @@
+import type { Shape } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
 import { Refusal, type Report } from '../api/calls/errors.js'
+import type { Operation } from '../api/operations/table.js'
 import type { CommandLog, WorkStep } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
 
+/** What an operation is asked. */
+export interface OperationCall {
+  readonly operation: Operation
+  readonly shape: Shape
+  readonly input: Input
+}
+
 /** What the tools need of the command line. */
 export interface CommandPort {
-  /** Runs a command of this program with its arguments and the text of its stdin. `stopping` ends it as Ctrl-C does. */
-  run(
-    args: readonly string[],
-    given: { readonly stdin: string; readonly stopping: AbortSignal; readonly log: CommandLog },
-  ): Promise<{ readonly exit: number; readonly stdout: string }>
+  /** Runs a command of this program: its words, and the text of its stdin. */
+  run(words: readonly string[], stdin?: string): Work
+  /** Does what the command of an operation does. */
+  call(call: OperationCall): Work
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
   fileIn(name: string, path: string, use: 'read' | 'write'): string
@@ -16,9 +25,15 @@ export interface CommandPort {
   explain(error: unknown): Report | undefined
 }
 
+/** Does what a command does, and returns its result instead of printing it. `stopping` ends it as Ctrl-C does. */
+export type Work = (given: {
+  readonly stopping: AbortSignal
+  readonly log: CommandLog
+}) => Promise<Pick<Ended, 'exit' | 'result'>>
+
 interface Ended {
   readonly exit: number
-  readonly stdout: string
+  readonly result: unknown
   readonly problem: Report | undefined
   /** What it counted; absent where it ended before that. */
   readonly counts: Fields | undefined
@@ -73,7 +88,7 @@ export class Session {
     return credits
   }
 
-  start(args: readonly string[], stdin = ''): Started {
+  start(work: Work): Started {
     const stop = new AbortController()
     const named = Promise.withResolvers<string | undefined>()
     const notices: string[] = []
@@ -97,12 +112,8 @@ export class Session {
     }
     const end = async (): Promise<Ended> => {
       try {
-        const { exit, stdout } = await this.port.run([...args, '--no-input'], {
-          stdin,
-          stopping: stop.signal,
-          log,
-        })
-        started.outcome = { exit, stdout, problem, counts, spent }
+        const { exit, result } = await work({ stopping: stop.signal, log })
+        started.outcome = { exit, result, problem, counts, spent }
         return started.outcome
       } finally {
         named.resolve(undefined)
@@ -126,11 +137,10 @@ export class Session {
   /** Starts a command that may spend what was set aside; the rest is returned at its end, unless it is not known what was spent. */
   startPaid(
     held: number,
-    args: readonly string[],
-    stdin = '',
+    work: Work,
     spentBy: (ended: Ended) => Promise<number> | number = ({ spent }) => spent,
   ): Started {
-    const started = this.start(args, stdin)
+    const started = this.start(work)
     if (held === 0) return started
     const spentOf = async (ended: Ended) => (isCertain(ended) ? spentBy(ended) : Math.max(held, ended.spent))
     const { ended } = started
@@ -141,9 +151,9 @@ export class Session {
     return Object.assign(started, { ended: settle().then(() => ended) })
   }
 
-  /** Runs a command to its end and returns the JSON that it prints. Throws a CommandFailure where it fails. */
-  async read(args: readonly string[], stdin?: string): Promise<unknown> {
-    return resultOf(await this.start([...args, '--json'], stdin).ended)
+  /** Runs a command to its end and returns its result. Throws a CommandFailure where it fails. */
+  async read(words: readonly string[]): Promise<unknown> {
+    return resultOf(await this.start(this.port.run(words)).ended)
   }
 
   async close(): Promise<void> {
@@ -153,13 +163,13 @@ export class Session {
   }
 }
 
-/** Returns the JSON that a command has printed. Throws a CommandFailure where it failed. */
-export function resultOf({ exit, stdout, problem }: Ended): unknown {
+/** Returns the result of a command. Throws a CommandFailure where it failed. */
+export function resultOf({ exit, result, problem }: Ended): unknown {
   if (exit !== 0)
     throw new CommandFailure(
       problem ?? { error: 'The command failed.', code: null, status: null, exit_code: exit, hint: '' },
     )
-  return stdout.trim() === '' ? {} : JSON.parse(stdout)
+  return result ?? {}
 }
 
 /** Waits for the end of a command, at most so many milliseconds or until `signal`. Returns whether it has ended. */

@@ -108,15 +108,10 @@ export const commandWords = ({ command, flag }: Operation): readonly string[] =>
 ]
 
 function startCall(session: Session, row: Operation, shape: Shape, given: Fields): Started {
-  const names = pathParameters(row)
-  const inPath = names.map((name) => String(given[name] ?? ''))
-  const strange = names.find((_, at) => !/^[^-\s]\S*$/.test(inPath[at] ?? ''))
-  if (strange !== undefined) throw new Refusal('tools.no_argument', { name: strange })
+  const missing = pathParameters(row).find((name) => String(given[name] ?? '').trim() === '')
+  if (missing !== undefined) throw new Refusal('tools.no_argument', { name: missing })
   const { input, held } = isPriced(row) ? holdFor(session, row, shape, given) : { input: given, held: 0 }
-  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)))
-  const more = row.starts ? ['--wait'] : []
-  const args = [...commandWords(row), ...inPath, ...more, '--input', '-', '--json']
-  return session.startPaid(held, args, JSON.stringify(rest))
+  return session.startPaid(held, session.port.call({ operation: row, shape, input }))
 }
 
 /**

@@ -47,7 +47,10 @@ const isElsewhere = (line: string): boolean =>
 async function unknownOptions(line: string): Promise<readonly string[]> {
   const argv = [...wordsOf(line.replace(/ < .*$/, ''))]
   let found: Command = await buildProgram(
-    createCommandEnvironment(createContext(streamsOf()), async () => 0),
+    createCommandEnvironment(createContext(streamsOf()), {
+      command: async () => 0,
+      operation: async () => 0,
+    }),
     argv,
   )
   let rest = argv

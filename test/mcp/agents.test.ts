@@ -260,9 +260,8 @@ describe('prospect mcp', () => {
     ).toMatchObject({
       error: 'The arguments: Unrecognized key: "rowz".',
     })
-    expect(await refused('contacts_get', { id: '--help' })).toMatchObject({
-      error: 'id is missing or not valid.',
-    })
+    expect(await refused('contacts_get', { id: ' ' })).toMatchObject({ error: 'id is missing or not valid.' })
+    expect(await refused('contacts_get', { id: '--help' })).toMatchObject({ error: 'Not found', status: 404 })
     expect(await refused('run_status', { run: 'abcd' })).toMatchObject({
       error: 'There is no run abcd.',
       code: 'not_found',
@@ -326,6 +325,17 @@ describe('prospect mcp', () => {
     const { client, call } = await connectAgent(here.home, [], { caller })
     await client.listTools()
     expect(await call('accounts_technologies', { query: 'react' })).toEqual({ technologies: 'none' })
+  })
+
+  it('passes on every digit of an integer that JavaScript would round', async () => {
+    const caller = answering({ body: { id: 'a', network_list_id: 2n ** 64n - 1n } })
+    const { client } = await connectAgent(here.home, [], { caller })
+    const { content, structuredContent } = await client.callTool({
+      name: 'lists_get',
+      arguments: { id: 'a' },
+    })
+    expect(content).toEqual([{ type: 'text', text: '{"id":"a","network_list_id":18446744073709551615}' }])
+    expect(structuredContent).toEqual({ id: 'a', network_list_id: 2 ** 64 })
   })
 
   it('quotes and runs a flow within the budget and the folder, and starts no program unasked', async () => {

@@ -99,6 +99,8 @@ export interface StreamsContext {
   readonly globals: GlobalOptions
   /** The log of `--log`; absent without one. */
   log?: CommandLog | undefined
+  /** Takes the result of the command, which is printed without it. */
+  readonly take?: ((result: unknown) => void) | undefined
   /** Writes one line to stderr, unless `--quiet`. */
   notify(text: string): void
   /** Returns the text without the keys this command has handled. */

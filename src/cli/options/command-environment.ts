@@ -7,6 +7,7 @@ import type { CommandLog } from '../../api/ports/ports.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
+import type { OperationCall } from '../../mcp/session.js'
 import { resolveField } from '../../runs/output/columns.js'
 import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
@@ -45,20 +46,28 @@ export interface CommandEnvironment {
   command(name: string, summary: string): ProspectCommand
   group(name: string, summary: string, parts: readonly (Command | CommandFactory)[]): ProspectCommand
   exitCode(): number
-  /** Runs another command of this program in this process. Returns its exit code. */
   readonly start: StartCommand
 }
 
-/** Runs a command: its arguments, what it reads and prints, and what differs from a command of a terminal. */
-export type StartCommand = (
-  argv: readonly string[],
-  streams: Streams,
-  given: {
-    readonly log: (redact: Context['redact']) => CommandLog
-    readonly root: string
-    readonly vendors: VendorSpending
-  },
-) => Promise<number>
+/** What differs from a command that a person starts. */
+export interface StartedCommand {
+  readonly log: (redact: Context['redact']) => CommandLog
+  readonly root: string
+  readonly vendors: VendorSpending
+  readonly take: (result: unknown) => void
+}
+
+/** Does the work of a command within this process. Returns its exit code. */
+export interface StartCommand {
+  command(words: readonly string[], streams: Streams, given: StartedCommand): Promise<number>
+  /** The command of an operation, with a request in place of words. */
+  operation(
+    call: OperationCall,
+    globals: GlobalOptions,
+    streams: Streams,
+    given: StartedCommand,
+  ): Promise<number>
+}
 
 /** Creates the environment of one invocation, which may be a request for help. */
 export function createCommandEnvironment(context: Context, start: StartCommand, topic: HelpTopic = 'own') {

@@ -35,6 +35,8 @@ export async function print(context: Context, body: unknown, view: View = {}): P
 /** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
 export async function printTo(sink: Sink, context: Context, body: unknown, view: View = {}): Promise<void> {
   const { globals: options } = context
+  const take = takerOf(context)
+  if (take) return take(body)
   try {
     for await (const text of render(context, body, view)) await sink.write(text)
   } catch (error) {
@@ -45,6 +47,9 @@ export async function printTo(sink: Sink, context: Context, body: unknown, view:
   }
   await sink.finish()
 }
+
+/** Returns what takes the result in place of stdout; `undefined` where it is printed. */
+const takerOf = ({ take, globals }: Context) => (fileOf(globals) === undefined ? take : undefined)
 
 async function* render(context: Context, body: unknown, view: View): AsyncGenerator<string> {
   const { globals: options } = context
@@ -93,6 +98,8 @@ const chunkRows = 500
 /** Prints records as they come, in any format, with memory that does not grow with their number. */
 export async function printRecords(context: Context, records: Records, view: View = {}): Promise<void> {
   const { globals: options } = context
+  const take = takerOf(context)
+  if (take) return take(await Array.fromAsync(records()))
   const format = formatOf(context)
   if (format === 'table') return print(context, await readShown(context, records), view)
   if (options.jq !== undefined && !view.isStream)

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
 import { writeTo } from '../../runs/output/writer.js'
-import { type Context, type Streams, version } from '../context/context.js'
+import { type Context, type GlobalOptions, type Streams, version } from '../context/context.js'
 import { openLog, watchStreams } from '../context/io.js'
 import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals, readHelp } from '../options/global-options.js'
 import { outcomeOf } from '../output/print.js'
 import { createContext, type Overrides } from '../target/create.js'
+import { callOperation } from './operation-command.js'
 import { buildProgram } from './program.js'
 
 export { escapeControls } from '../../api/values/json.js'
@@ -16,16 +17,31 @@ export async function main(
   streams: Streams,
   overrides: Overrides = {},
 ): Promise<number> {
+  const start: StartCommand = {
+    command: (words, own, given) => main(words, own, { ...overrides, ...given }),
+    operation: (call, globals, own, given) =>
+      inContext(own, { ...overrides, ...given }, globals, (context) =>
+        callOperation(context.withGlobals(globals), call),
+      ),
+  }
+  const peeked = peekGlobals(argv)
+  return inContext(streams, overrides, peeked, (context) => runCommand(context, argv, start, peeked.log))
+}
+
+/** Does the work of one command in a context of its own. `globals` are those that the report of an error needs. */
+async function inContext(
+  streams: Streams,
+  overrides: Overrides,
+  globals: GlobalOptions,
+  work: (context: Context) => Promise<number>,
+): Promise<number> {
   const outputFailure = watchStreams(streams)
   const context = createContext(streams, overrides)
-  const peeked = context.withGlobals(peekGlobals(argv))
+  const reporting = context.withGlobals(globals)
   try {
-    const start: StartCommand = (words, own, given) => main(words, own, { ...overrides, ...given })
-    const code = await runCommand(context, argv, start, peeked.globals.log).catch((error) =>
-      outcomeOf(error, peeked),
-    )
+    const code = await work(context).catch((error) => outcomeOf(error, reporting))
     const failure = code === 0 ? await outputFailure() : undefined
-    const exit = failure ? await outcomeOf(failure, peeked) : code
+    const exit = failure ? await outcomeOf(failure, reporting) : code
     context.log?.end(exit)
     return exit
   } finally {

@@ -3,7 +3,9 @@ import { shapeOf } from '../../api/areas/shapes.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
+import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
+import type { OperationCall } from '../../mcp/session.js'
 import { addBatchOptions, vendorOptions, withVendorOptions } from '../batch/options.js'
 import {
   askMissing,
@@ -19,7 +21,7 @@ import { hasPages } from '../call/send.js'
 import { findStored } from '../call/spending.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { openAdmin } from '../context/open-databases.js'
+import { openAdmin, requireWorkspace } from '../context/open-databases.js'
 import {
   type CommandEnvironment,
   expandId,
@@ -87,8 +89,7 @@ export async function operationCommand(
       command.addOption(option.helpGroup(groups.request).hideHelp(isOfAddresses))
     }
   if (hasRecords(operation, shape)) command.addLayout()
-  // The technologies are those of the catalogue.
-  if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')
+  if (readsEngine(operation)) command.reads('engine')
   return command
     .addNote(factsText(operation))
     .addExamples(...examplesOf[operation.id])
@@ -100,6 +101,9 @@ export async function operationCommand(
       return runOperation(context, { operation, shape, input, invocation })
     })
 }
+
+/** Whether an operation only reads the engine. The technologies are those of the catalogue. */
+const readsEngine = ({ method, id }: Operation): boolean => method === 'GET' && id !== 'accounts.technologies'
 
 /** Returns the options of the fields: required ones first, else in the order of the schema. */
 const fieldOptions = (operation: Operation, fields: readonly Field[]): Option[] =>
@@ -144,6 +148,24 @@ function factsText(operation: Operation): string {
     `Limits:   ${limitsText(operation)}`,
   ]
   return facts.filter((fact) => fact !== '').join('\n')
+}
+
+/**
+ * Does what the command of an operation does, with fields in place of words, and waits for the work that it starts. Returns the
+ * exit code.
+ */
+export async function callOperation(
+  context: Context,
+  { operation, shape, input: given }: OperationCall,
+): Promise<number> {
+  if (readsEngine(operation)) await requireWorkspace(context, 'engine')
+  const names = pathParameters(operation)
+  // As with `--input`, what is wrong with a field is said in its own name, not in that of an option.
+  const options: Fields = { input: '-', ...(operation.starts ? { wait: true } : {}) }
+  const ids = names.map((name) => String(given[name] ?? ''))
+  const args = await resolveLocalId(context, operation, { args: ids, options })
+  const input = { ...given, ...Object.fromEntries(names.map((name, at) => [name, args[at]])) }
+  return runOperation(context, { operation, shape, input, invocation: { args, options } })
 }
 
 /** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */

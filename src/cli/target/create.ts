@@ -47,6 +47,8 @@ export interface Overrides extends TargetOptions {
   readonly sleep?: Context['sleep']
   /** Takes what the command reports, as the log of `--log` does. */
   readonly log?: (redact: StreamsContext['redact']) => CommandLog
+  /** Takes the result of the command, which is printed without it. */
+  readonly take?: (result: unknown) => void
   /** The only folder of the files that options name. */
   readonly root?: string
   /** What all calls may cost at data vendors together. */
@@ -70,7 +72,7 @@ type Shared = ReturnType<typeof createShared>
 function createShared(
   streams: Streams,
   home: () => Home,
-  { clock = Date, ids = randomIds, sleep = realSleep, log, root, vendors }: Overrides,
+  { clock = Date, ids = randomIds, sleep = realSleep, log, take, root, vendors }: Overrides,
 ) {
   const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   return {
@@ -85,6 +87,7 @@ function createShared(
     givenKey: once((options: GlobalOptions) => givenKey(streams, options)),
     claim: createClaims(root),
     vendors,
+    take,
     /** The log of the command, which the contexts of other databases share. */
     logs: { open: log?.(redaction.redact) },
   }

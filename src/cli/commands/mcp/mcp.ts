@@ -1,19 +1,25 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { PassThrough, Readable, Writable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../api/calls/errors.js'
 import { areaOf, operations } from '../../../api/operations/table.js'
+import { parseExact, toJson } from '../../../api/values/json.js'
+import { pickFields } from '../../../api/values/objects.js'
 import type { McpOptions } from '../../../mcp/server.js'
-import type { CommandPort } from '../../../mcp/session.js'
+import type { CommandPort, Work } from '../../../mcp/session.js'
 import { checkProviders } from '../../batch/options.js'
 import { type Context, type GlobalOptions, type Streams, version } from '../../context/context.js'
 import { toFlag, UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
-import type { CommandEnvironment, CommandFactory, Invocation } from '../../options/command-environment.js'
+import type {
+  CommandEnvironment,
+  CommandFactory,
+  Invocation,
+  StartedCommand,
+} from '../../options/command-environment.js'
 import { targetNames } from '../../options/global-options.js'
 import { costs, listOf, type OptionsOf, optionRows, port, whole } from '../../options/values.js'
 import { notifyBug } from '../../output/print.js'
@@ -148,7 +154,7 @@ const signalsOf = (stopping: AbortSignal) =>
     off: (_: string, listener: () => void) => stopping.removeEventListener('abort', listener),
   }) as unknown as NodeJS.Process
 
-/** Returns what runs the commands behind the tools: in this process, with streams of their own. */
+/** Returns what does the work behind the tools: in this process, with streams of its own. */
 function createPort(
   { start }: CommandEnvironment,
   { streams, globals, sleep, ids }: Context,
@@ -156,10 +162,35 @@ function createPort(
   most: Options['maxCost'],
 ): CommandPort {
   const vendors = { run: ids.uuid(), most, others: 0 }
-  const targetArgs = passedOn.flatMap((name) => {
+  const own: GlobalOptions = { ...pickFields(globals, passedOn), input: false }
+  const ownWords = passedOn.flatMap((name) => {
     const [flag, value] = [toFlag(name), globals[name]]
     return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
   })
+  const workOf =
+    (stdin: string, begin: (own: Streams, given: StartedCommand) => Promise<number>): Work =>
+    async ({ stopping, log }) => {
+      const nowhere = () => new Writable({ write: (_, __, done) => done() })
+      const inner: Streams = {
+        stdin: Readable.from([Buffer.from(stdin)]),
+        stdout: nowhere(),
+        env: streams.env,
+        cwd: streams.cwd,
+        stderr: nowhere(),
+        signals: signalsOf(stopping),
+      }
+      const redacted = (redact: Context['redact']) => ({
+        ...log,
+        write: (event: string, facts: object = {}) =>
+          log.write(event, parseExact(redact(toJson(facts))) as object),
+      })
+      let result: unknown
+      const take = (body: unknown) => {
+        result = body
+      }
+      const exit = await begin(inner, { log: redacted, root, vendors, take })
+      return { exit, result }
+    }
   return {
     sleep,
     explain: reportOf,
@@ -169,25 +200,8 @@ function createPort(
       if (names.every((one) => isInside(root, one))) return file
       throw new Refusal('usage.mcp_outside', { name, path, root })
     },
-    run: async (args, { stdin, stopping, log }) => {
-      const stdout = new PassThrough()
-      const printed = text(stdout)
-      const own: Streams = {
-        stdin: Readable.from([Buffer.from(stdin)]),
-        stdout,
-        env: streams.env,
-        cwd: streams.cwd,
-        stderr: new Writable({ write: (_, __, done) => done() }),
-        signals: signalsOf(stopping),
-      }
-      const redacted = (redact: Context['redact']) => ({
-        ...log,
-        write: (event: string, facts: object = {}) =>
-          log.write(event, JSON.parse(redact(JSON.stringify(facts))) as object),
-      })
-      const exit = await start([...args, ...targetArgs], own, { log: redacted, root, vendors })
-      stdout.end()
-      return { exit, stdout: await printed }
-    },
+    run: (words, stdin = '') =>
+      workOf(stdin, (inner, given) => start.command([...words, ...ownWords, '--no-input'], inner, given)),
+    call: (request) => workOf('', (inner, given) => start.operation(request, own, inner, given)),
   }
 }
