@@ -101,7 +101,7 @@ export async function lookupFor(
   }))
   const header = [lineColumn, ...columns.map(({ field }) => field)]
   const mapping = { columns, unused: [], notes: [] }
-  const lookup = createLookup(request, mapping, { header }, ports.sentences.explainRows, known, suppressor)
+  const lookup = createLookup(request, mapping, { header }, ports.sentences.describe, known, suppressor)
   return { header, lookup: { ...lookup, skip: hasLeft } }
 }
 

@@ -15,7 +15,7 @@ import type { OutputRow } from './output/columns.js'
 import type { Format, Layout } from './output/formats.js'
 import type { DoubtedRows, Progress, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
-import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup.js'
+import type { Lookup, RowState, RowSuppressor } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
 
 export interface BulkRequests {
@@ -85,7 +85,7 @@ export interface BatchTarget {
 /** Makes the sentences of a run: below its command there are codes only. */
 export interface RunSentences {
   readonly explainStop: Explain
-  readonly explainRows: ExplainRows
+  readonly describe: (refusal: Refusal) => string
 }
 
 export interface RunPorts extends RunHome {

@@ -87,7 +87,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // Refuses what is wrong with a condition before anything is held.
   await createSelection(withShared(own, mapping), table.header)
   const suppressor = await ports.target.suppressor()
-  const lookup = createLookup(own, mapping, table, ports.sentences.explainRows, others, suppressor)
+  const lookup = createLookup(own, mapping, table, ports.sentences.describe, others, suppressor)
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
@@ -252,7 +252,7 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   if (!isSame) ports.notify({ code: 'run.known_changed_since', details: {} })
   const known = isSame ? others : undefined
   const suppressor = await ports.target.suppressor()
-  const lookup = createLookup(request, mapping, table, ports.sentences.explainRows, known, suppressor)
+  const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor)
   const identity = await identifyRun(request, ports, table, mapping)
   const run = await findRun(request, identity, records.runs)
   if (!run) throw new Error('a run that is known was not found')

@@ -35,6 +35,14 @@ export function validate<Id extends OperationId>(id: Id, shape: Shape, input: un
   throw refusal(id, shape, fields, parsed.error.issues)
 }
 
+/** The details of a refusal that says which fields are missing, or what is wrong with some. */
+export interface MissingOrInvalid {
+  /** Fields of which one is enough. */
+  readonly anyOf?: readonly string[]
+  readonly fields?: readonly string[]
+  readonly sentence?: string
+}
+
 function refusal(id: OperationId, shape: Shape, fields: Fields, issues: readonly z.core.$ZodIssue[]) {
   const keys = [
     ...missingKeys(shape.input, fields),

@@ -1,11 +1,10 @@
 import { join, resolve } from 'node:path'
 import type { z } from 'zod'
-import type { Input, Reply } from '../../api/calls/caller.js'
+import type { Reply } from '../../api/calls/caller.js'
 import { ApiError, isRefusal, Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { flagOf } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
-import { isObject, nameFields } from '../../api/values/objects.js'
+import { isObject } from '../../api/values/objects.js'
 import {
   type Mapping,
   type MappingRequest,
@@ -17,7 +16,6 @@ import {
 import type { MappedList } from '../../runs/lists.js'
 import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
-import type { MissingOrInvalid } from '../call/build.js'
 import type { Context } from '../context/context.js'
 import { hintOf, reportOfAnswer, UsageError } from '../context/errors.js'
 import { readPrivateJson, writePrivate } from '../context/home.js'
@@ -196,7 +194,7 @@ export const runSentences: RunSentences = {
     const hint = why.code === 'storage_failed' ? notLost : report.hint
     return { reason: report.error, hint, exit_code: report.exit_code }
   },
-  explainRows,
+  describe,
 }
 
 /** Rows that were paid for without a recorded answer are sent again under the same keys. */
@@ -204,38 +202,3 @@ const notLost = 'Check free space and permissions; paid results are kept.'
 
 const isAnswer = (reply: unknown): reply is Pick<Reply, 'status' | 'body'> =>
   isObject(reply) && 'status' in reply
-
-/** What fields are called that no column fills, where a row lacks them. */
-const words: Readonly<Record<string, string>> = {
-  network_url: 'a profile URL',
-  company_network_url: 'a profile URL',
-  company_network_id: 'a network id',
-  domain: 'a domain',
-  company_domain: 'a domain',
-  name: 'a name',
-  company_name: 'a company name',
-  first_name: 'a first name',
-  firstname: 'a first name',
-  last_name: 'a last name',
-  lastname: 'a last name',
-}
-
-function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal) => string {
-  const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
-  const optionOf = (field: string) => (constants[field] === undefined ? words[field] : `--${flagOf(field)}`)
-  const nameOf = (path: string) => {
-    // One value of a list, such as `phone_numbers.0`, has the name of the list.
-    const field = path.replace(/\.\d+$/, '')
-    return columns.get(field) ?? optionOf(field) ?? field
-  }
-  return (refusal) => {
-    if (!(refusal instanceof ApiError)) return describe(refusal)
-    const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
-    const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
-    if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
-    if (!missing) return nameFields(sentence, nameOf)
-    const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
-    const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
-    return [...blank, ...absent].join('; ')
-  }
-}

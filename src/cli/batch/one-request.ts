@@ -6,17 +6,19 @@ import { checkTable, selectRows } from '../../runs/input/table.js'
 import { checkSize, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
 import { openKnownRows } from '../../runs/lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
+import { explainRows } from '../../runs/plan/explain.js'
 import type { InputChoices } from '../../runs/request.js'
 import { runAsync } from '../call/await.js'
 import { type OperationRequest, requireOptions } from '../call/build.js'
 import { readRemaining, showQuote } from '../call/confirm.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { describe } from '../messages.js'
 import { fileOf } from '../output/output.js'
 import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
 import { targetIn } from '../target/resolve-target.js'
-import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
+import { chooseMapping, describeMapping, printMapping, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
 import { type EndedBatch, emptyReport, withSummary } from './report.js'
 import { readOverrides } from './request.js'
@@ -118,7 +120,7 @@ async function gatherRows(
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
   const known = await openKnownRows(listPorts(context), operation, choices.skipKnown)
   const isKnown = known && ((input: Input) => known.has(input))
-  const explain = runSentences.explainRows(mapping, overrides)
+  const explain = explainRows(describe, mapping, overrides)
   const rows = await readItems(operation, item, selected, mapping, explain, rejects, overrides, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
   for (const line of formatLeftOut(rows.counts.not_understood)) context.notify(`Left out: ${oneLine(line)}`)

@@ -5,7 +5,7 @@ import { engineFilterIn, pathParameters } from '../../api/operations/facts.js'
 import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
-import { describeValue, validate } from '../../api/validation/validate.js'
+import { describeValue, type MissingOrInvalid, validate } from '../../api/validation/validate.js'
 import { nameFields } from '../../api/values/objects.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -96,13 +96,6 @@ export function checkTyped({ operation, shape, invocation }: OperationRequest, i
 }
 
 const valuesOf = ({ values, item }: Field['kind']) => values ?? item?.values
-
-/** The details of a refusal of the API that says which fields are missing, or what is wrong with some. */
-export interface MissingOrInvalid {
-  readonly anyOf?: readonly string[]
-  readonly fields?: readonly string[]
-  readonly sentence?: string
-}
 
 function toOptions(fields: readonly Field[]): (path: string) => string {
   const flags = new Map(fields.map(({ name, flag }) => [name, `--${flag}`]))

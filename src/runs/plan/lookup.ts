@@ -25,6 +25,7 @@ import {
 } from '../input/mapping.js'
 import { isBlank, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
+import { explainRows } from './explain.js'
 
 interface LookupRequest extends ResultRequest {
   readonly choices: {
@@ -59,7 +60,7 @@ export function createLookup(
   request: LookupRequest,
   mapping: Mapping,
   { header, samples }: Pick<Table, 'header'> & Partial<Pick<Table, 'samples'>>,
-  explainRows: ExplainRows,
+  describe: (refusal: Refusal) => string,
   known?: { has(input: Input): boolean },
   suppressor?: RowSuppressor,
 ): Lookup {
@@ -93,7 +94,7 @@ export function createLookup(
       ? (cells, leaveOut) => reduceTypes(read(cells, leaveOut))
       : read,
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
-    explain: explainRows(mapping, constants),
+    explain: explainRows(describe, mapping, constants),
     identity: identityOf(operation),
     stated: statedBy(operation),
     ...rowPriceOf(request),
@@ -303,9 +304,6 @@ export class RowBatch {
     if (this.#open === 0) this.#end.resolve()
   }
 }
-
-/** Returns what makes the reasons of invalid rows, in the names of their columns and of options. */
-export type ExplainRows = (mapping: Mapping, constants?: Input) => (refusal: Refusal) => string
 
 /** What keeps suppressed people and companies out of a run. */
 export interface RowSuppressor {

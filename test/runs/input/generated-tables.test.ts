@@ -6,7 +6,7 @@ import { ApiError, Refusal } from '../../../src/api/calls/errors.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { openFile } from '../../../src/catalogue/import/open-file.js'
 import { prepareFile } from '../../../src/catalogue/import/prepare.js'
-import { runSentences } from '../../../src/cli/batch/map-columns.js'
+import { describe } from '../../../src/cli/messages.js'
 import { ColumnSample, isPlaceholder } from '../../../src/identity/value-kinds.js'
 import { createRowReader, mapColumns } from '../../../src/runs/input/mapping.js'
 import { createLookup, toMappingRequest } from '../../../src/runs/plan/lookup.js'
@@ -183,7 +183,7 @@ test('a profile URL, an email address or a phone number never fills a field of a
       const { header, mapping, reader } = read
       const { operation } = request
       const ofProfile = operation.batch?.identity === 'company' ? 'company profile' : 'person profile'
-      const { identity } = createLookup(request, mapping, { header }, runSentences.explainRows)
+      const { identity } = createLookup(request, mapping, { header }, describe)
       const profileOf = new Map<string, string>()
       for (const [row, cells] of rowsOf(columns).entries()) {
         const input = reader.input(cells)

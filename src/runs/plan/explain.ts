@@ -1,0 +1,49 @@
+import type { Input } from '../../api/calls/caller.js'
+import { ApiError, type Refusal } from '../../api/calls/errors.js'
+import { flagOf } from '../../api/operations/table.js'
+import type { MissingOrInvalid } from '../../api/validation/validate.js'
+import { nameFields } from '../../api/values/objects.js'
+import type { Mapping } from '../input/mapping.js'
+
+/** What fields are called that no column fills, where a row lacks them. */
+const words: Readonly<Record<string, string>> = {
+  network_url: 'a profile URL',
+  company_network_url: 'a profile URL',
+  company_network_id: 'a network id',
+  domain: 'a domain',
+  company_domain: 'a domain',
+  name: 'a name',
+  company_name: 'a company name',
+  first_name: 'a first name',
+  firstname: 'a first name',
+  last_name: 'a last name',
+  lastname: 'a last name',
+}
+
+/**
+ * Returns what says what is wrong with a row, in the names of its columns and of the options that fill fields. `describe`
+ * has the sentences of other refusals than those of the API.
+ */
+export function explainRows(
+  describe: (refusal: Refusal) => string,
+  mapping: Mapping,
+  constants: Input = {},
+): (refusal: Refusal) => string {
+  const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
+  const optionOf = (field: string) => (constants[field] === undefined ? words[field] : `--${flagOf(field)}`)
+  const nameOf = (path: string) => {
+    // One value of a list, such as `phone_numbers.0`, has the name of the list.
+    const field = path.replace(/\.\d+$/, '')
+    return columns.get(field) ?? optionOf(field) ?? field
+  }
+  return (refusal) => {
+    if (!(refusal instanceof ApiError)) return describe(refusal)
+    const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
+    const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
+    if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
+    if (!missing) return nameFields(sentence, nameOf)
+    const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
+    const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
+    return [...blank, ...absent].join('; ')
+  }
+}
