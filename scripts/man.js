@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers'
 import { load } from '../bin/load.js'
 import { readJson, root } from './run.js'
 
-const everywhere = ['Output', 'Target and key', 'Other']
+const everywhere = ['Output', 'Other']
+const ofTarget = 'Target and key'
 const completions = { bash: 'prospect.bash', zsh: '_prospect', fish: 'prospect.fish' }
 
 /** Writes `man/` and `completions/` into the folder. Throws where package.json lists other pages than there are. */
@@ -49,7 +50,9 @@ export function manPages(map, version, exits) {
   const areas = Map.groupBy(map, ({ command }) => command.split(' ')[0])
   const several = [...areas].filter(([, commands]) => commands.length > 1)
   const alone = [...areas].flatMap(([, commands]) => (commands.length > 1 ? [] : commands))
-  const shared = map[0].options.filter(({ group }) => everywhere.includes(group))
+  const [shared, target] = [everywhere, [ofTarget]].map((groups) =>
+    map[0].options.filter(({ group }) => groups.includes(group)),
+  )
   const main = [
     head('prospect', version, 'enrich companies and contacts from the command line'),
     '.SH SYNOPSIS',
@@ -60,9 +63,12 @@ export function manPages(map, version, exits) {
     'See the price first, and never pay twice. These areas have pages of their own:',
     ...several.map(([area]) => `.IP \\(bu 2\n${bold(`prospect-${area}`)}(1)`),
     '.SH COMMANDS',
-    ...alone.map(describe),
+    ...alone.map((command) => describe(command, target)),
     '.SH OPTIONS OF EVERY COMMAND',
     ...shared.map(option),
+    '.SH OPTIONS THAT CHOOSE A TARGET',
+    'Every lookup has them, and each other command that asks a server.',
+    ...target.map(option),
     '.SH EXIT STATUS',
     ...exits.map(([code, meaning, advice]) =>
       item(String(code), [meaning, advice].filter(Boolean).join(' ')),
@@ -82,9 +88,9 @@ export function manPages(map, version, exits) {
       '.I command',
       '[options]',
       '.SH COMMANDS',
-      ...commands.map(describe),
+      ...commands.map((command) => describe(command, target)),
       '.SH SEE ALSO',
-      `${bold('prospect')}(1), for the options of every command`,
+      `${bold('prospect')}(1), for the options of every command and those that choose a target`,
     ]
   return Object.fromEntries(Object.entries(pages).map(([name, lines]) => [name, `${lines.join('\n')}\n`]))
 }
@@ -92,8 +98,11 @@ export function manPages(map, version, exits) {
 const head = (name, version, summary) =>
   `.TH ${name.toUpperCase()} 1 "${new Date().toISOString().slice(0, 10)}" "prospect ${version}"\n.SH NAME\n${escapeRoff(name)} \\- ${escapeRoff(summary)}`
 
-function describe({ command, flag, summary, price, limits, arguments: words, options }) {
-  const own = options.filter(({ group }) => !everywhere.includes(group))
+function describe({ command, flag, summary, price, limits, arguments: words, options }, target) {
+  const asked = options.filter(({ group }) => group === ofTarget)
+  const own = options.filter(
+    ({ group }) => !everywhere.includes(group) && !(group === ofTarget && asked.length === target.length),
+  )
   const title = ['prospect', command, flag].filter(Boolean).join(' ')
   return [
     `.SS ${escapeRoff(title)}`,

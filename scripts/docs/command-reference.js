@@ -1,15 +1,18 @@
 /** The command reference as Markdown, made from the command map that `prospect commands --json` prints. */
 
-const everywhere = ['Output', 'Target and key', 'Other']
+const ofTarget = 'Target and key'
 
 /** All commands by area, each with its price, limits, arguments and options; options of many commands come once. */
 export function commandReference(map) {
   const areas = grouped(map)
-  const shared = map[0].options.filter(isShared)
+  const { options } = map[0]
+  const shared = options.filter((option) => map.every((command) => hasOption(command.options, option)))
+  const target = options.filter(({ group }) => group === ofTarget)
   const ofFiles = optionsOfFiles(map)
   return [
-    ...[...areas].map(([area, commands]) => section(area, commands, ofFiles)),
+    ...[...areas].map(([area, commands]) => section(area, commands, { shared, ofFiles, target })),
     `## Options for files of rows\n\n${optionTable(ofFiles)}`,
+    `## Options that choose a target\n\n${optionTable(target)}`,
     `## Options of every command\n\n${optionTable(shared)}`,
   ].join('\n\n')
 }
@@ -27,7 +30,6 @@ const hasOption = (options, { flags, description }) =>
   options.some((option) => option.flags === flags && option.description === description)
 
 const areaOf = ({ command }) => command.split(' ')[0]
-const isShared = ({ group }) => everywhere.includes(group)
 
 function grouped(map) {
   const areas = new Map()
@@ -35,15 +37,18 @@ function grouped(map) {
   return areas
 }
 
-const section = (area, commands, ofFiles) =>
-  [`## ${area}`, ...commands.map((command) => entry(command, ofFiles))].join('\n\n')
+const section = (area, commands, tables) =>
+  [`## ${area}`, ...commands.map((command) => entry(command, tables))].join('\n\n')
 
 function entry(
   { command, flag, summary, note, arguments: words, options, method, path, price, limits },
-  ofFiles,
+  { shared, ofFiles, target },
 ) {
-  const takesFiles = ofFiles.every((option) => hasOption(options, option))
-  const own = options.filter((option) => !isShared(option) && !(takesFiles && hasOption(ofFiles, option)))
+  const [takesFiles, asksTarget] = [ofFiles, target].map((table) =>
+    table.every((option) => hasOption(options, option)),
+  )
+  const inTables = [...shared, ...(takesFiles ? ofFiles : []), ...(asksTarget ? target : [])]
+  const own = options.filter((option) => !hasOption(inTables, option))
   const parts = [
     `### \`prospect ${[command, flag].filter(Boolean).join(' ')}\``,
     `${summary.replace(/\.$/, '')}.${note ? ` *${note}*` : ''}`,
@@ -51,6 +56,7 @@ function entry(
     words.length > 0 && words.map(argument).join('\n'),
     own.length > 0 && optionTable(own),
     takesFiles && 'With `--csv FILE`, also the [options for files of rows](#options-for-files-of-rows).',
+    !method && asksTarget && 'Also the [options that choose a target](#options-that-choose-a-target).',
   ]
   return parts.filter(Boolean).join('\n\n')
 }

@@ -22,10 +22,13 @@ import {
   groups,
   type HelpTopic,
   helpLayout,
+  isOfTarget,
   layoutOption,
   moreHelp,
   printPaged,
+  type TargetOption,
   toSentence,
+  unknownOption,
   withGlobalsOf,
   withMore,
   wrapText,
@@ -47,6 +50,8 @@ export interface CommandEnvironment {
   group(name: string, summary: string, parts: readonly (Command | CommandFactory)[]): ProspectCommand
   exitCode(): number
   readonly start: StartCommand
+  /** Returns an environment whose commands have only those of the options that choose a target. */
+  withTarget(...names: readonly TargetOption[]): CommandEnvironment
 }
 
 /** What differs from a command that a person starts. */
@@ -72,21 +77,27 @@ export interface StartCommand {
 /** Creates the environment of one invocation, which may be a request for help. */
 export function createCommandEnvironment(context: Context, start: StartCommand, topic: HelpTopic = 'own') {
   let code = 0
-  const environment: CommandEnvironment = {
-    context,
-    start,
-    command: (name, summary) =>
-      new ProspectCommand(name, summary, context, topic, (exit) => {
-        code = exit
-      }),
-    group: (name, summary, parts) => {
-      const group = asGroup(environment.command(name, summary))
-      for (const part of parts) group.addCommand(part instanceof Command ? part : part(environment))
-      return group
-    },
-    exitCode: () => code,
+  const environmentOf = (target?: readonly TargetOption[]): CommandEnvironment => {
+    const environment: CommandEnvironment = {
+      context,
+      start,
+      command: (name, summary) => {
+        const command = new ProspectCommand(name, summary, context, topic, (exit) => {
+          code = exit
+        })
+        return target ? command.withTarget(...target) : command
+      },
+      group: (name, summary, parts) => {
+        const group = asGroup(environment.command(name, summary))
+        for (const part of parts) group.addCommand(part instanceof Command ? part : part(environment))
+        return group
+      },
+      exitCode: () => code,
+      withTarget: (...names) => environmentOf(names),
+    }
+    return environment
   }
-  return environment
+  return environmentOf()
 }
 
 /** Examples and notes for the help of commands that are not derived from the operation table. */
@@ -98,6 +109,7 @@ export class ProspectCommand<Options = Fields> extends Command {
   readonly #examples: string[] = []
   readonly #notes: string[] = []
   #reads: 'engine' | 'records' | undefined
+  #target: readonly TargetOption[] | undefined
 
   constructor(
     name: string,
@@ -193,6 +205,17 @@ export class ProspectCommand<Options = Fields> extends Command {
     printPaged(this.context, this.helpInformation())
   }
 
+  /** Chooses which of the options that choose a target the command has; by default it has all of them. */
+  withTarget(...names: readonly TargetOption[]): this {
+    this.#target = names
+    return this
+  }
+
+  /** Adds the options of every command, and of those that choose a target those that it reads. */
+  addGlobals(hidden = false): this {
+    return addGlobals(this, { hidden, ...(this.#target && { target: this.#target }) })
+  }
+
   /** Makes the command only read, so that it refuses where there is no workspace to read. */
   reads(reads: 'engine' | 'records'): this {
     this.#reads = reads
@@ -202,7 +225,7 @@ export class ProspectCommand<Options = Fields> extends Command {
   /** Sets the work of the command, which returns its exit code; without one it is 0. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most works return nothing
   run(work: Work<number | void, Options>): this {
-    return addGlobals(this).action(async () => {
+    return this.addGlobals().action(async () => {
       const context = withGlobalsOf(this.context, this)
       const { globals } = context
       const invocation = { args: this.args, options: this.opts() as Invocation['options'] & Options }
@@ -244,13 +267,15 @@ export class ProspectCommand<Options = Fields> extends Command {
   }
 
   override error(message: string, options?: ErrorOptions): never {
-    const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
+    const typed = options?.code === unknownOption && /'(--[^'=]+)/.exec(message)?.[1]
     if (!typed) return super.error(message, options)
     const known = this.options.filter(({ hidden }) => !hidden)
     const names = known.flatMap(({ long }) => long ?? [])
-    const meant = suggestOptions(typed, names)
+    const meant = isOfTarget(typed) ? [] : suggestOptions(typed, names)
     const [said] = message.split('\n')
-    return super.error(meant.length > 0 ? `${said}\nDid you mean ${meant.join(' or ')}?` : `${said}`, options)
+    const hint = meant.length > 0 ? `Did you mean ${meant.join(' or ')}?` : ''
+    const why = isOfTarget(typed) && this.#target?.length === 0 ? `${pathOf(this)} asks no server.` : hint
+    return super.error(why === '' ? `${said}` : `${said}\n${why}`, options)
   }
 }
 
@@ -296,8 +321,10 @@ function claimFiles({ claimFile }: Context, options: Fields): void {
 }
 
 /** Makes a command a group, which prints its help where none of its commands is given. */
-export function asGroup<T extends Command>(command: T): T {
-  return addGlobals(command.addHelpOption(helpOption().hideHelp()), { hidden: true })
+export function asGroup(command: ProspectCommand): ProspectCommand {
+  return command
+    .addHelpOption(helpOption().hideHelp())
+    .addGlobals(true)
     .allowExcessArguments(true)
     .action(() => {
       const [word] = command.args

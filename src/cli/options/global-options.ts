@@ -4,10 +4,11 @@ import { resultOr, withoutUndefined } from '../../api/values/objects.js'
 import { crmNames } from '../../runs/output/crm-layout.js'
 import { formats } from '../../runs/output/formats.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import { toFlag } from '../context/errors.js'
 import { formatSetting, profileOf } from '../context/home.js'
 import { styledStream } from '../context/io.js'
 import { wrapText as wrapWords } from '../output/text.js'
-import { notNegative, type OptionRows, positive, toOptions, word } from './values.js'
+import { notNegative, optionRows, positive, toOptions, word } from './values.js'
 
 export const groups = {
   fields: 'Fields:',
@@ -19,11 +20,21 @@ export const groups = {
   other: 'Other:',
 } as const
 
-/** Adds the options of every command, except where it has one of that name. The help of a group hides them. */
-export function addGlobals<T extends Command>(command: T, { hidden = false } = {}): T {
+/**
+ * Adds the options of every command, except where it has one of that name, and those of `target` that choose a target, by
+ * default all of them. The help of a group hides them.
+ */
+export function addGlobals<T extends Command>(
+  command: T,
+  { hidden = false, target = targetRows }: { hidden?: boolean; target?: readonly TargetOption[] } = {},
+): T {
   const own = new Set(command.options.map(({ long }) => long))
   for (const [group, options] of globals()) {
-    for (const option of options.filter(({ long }) => !own.has(long)))
+    const isUnasked = (option: Option) =>
+      group === groups.target &&
+      option.long !== refused &&
+      !target.some((name) => name === option.attributeName())
+    for (const option of options.filter((each) => !own.has(each.long) && !isUnasked(each)))
       command.addOption(option.helpGroup(group).hideHelp(hidden || option.long === refused))
   }
   return command
@@ -31,47 +42,60 @@ export function addGlobals<T extends Command>(command: T, { hidden = false } = {
 
 const refused = '--api-key'
 
-const rows: Readonly<Record<string, OptionRows>> = {
-  [groups.output]: {
-    format: ['<format>', `${formats.join(' | ')} (default: table on a terminal, else json)`, formats],
-    json: ['', 'short for --format json'],
-    jq: ['-q <expression>', 'filter the JSON with this jq expression'],
-    fields: ['<a,b>', 'only these fields, in this order; a.b is field b of a'],
-    output: ['-o <file>', 'write the result to this file; its extension sets the format'],
-    quiet: ['', 'no progress and no notices'],
-    verbose: ['', 'log requests and replies on stderr'],
-    noColor: ['', 'no colours'],
-  },
-  [groups.target]: {
-    profile: ['<name>', 'the profile to use'],
-    local: ['', 'use the local engine, whatever the profile says'],
-    baseUrl: [
-      '<url>',
-      'the address of the server, which ends in /api/v2; several, of one database, with commas',
-    ],
-    direct: ['', 'talk to the server directly: no local ledger, pacing or stored answers'],
-    insecureHttp: ['', 'allow an http address of another machine'],
-    networkName: ['<word>', "the server's word for network in the names of fields", word],
-    premiumName: ['<word>', "the server's word for premium in the names of fields", word],
-    apiKeyFile: ['<file>', 'read the API key from a file'],
-    apiKeyStdin: ['', 'read the API key from stdin'],
-    apiKey: ['<key>', 'refused', refuseKey],
-  },
-  [groups.other]: {
-    noInput: ['', 'never ask a question'],
-    yes: ['-y', 'answer every question with yes'],
-    timeout: ['<seconds>', 'timeout in seconds', positive],
-    maxWait: ['<seconds>', 'seconds to wait for a rate limit (default: 10)', notNegative],
-    lock: ['<name>', 'exit 15 while another command has the lock of this name'],
-    log: ['<file>', 'append a log to this file: one JSON object per line'],
-  },
-}
+const outputs = optionRows({
+  format: ['<format>', `${formats.join(' | ')} (default: table on a terminal, else json)`, formats],
+  json: ['', 'short for --format json'],
+  jq: ['-q <expression>', 'filter the JSON with this jq expression'],
+  fields: ['<a,b>', 'only these fields, in this order; a.b is field b of a'],
+  output: ['-o <file>', 'write the result to this file; its extension sets the format'],
+  quiet: ['', 'no progress and no notices'],
+  verbose: ['', 'log requests and replies on stderr'],
+  noColor: ['', 'no colours'],
+})
 
-/** The options that choose the target, by which commands read them. None of them holds a secret. */
-export const targetNames = Object.keys(rows[groups.target] ?? {}).filter((name) => !name.startsWith('apiKey'))
+const targets = optionRows({
+  profile: ['<name>', 'the profile to use'],
+  local: ['', 'use the local engine, whatever the profile says'],
+  baseUrl: [
+    '<url>',
+    'the address of the server, which ends in /api/v2; several, of one database, with commas',
+  ],
+  direct: ['', 'talk to the server directly: no local ledger, pacing or stored answers'],
+  insecureHttp: ['', 'allow an http address of another machine'],
+  networkName: ['<word>', "the server's word for network in the names of fields", word],
+  premiumName: ['<word>', "the server's word for premium in the names of fields", word],
+  apiKeyFile: ['<file>', 'read the API key from a file'],
+  apiKeyStdin: ['', 'read the API key from stdin'],
+  apiKey: ['<key>', 'refused', refuseKey],
+  timeout: ['<seconds>', 'timeout in seconds', positive],
+  maxWait: ['<seconds>', 'seconds to wait for a rate limit (default: 10)', notNegative],
+})
 
-export const globals = (): [string, Option[]][] =>
-  Object.entries(rows).map(([group, some]) => [group, toOptions(some).map(withOwnName)])
+const others = optionRows({
+  noInput: ['', 'never ask a question'],
+  yes: ['-y', 'answer every question with yes'],
+  lock: ['<name>', 'exit 15 while another command has the lock of this name'],
+  log: ['<file>', 'append a log to this file: one JSON object per line'],
+})
+
+/** An option that chooses a target, its key, or how long its answers may take. */
+export type TargetOption = Exclude<keyof typeof targets, 'apiKey'>
+
+const targetRows = Object.keys(targets) as readonly TargetOption[]
+
+export const isOfTarget = (flag: string): boolean => targetRows.some((name) => toFlag(name) === flag)
+
+/** Those of them that are recorded with a run: where it is, and nothing that is secret or about time. */
+export const targetNames = targetRows.filter((name) => !/^(?:apiKey|timeout|maxWait)/.test(name))
+
+export const globals = (): (readonly [string, Option[]])[] =>
+  (
+    [
+      [groups.output, outputs],
+      [groups.target, targets],
+      [groups.other, others],
+    ] as const
+  ).map(([group, some]) => [group, toOptions(some).map(withOwnName)] as const)
 
 /** Commander would store `--no-input` under the same name as `--input FILE`. */
 function withOwnName(option: Option): Option {
@@ -92,14 +116,21 @@ const names = [...globals().flatMap(([, options]) => options), layoutOption()]
   .filter(({ long }) => long !== refused && long !== '--no-input')
   .map((option) => option.attributeName())
 
-/** Returns the global options of a command, given before or after its words. The last one counts. */
+/** The code of commander's error. */
+export const unknownOption = 'commander.unknownOption'
+
+/** Returns the global options of a command, given before or after its words. The last one counts. Throws for one that it has not. */
 function globalsOf(command: Command): GlobalOptions {
   const chosen: Record<string, unknown> = {}
+  const own = new Set(command.options.map((option) => option.attributeName()))
   for (const each of lineage(command)) {
     const values: Record<string, unknown> = each.opts()
-    for (const name of names)
-      if (values[name] !== undefined && each.getOptionValueSource(name) !== 'default')
-        chosen[name] = values[name]
+    for (const name of names) {
+      if (values[name] === undefined || each.getOptionValueSource(name) === 'default') continue
+      // Given before the words of the command, where every option is taken.
+      if (!own.has(name)) command.error(`error: unknown option '${toFlag(name)}'`, { code: unknownOption })
+      chosen[name] = values[name]
+    }
     if (values.noInput === true) chosen.input = false
   }
   return chosen as GlobalOptions

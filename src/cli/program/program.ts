@@ -8,7 +8,7 @@ import {
   checkWord,
 } from '../options/command-environment.js'
 import texts from '../options/command-texts.json' with { type: 'json' }
-import { wordsOf } from '../options/global-options.js'
+import { type TargetOption, wordsOf } from '../options/global-options.js'
 import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import { operationCommand } from './operation-command.js'
@@ -21,47 +21,66 @@ const headings = {
   servers: 'Servers:',
 } as const
 
-/** A hand-written command: its heading in help, and its code, which is loaded when it is used. */
+/**
+ * A hand-written command: its heading in help, and its code, which is loaded when it is used. `target` are those of the options
+ * that choose a target which it reads, with all commands below it: all of them where it is absent.
+ */
 type Handwritten = readonly [
   heading: 'lookups' | 'machine' | 'local' | 'servers',
   load: () => Promise<(environment: CommandEnvironment) => Command>,
+  target?: readonly TargetOption[],
 ]
+
+/** Of commands about this machine, whatever target is in use. */
+const none: readonly TargetOption[] = []
 
 /** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-texts.json`. */
 const handwritten: Readonly<Record<string, Handwritten>> = {
   init: ['machine', async () => (await import('../commands/setup/login.js')).initCommand],
   login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],
   logout: ['machine', async () => (await import('../commands/setup/login.js')).logoutCommand],
-  engine: ['local', async () => (await import('../commands/engine/workspace.js')).engineCommand],
-  data: ['local', async () => (await import('../commands/data/data.js')).dataCommand],
-  industries: ['local', async () => (await import('../commands/data/data.js')).industriesCommand],
+  engine: ['local', async () => (await import('../commands/engine/workspace.js')).engineCommand, none],
+  data: ['local', async () => (await import('../commands/data/data.js')).dataCommand, none],
+  industries: ['local', async () => (await import('../commands/data/data.js')).industriesCommand, none],
   config: ['machine', async () => (await import('../commands/setup/profiles.js')).configCommand],
   profiles: ['machine', async () => (await import('../commands/setup/profiles.js')).profilesCommand],
-  providers: ['local', async () => (await import('../commands/providers/providers.js')).providersCommand],
+  providers: [
+    'local',
+    async () => (await import('../commands/providers/providers.js')).providersCommand,
+    ['profile', 'local'],
+  ],
   ledger: ['machine', async () => (await import('../commands/ledger/ledger.js')).ledgerCommand],
   serve: ['servers', async () => (await import('../commands/serve/serve.js')).serveCommand],
-  dashboard: ['servers', async () => (await import('../commands/serve/serve.js')).dashboardCommand],
+  dashboard: ['servers', async () => (await import('../commands/serve/serve.js')).dashboardCommand, none],
   worker: ['servers', async () => (await import('../commands/serve/serve.js')).workerCommand],
   mcp: ['servers', async () => (await import('../commands/mcp/mcp.js')).mcpCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
   match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
-  suppress: ['lookups', async () => (await import('../commands/suppress/suppress.js')).suppressCommand],
+  suppress: [
+    'lookups',
+    async () => (await import('../commands/suppress/suppress.js')).suppressCommand,
+    ['profile', 'local', 'baseUrl', 'direct', 'insecureHttp'],
+  ],
   runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
   flow: ['lookups', async () => (await import('../commands/flow/flow.js')).flowCommand],
-  events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],
+  events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand, none],
   limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],
   doctor: ['machine', async () => (await import('../commands/doctor/doctor.js')).doctorCommand],
   api: ['machine', async () => (await import('../commands/api/api.js')).apiCommand],
-  openapi: ['machine', async () => (await import('../commands/api/api.js')).openapiCommand],
+  openapi: ['machine', async () => (await import('../commands/api/api.js')).openapiCommand, none],
   completion: [
     'machine',
     async () => (await import('../commands/completion/completion.js')).completionCommand,
+    none,
   ],
   commands: ['machine', async () => commandsCommand],
 }
 
 /** The lines of help of commands that are not derived from the operation table. */
 const summaries: Readonly<Record<string, string>> = texts.summaries
+
+const loadWritten = async (environment: CommandEnvironment, [, load, target]: Handwritten) =>
+  (await load())(target ? environment.withTarget(...target) : environment)
 
 /** Builds the program for an argv: the branch it names, and all others as names with summaries. */
 export async function buildProgram(environment: CommandEnvironment, argv: readonly string[]) {
@@ -80,9 +99,9 @@ export async function buildProgram(environment: CommandEnvironment, argv: readon
     const command = isNamed ? await areaCommand(environment, name, words[1], argv) : stub(name, summary)
     program.addCommand(command.helpGroup(savedAreas.has(name) ? headings.account : headings.lookups))
   }
-  for (const [name, [heading, load]] of Object.entries(handwritten)) {
-    const command = name === area ? (await load())(environment) : stub(name, summaries[name])
-    program.addCommand(command.helpGroup(headings[heading]))
+  for (const [name, row] of Object.entries(handwritten)) {
+    const command = name === area ? await loadWritten(environment, row) : stub(name, summaries[name])
+    program.addCommand(command.helpGroup(headings[row[0]]))
   }
   if (area !== '') checkWord(program, area)
   return program
@@ -145,6 +164,7 @@ export type MappedCommand = ReturnType<typeof facts> & Partial<ReturnType<typeof
 const commandsCommand: CommandFactory = (environment) =>
   environment
     .command('commands', 'Every command and option, for programs')
+    .withTarget()
     .printResult(() => commandMap(environment), { columns: ['command', 'flag', 'summary', 'price'] })
 
 async function commandMap(environment: CommandEnvironment): Promise<MappedCommand[]> {
@@ -155,9 +175,7 @@ async function commandMap(environment: CommandEnvironment): Promise<MappedComman
       return { ...facts(command, row.command), ...factsOfOperation(row) }
     }),
   )
-  const written = await Promise.all(
-    Object.values(handwritten).map(async ([, load]) => (await load())(environment)),
-  )
+  const written = await Promise.all(Object.values(handwritten).map((row) => loadWritten(environment, row)))
   return [...derived, ...written.flatMap((command) => leaves(command, command.name()))]
 }
 

@@ -52,16 +52,18 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
         const [id = ''] = await resolveIds(invocation, storedJob, admin.jobsStartingWith)
         return toJobView(await admin.retryJob(id))
       }),
-    command('run', 'Run all queued jobs and send all due webhooks, once').run(async (outer) => {
-      const names = namesOf(outer.globals, {})
-      const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
-      const worker = await context.worker()
-      return interruptible(context.streams, async (signal) => {
-        signal.addEventListener('abort', () => void worker.stop(), { once: true })
-        await print(context, await worker.drain())
-        return exitOfSignal(signal) ?? 0
-      })
-    }),
+    command('run', 'Run all queued jobs and send all due webhooks, once')
+      .withTarget('networkName', 'premiumName')
+      .run(async (outer) => {
+        const names = namesOf(outer.globals, {})
+        const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
+        const worker = await context.worker()
+        return interruptible(context.streams, async (signal) => {
+          signal.addEventListener('abort', () => void worker.stop(), { once: true })
+          await print(context, await worker.drain())
+          return exitOfSignal(signal) ?? 0
+        })
+      }),
   ])
 
 type Admin = Awaited<ReturnType<typeof openAdmin>>

@@ -48,6 +48,7 @@ import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, sto
 export const flowCommand: CommandFactory = ({ command, group }) =>
   group('flow', 'A whole prospecting workflow in one file', [
     command('check', 'Check a flow, and send nothing')
+      .withTarget()
       .argument(...fileArgument)
       .run(async (context, { args: [file = ''] }) => {
         const { name, steps } = (await openFlow(context, file)).flow

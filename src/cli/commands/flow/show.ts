@@ -52,6 +52,7 @@ async function toView(context: Context, flow: Run, records: RunRecords) {
 
 export const listCommand: CommandFactory = ({ command }) =>
   command('list', 'List the flows that were run, newest first')
+    .withTarget()
     .withOptions(sharedOptions)
     .reads('records')
     .printResult(
@@ -65,6 +66,7 @@ export const listCommand: CommandFactory = ({ command }) =>
 
 export const showCommand: CommandFactory = ({ command }) =>
   command('show', 'Show a flow: what became of the rows in each step, and what it cost')
+    .withTarget()
     .addStoredId(stored)
     .withOptions(sharedOptions)
     .reads('records')

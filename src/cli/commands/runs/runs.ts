@@ -27,6 +27,7 @@ import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
 export const runsCommand: CommandFactory = ({ command, group }) =>
   group('runs', 'Batches: list, show, resume, export, forget', [
     command('list', 'List the runs of this machine, newest first')
+      .withTarget()
       .withOptions(sharedOptions)
       .reads('records')
       .printResult(
@@ -69,6 +70,7 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
         return exportAnswers(context, { ...command, ...place, run, records, place: option })
       }),
     command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept')
+      .withTarget()
       .addStoredId(stored, true)
       .withOptions(sharedOptions)
       .run(async (outer, invocation) => {
@@ -129,6 +131,7 @@ export const findRun = async (records: RunRecords, invocation: Invocation): Prom
 
 export const showCommand: CommandFactory = ({ command }) =>
   command('show', 'Show a run: its file, its state and what it cost')
+    .withTarget()
     .addStoredId(stored)
     .withOptions(sharedOptions)
     .reads('records')

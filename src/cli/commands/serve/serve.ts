@@ -24,8 +24,15 @@ import { type Backend, listenOptions, openEngineBackend, startListening } from '
 
 const defaultPort = 4010
 
+/** The server behind this one, which `--upstream` names. */
+const ofUpstream = [
+  ...(['profile', 'direct', 'insecureHttp', 'networkName', 'premiumName'] as const),
+  ...(['apiKeyFile', 'apiKeyStdin', 'timeout'] as const),
+]
+
 export const serveCommand: CommandFactory = ({ command }) =>
   command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
+    .withTarget(...ofUpstream)
     .withOptions(serveOptions)
     .addOption(refusedSecret())
     .run(async (context, { options: choices }) => {
@@ -174,7 +181,10 @@ function toLine(entry: Readonly<Record<string, string | number | null>>): string
 }
 
 export const workerCommand: CommandFactory = ({ command }) =>
-  command('worker', 'Run queued jobs and send webhooks').withOptions(workerOptions).run(runWorker)
+  command('worker', 'Run queued jobs and send webhooks')
+    .withTarget('networkName', 'premiumName')
+    .withOptions(workerOptions)
+    .run(runWorker)
 
 const workerOptions = optionRows({
   ...deliveringOptions,

@@ -33,6 +33,7 @@ import { changeProfile, currentProfile } from './profiles.js'
 
 export const loginCommand: CommandFactory = ({ command }) =>
   command('login', 'Store the API key of a server, after trying it with a free request')
+    .withTarget('profile', 'baseUrl', 'insecureHttp', 'apiKeyFile', 'apiKeyStdin')
     .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
     .run(async (context, { options }) => {
       const target = requireServer(context)
@@ -91,6 +92,7 @@ async function offerServer(context: Context): Promise<void> {
 
 export const logoutCommand: CommandFactory = ({ command }) =>
   command('logout', 'Forget the stored API key of a server')
+    .withTarget('profile', 'baseUrl', 'insecureHttp')
     .option('--sync', 'of the address in sync_base_url')
     .run(async (context, { options }) => {
       const owner = ownerOf(requireServer(context), options)
@@ -200,6 +202,7 @@ async function tryKey(context: Context, apiKey: string, prefix = ''): Promise<Ke
 
 export const initCommand: CommandFactory = ({ command }) =>
   command('init', 'Choose where lookups go: this machine, or a server you have a key for')
+    .withTarget('profile', 'local', 'baseUrl', 'insecureHttp', 'apiKeyFile', 'apiKeyStdin')
     .withOptions(initOptions)
     .run(async (context, { options }) => {
       const { local, baseUrl } = context.globals

@@ -25,14 +25,18 @@ import { baseUrlsOf, profileName, syncBaseUrlsOf, targetOf } from '../../target/
 
 export const profilesCommand: CommandFactory = ({ command, group }) =>
   group('profiles', 'Named sets of settings', [
-    command('list', 'List the profiles').printResult(async (context) => toProfileRows(context)),
+    command('list', 'List the profiles')
+      .withTarget()
+      .printResult(async (context) => toProfileRows(context)),
     command('use', 'Use a profile from now on')
+      .withTarget()
       .argument('<name>', 'its name')
       .printResult(async (context, { args: [name = ''] }) => {
         await useProfile(context, name)
         return { profile: name }
       }),
     command('add', 'Add a profile; the options that are given become its settings')
+      .withTarget('baseUrl', 'insecureHttp', 'networkName', 'premiumName', 'timeout', 'maxWait')
       .argument('<name>', 'letters, digits, - and _')
       .withOptions({
         plan: ['<name>', "the plan of the server's workspace, such as growth"],
@@ -58,6 +62,7 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
         return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
       }),
     command('remove', 'Remove a profile')
+      .withTarget()
       .argument('<name>', 'its name')
       .printResult(async (context, { args: [name = ''] }) => {
         if (builtIn.includes(name)) throw new Refusal('usage.profile_built_in', { name })
@@ -200,6 +205,7 @@ async function removeProfile(context: Machine, name: string): Promise<boolean> {
 export const configCommand: CommandFactory = ({ command, group }) =>
   group('config', 'Settings of this machine', [
     command('list', 'Show the settings of the profile in use')
+      .withTarget('profile')
       .addNote(keysHelp)
       .printResult(
         async (context) => {
@@ -209,6 +215,7 @@ export const configCommand: CommandFactory = ({ command, group }) =>
         { layout: formatSettings },
       ),
     command('get', 'Print the value of one setting; nothing if it is not set')
+      .withTarget('profile')
       .argument('<name>', `one of profile, ${keyNames}`)
       .run(async (context, { args: [name = ''] }) => {
         if (name !== 'profile') parseKeyName(name)
@@ -218,21 +225,25 @@ export const configCommand: CommandFactory = ({ command, group }) =>
         else if (value !== null && value !== undefined) await writeTo(context.streams.stdout, `${value}\n`)
       }),
     command('set', 'Change one setting of the profile in use')
+      .withTarget('profile')
       .argument('<name>', 'a setting, as config list shows them')
       .argument('<value>', 'the value, or default to reset it')
       .addNote(keysHelp)
       .run(changeSetting),
     command('unset', 'Reset one setting of the profile in use')
+      .withTarget('profile')
       .argument('<name>', `one of ${keyNames}`)
       .run((context, { args: [name = ''], ...given }) =>
         changeSetting(context, { ...given, args: [name, 'default'] }),
       ),
-    command('path', 'Print where the settings are; with --json, where everything is').run(async (context) => {
-      const { folder, config, credentials, engine, catalogue, state } = context.home
-      const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
-      if (context.globals.format || context.globals.json) await print(context, paths)
-      else await writeTo(context.streams.stdout, `${config}\n`)
-    }),
+    command('path', 'Print where the settings are; with --json, where everything is')
+      .withTarget()
+      .run(async (context) => {
+        const { folder, config, credentials, engine, catalogue, state } = context.home
+        const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
+        if (context.globals.format || context.globals.json) await print(context, paths)
+        else await writeTo(context.streams.stdout, `${config}\n`)
+      }),
   ])
 
 const keysHelp = `Settings:\n${Object.entries(profileKeys)

@@ -71,7 +71,7 @@ describe('completion', () => {
     ['leads search --seniority-levels CXO,Dir', 'CXO,Director'],
     ['accounts enrich --csv ""', ''],
     ['data import people ""', ''],
-    ['engine --profile x clock adv', 'advance'],
+    ['providers --profile x ord', 'order'],
   ])('offers for %s: %s', async (line, offered) => {
     expect((await offers(line)).join('|')).toBe(offered)
   })
@@ -105,7 +105,7 @@ describe('completion', () => {
   })
 
   it('offers the profiles of this machine', async () => {
-    await here.run('profiles add team --local')
+    await here.run('profiles add team')
     expect(await offers('profiles use te')).toEqual(['team'])
     expect(await offers('credits --profile te')).toEqual(['team'])
   })
