@@ -70,7 +70,7 @@ function operationTable(): string {
   const rows = operations().map((row) => [
     `\`${row.method} ${row.path}\``,
     `\`${row.command}${row.flag ? ` --${row.flag}` : ''}\``,
-    `${row.observed ? `${row.summary}. *${observedNote}*` : row.summary}${row.unavailable ? ` Always 422 here: ${row.unavailable}.` : ''}`,
+    row.observed ? `${row.summary}. *${observedNote}*` : row.summary,
     priceWords(row),
     row.quota ? quotaWords[row.quota] : '',
     rateWords(row),

@@ -69,7 +69,7 @@ export const schemaOf = (type: z.ZodType): JsonSchema =>
   ) as JsonSchema
 
 function describe(row: Operation): string {
-  const { summary, observed, unavailable, starts } = row
+  const { summary, observed, starts } = row
   return [
     `${summary}.`,
     isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : 'Free.',
@@ -77,7 +77,6 @@ function describe(row: Operation): string {
       ? `Waits up to ${waitMs / 1_000} s, then answers with an id; ${readerOf(row)} has the result.`
       : '',
     observed ? observedNote : '',
-    unavailable ? `The practice engine always refuses it: ${unavailable}.` : '',
   ]
     .filter((text) => text !== '')
     .join(' ')

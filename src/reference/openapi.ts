@@ -121,7 +121,6 @@ function descriptionOf(operation: Operation): string {
   const wrapper = wrapperOf(operation.id)
   return [
     ...(operation.observed ? [observedNote] : []),
-    ...(operation.unavailable ? [`Always 422 here: ${operation.unavailable}.`] : []),
     `Price: ${priceWords(operation)}.`,
     ...(operation.quota ? [`Quota: ${quotaWords[operation.quota]}.`] : []),
     `Request limit: ${rateWords(operation)}.`,
@@ -146,7 +145,7 @@ function describeSuccess(operation: Operation, schema: JsonSchema): JsonSchema {
   return {
     description: operation.starts ? 'Accepted; results are delivered later' : 'Success',
     ...(names.length > 0 ? { headers: headerReferences(...names) } : {}),
-    content: jsonContent(schema, operation.unavailable ? undefined : examples[operation.id].reply),
+    content: jsonContent(schema, examples[operation.id].reply),
   }
 }
 

@@ -47,7 +47,6 @@ export const requests: Readonly<Record<OperationId, Fields>> = {
   'intents.growth': { webhook_url, min_headcount_growth_percentage: 10 },
   'intents.lookalikes': { webhook_url, company_network_url: `${network}/company/known` },
   'intents.post_engagers': { webhook_url, post_url: `${network}/posts/1` },
-  'intents.track_job_changes': { webhook_url, lead_list_id: unknownId },
   'messenger.validate': { phone_number: '+33639980001' },
   'searches.list': {},
   'searches.get': { id: unknownId },

@@ -186,14 +186,4 @@ export const shapes = field.declare({
     },
     output: () => started(record.leadPreview()),
   }),
-  'intents.track_job_changes': () => ({
-    input: {
-      webhook_url: field.webhookUrl('Address that receives the job changes'),
-      lead_list_id: field.id('Identifier of the lead list'),
-    },
-    output: () => ({
-      message: value.string('Status message'),
-      id: value.uuid('Identifier of the tracking').optional(),
-    }),
-  }),
 })

@@ -50,8 +50,6 @@ export interface Facts {
   readonly summary: string
   /** Seen in the vendor's public clients and pages; the specification does not have it. */
   readonly observed?: true
-  /** Why the engine refuses every valid request (422). Other servers may do the work. */
-  readonly unavailable?: string
   /** Credits per unit found; empty when the operation is free. */
   readonly price: Partial<Readonly<Record<Unit, number>>>
   /** What must be affordable before the work; only on priced operations. */

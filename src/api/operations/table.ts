@@ -194,12 +194,6 @@ const table = {
     quota: 'profiles', rate: byPlan, idempotent: true, starts: 'import', session: { when: 'always' },
     filters: true, columns: ['id', 'total', 'message'],
   },
-  'intents.track_job_changes': {
-    command: 'intents track-job-changes', method: 'POST', path: '/intents/leads/track_job_changes', ok: 202,
-    observed: true, unavailable: 'lead_list_id: there are no lead lists yet',
-    summary: 'Report when people of a lead list change jobs',
-    rate: byPlan, idempotent: true, filters: true, columns: ['id', 'message'],
-  },
   'messenger.validate': {
     command: 'messenger validate', method: 'POST', path: '/messenger_validations',
     summary: 'Check whether phone numbers are reachable on a messaging app',

@@ -140,10 +140,8 @@ function requestOptions(operation: Operation): Option[] {
 }
 
 function factsText(operation: Operation): string {
-  const { observed, unavailable } = operation
   const facts = [
-    observed ? `Origin:   ${observedNote}` : '',
-    unavailable ? `Here:     always refused. ${unavailable}.` : '',
+    operation.observed ? `Origin:   ${observedNote}` : '',
     `Price:    ${priceText(operation)}`,
     `Limits:   ${limitsText(operation)}`,
   ]
@@ -202,7 +200,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
   }
   const { runAsync } = await import('../call/await.js')
   const known =
-    options.skipKnown === undefined && options.keepKnown === undefined
+    options.skipKnown === undefined
       ? undefined
       : await (await import('../batch/request.js')).openKnownRecords(context, { ...request, input })
   return runAsync(context, { ...request, input }, undefined, known)

@@ -143,7 +143,6 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
         }}
       />
       {refusal !== undefined && <p class="refusal">It would be refused: {refusal.message}.</p>}
-      {row.unavailable && <p class="refusal">The local engine always refuses it: {row.unavailable}.</p>}
       {request.body !== null && code('Body', toPrintableJson(request.body, 2))}
       {code('As a command', shellCommandOf(row, shape, input, texts))}
       {code('With curl', curlOf(request, apiUrl()))}

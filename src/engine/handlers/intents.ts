@@ -1,6 +1,4 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
-import { ApiError } from '../../api/calls/errors.js'
-import { operation } from '../../api/operations/table.js'
 import type { Account, TechnologiesFound } from '../../api/ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import {
@@ -38,10 +36,6 @@ export const intents: HandlersOf<'intents'> = {
   'intents.post_engagers': async (context) => {
     const search = searchFor('engagers', filtersOf(context.input))
     return startImport(context, search, 'Post engagers', await previewPeople(context, search))
-  },
-  /** `POST /intents/leads/track_job_changes`: refused, because lists of leads do not exist. */
-  'intents.track_job_changes': () => {
-    throw new ApiError('invalid', { reason: operation('intents.track_job_changes').unavailable ?? '' })
   },
 }
 

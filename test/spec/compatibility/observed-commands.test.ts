@@ -74,12 +74,6 @@ describe.each(targets)('on %s', (_, run) => {
     const can = { email: expect.any(Boolean), phone: false, personal_email: false }
     expect([code, json]).toEqual([0, { results: [can] }])
   })
-
-  it('intents track-job-changes is refused with the name of the field', async () => {
-    const words = ['--lead-list-id', '7', '--webhook-url', 'https://hooks.example/in']
-    const { code, stderr } = await run('intents', 'track-job-changes', ...words)
-    expect([code, stderr]).toEqual([7, expect.stringContaining('lead_list_id: there are no lead lists yet')])
-  })
 })
 
 const own = 'https://prospect.invalid/own'
