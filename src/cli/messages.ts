@@ -79,15 +79,6 @@ const wholeNumbers: Readonly<Record<string, string>> = {
 const receiverHint = ({ receives }: Details) =>
   receives ? 'It is the port of this machine that --public-url leads to.' : ''
 
-const pairs: Readonly<Record<string, string>> = {
-  map: 'field=Column, such as --map domain=Website',
-  override: 'field=value, such as --override country=FR',
-}
-
-const namedBy = ({ option = 'map', saved }: Details) => (saved ? `The saved map ${saved}` : `--${option}`)
-
-const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text))
-
 const elsewhere = ({ place }: Details) => (place ? ', possibly on another machine' : '')
 
 const locked: Readonly<Record<string, (name: unknown) => string>> = {
@@ -314,15 +305,16 @@ const messages: Readonly<Record<string, Message>> = {
   'listen.port_denied': { text: ({ port, receives }) => `Port ${port} needs more rights: choose one above 1023 with ${receives ? '--receive-port' : '--port'}.`, hint: receiverHint },
   'listen.port_used': { text: ({ port, receives }) => `Port ${port} is in use: choose another with ${receives ? '--receive-port' : '--port, or 0 for a free one'}.`, hint: receiverHint },
   'listen.unknown_host': { text: '{host} is not a known name: choose another with --host.' },
-  'map.filled_twice': { text: ({ field, flag, column, value }) => `--${flag} and the column "${column}" both fill ${field}. Leave out --${flag}, or replace the column in every row with --override ${field}=${quoteWord(String(value))}` },
+  'map.filled_twice': { text: '--{flag} and the column "{column}" both fill {field}. Leave out --{flag}, or leave the column out with --map {field}=' },
   'map.first_row': { text: '"{name}" is read as the name of a column. If it is data, add --no-header.' },
   'map.no_column': { text: (details) => fill(`--only-missing {field}: the file has no column "{wanted}". ${details.near === undefined ? 'It has: {header"}.' : 'Did you mean "{near}"?'} Choose one, for example: --only-missing {field}="{example}"`, { ...details, example: details.near ?? firstName(details) }) },
-  'map.not_pair': { text: ({ option, pair }) => `--${option} takes ${pairs[String(option)]}, not "${pair}".` },
+  'map.left': { text: 'No column fills {name}, as --map {name}= says.' },
+  'map.not_pair': { text: '--map takes field=Column, such as --map domain=Website, not "{pair}".' },
   'map.others': { text: '{columns"} could be {name} too; "{column}" is used. To change that: --map {name}="{other}"' },
-  'map.profiles': { text: (details) => fill(`${namedBy(details)} fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
+  'map.profiles': { text: (details) => fill(`--map fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
   'map.same_names': { text: 'Several columns have the name "{name}"; here they are {columns"}. Choose the one for {field}, for example: --map {field}="{name}"' },
   'map.unidentified': { text: ({ isNamed, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? 'Choose one' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. If it names the columns, choose one'}, for example: --map {field}="{column}"`, details) },
-  'map.unknown_name': { text: (details) => fill(`${namedBy(details)} names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
+  'map.unknown_name': { text: (details) => fill(`--map names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
   'output.closed': { text: 'The reader of the output has left.', exit: exitCodes.stdoutClosed },
   'output.failed': { text: ({ path, cause, partial }) => `${path} cannot be written: ${reasonOf(cause)}.${partial === undefined ? '' : ` What was written so far is in ${partial}.`}`, exit: ({ cause }) => (misplaced.includes((cause as { code?: unknown } | null)?.code) ? exitCodes.usage : exitCodes.unreachable) },
   'output.field_ambiguous': { text: '--{option} names "{field}", which is ambiguous.', hint: ({ meant }) => `Did you mean ${(meant as string[]).join(' or ')}?` },
@@ -396,7 +388,6 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.list_name': { text: ({ option, name, known = [] }) => `${option}: ${(known as string[]).length} lists are called "${name}".`, hint: 'Give the id of one: {known}.' },
   'usage.listen_format': { text: 'listen prints one line per event, as text or as JSON.', hint: 'For a file of them: prospect events list -o events.csv' },
   'usage.login_local': { text: 'The target is the local engine, whose key is stored automatically.', hint: 'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME' },
-  'usage.map_name': { text: '--save-map does not take "{name}".', hint: 'Use letters, digits, dots, dashes and underscores.' },
   'usage.mcp_outside': { text: '{name} names a file outside the folder of this server: {path}.', hint: 'Name one in {root}.' },
   'usage.mcp_stdin': { text: '--api-key-stdin cannot be used here: stdin is the protocol.', hint: 'Use --api-key-file FILE.' },
   'usage.no_provider': { text: '--max-cost: there is no provider {name}.', hint: nearProvider },

@@ -247,7 +247,6 @@ export function toRecord(
       refresh: undefined,
       lock: undefined,
       retryUnknown: false,
-      saveMap: undefined,
     },
     globals: targetOptions,
   }

@@ -32,11 +32,10 @@ export async function readItems(
   mapping: Mapping,
   explain: Lookup['explain'],
   rejects: Rejects | undefined,
-  constants: Input = {},
   isKnown: (input: Input) => boolean = () => false,
 ) {
   const shape = { input: item, output: item }
-  const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
+  const { input: toInput, validate } = createRowReader(operation, shape, mapping)
   const problems: { readonly line: number; readonly text: string }[] = []
   const items: Input[] = []
   const lines: number[] = []

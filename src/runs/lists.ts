@@ -102,13 +102,16 @@ function isOfPeople(
 }
 
 export const pairsFor = (pairs: readonly string[], header: readonly string[]): string[] =>
-  pairs.filter((pair) => columnNamed(header, pair.slice(pair.indexOf('=') + 1).trim()) >= 0)
+  pairs.filter((pair) => {
+    const column = pair.slice(pair.indexOf('=') + 1).trim()
+    return column === '' || columnNamed(header, column) >= 0
+  })
 
 /** Throws a Refusal for a pair of `--map` whose column no table has. */
 export function checkPairs(pairs: readonly string[], headers: readonly (readonly string[])[]): void {
   for (const pair of pairs)
     if (headers.every((header) => pairsFor([pair], header).length === 0))
-      throw unknownName({}, 'column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
+      throw unknownName('column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
 }
 
 /** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */

@@ -86,7 +86,7 @@ export async function openOutput(
       }),
   }
   const writer = createWriter(watched, format)
-  const chosen = choices.skipKnown && !choices.keepKnown ? withoutKnown(writer) : writer
+  const chosen = choices.skipKnown ? withoutKnown(writer) : writer
   const all = rejects ? withRejects(chosen, rejects) : chosen
   return {
     /** Absolute path; null for stdout. */

@@ -1,7 +1,6 @@
 import type { Shape } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
-import type { SavedMap } from './input/mapping.js'
 import type { Run } from './journal/runs.js'
 import type { FormatName } from './output/formats.js'
 import type { SelectChoices } from './output/select.js'
@@ -15,12 +14,6 @@ export interface InputChoices {
   /** Name of the sheet of a workbook; its first one when absent. */
   readonly sheet?: string | undefined
   readonly map: readonly string[]
-  /** A saved map, which fills no other fields. */
-  readonly saved?: SavedMap | undefined
-  /** Input that replaces the columns of its fields in every row. */
-  readonly overrides?: Input | undefined
-  readonly saveMap?: string | undefined
-  readonly mapOnly?: boolean | undefined
   readonly dryRun: boolean
   readonly encoding?: string | undefined
   readonly delimiter?: string | undefined
@@ -83,7 +76,6 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly baseline?: string | null | undefined
   /** Writes the columns of the input behind those of `layout`, and rows that were not found. */
   readonly keepInput?: boolean | undefined
-  readonly keepKnown?: boolean | undefined
   /** Id of the flow that the run is a step of, in the record of a run. */
   readonly flow?: string | undefined
   /** Fingerprint of the lists of `skipKnown`, in the record of a run. */

@@ -49,10 +49,9 @@ import type { BatchRequest, RecordedRequest } from './request.js'
 /** A run that was executed, at least in part. */
 export type ExecutedBatch = Awaited<ReturnType<typeof executeBatch>>
 
-/** How a batch ends: only its mapping or its quote was wanted, or it was executed. */
+/** How a batch ends: only its quote was wanted, or it was executed. */
 type BatchResult =
-  | { readonly kind: 'mapping'; readonly mapping: Mapping }
-  | { readonly kind: 'quote'; readonly quote: BatchQuote | TargetRefusal }
+  | { readonly kind: 'quote'; readonly quote: BatchQuote | TargetRefusal; readonly mapping: Mapping }
   | ExecutedBatch
 
 /** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
@@ -65,13 +64,12 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
     hold(ports, namedLock(ports, asked.choices.lock), { of: 'lock', name: asked.choices.lock })
   const input = await openRunInput(ports, asked, dialog.chooseEncoding)
   const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
-  if (asked.choices.mapOnly) return { kind: 'mapping', mapping }
   dialog.showMapping(mapping)
   const constants = await dialog.completeConstants(mapping)
   const request = { ...asked, constants, choices: { ...asked.choices, map, encoding: input.encoding } }
   const batch = await planBatch(ports, request, input, mapping)
   const quote = () => makeQuote(ports, batch)
-  if (request.choices.dryRun) return { kind: 'quote', quote: await quote() }
+  if (request.choices.dryRun) return { kind: 'quote', quote: await quote(), mapping }
   if (batch.known?.status !== 'finished') await dialog.confirm(quote)
   return ports.interruptible((signal) => executeBatch(ports, batch, signal))
 }

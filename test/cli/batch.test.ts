@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import { describe, expect, it } from 'vitest'
-import { answering, ends, errorOf, type Given, machine } from '../support/command.js'
+import { answering, ends, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 
@@ -365,45 +365,31 @@ describe('--summary-json', () => {
   })
 })
 
-describe('saved mappings', () => {
-  const csv = 'Firma,Heim\nA,a.example\n'
-
-  it('are exactly the saved columns with --use-map, and refused where one of them is missing', async () => {
-    const caller = companies()
-    await enrich(csv, '--map domain=Heim --map name=Firma --map-only --save-map crm', { caller })
-    expect(modeOf('maps.json')).toBe(0o600)
-    await enrich('Heim,Firma,Country\na.example,A,DE\n', '--use-map crm', { caller })
-    expect(inputsOf(caller)).toEqual([{ name: 'A', domain: 'a.example' }])
-    const refused = await enrich('Firma,Heimat\nA,a.example\n', '--use-map crm --json', { caller })
-    expect([refused.code, caller.asked.length, errorOf(refused).error]).toEqual([
-      2,
-      1,
-      expect.stringContaining(
-        'The saved map crm names the column "Heim", which does not exist. Did you mean "Heimat"?',
-      ),
-    ])
-  })
-})
-
 describe('an option for what a column holds', () => {
   const rows = 'Company,Website,Land\nA,a.example,France\nB,b.example,\n'
 
-  it('replaces the column in every row with --override, and the column is kept', async () => {
+  it('is the value of every row where --map leaves the column of its field out, which is kept', async () => {
     const caller = companies()
     const options =
-      '--override domain=c.example --override country=Italien --map name=Company --no-live -o out.csv'
-    await ends(enrich(rows, options, { caller }), 0, 'Unmapped columns (kept in the output): "Website"')
+      '--domain c.example --country Italien --map domain= --map country= --map name=Company --no-live -o out.csv'
+    const ended = await ends(
+      enrich(rows, options, { caller }),
+      0,
+      'No column fills domain, as --map domain= says.',
+    )
+    expect(ended.stderr).toContain('Unmapped columns (kept in the output): "Website", "Land"')
     expect(inputsOf(caller)).toEqual([{ name: 'A', domain: 'c.example', country: 'IT', live: false }])
     expect(here.read('out.csv')).toMatch(/\nA,a\.example,France,.*\nB,b\.example,,.*,duplicate\n$/)
   })
 
-  it('starts another run with another --override, which is resumed with it by its id', async () => {
+  it('is of another run where its column is left out, which is resumed so by its id', async () => {
     const caller = companies()
     const countries = () => inputsOf(caller).map(({ country }) => country)
-    for (const option of ['', '--override country=IT', '--override country=IT'])
+    for (const option of ['', '--country IT --map country=', '--country IT --map country='])
       await enrich(rows, `${option} --max-age 0 -o out.csv`, { caller })
     expect(countries()).toEqual(['FR', undefined, 'IT', 'IT'])
-    await ends(enrich(rows, '--override country=ES --max-age 0 --max-credits 1 -o out.csv', { caller }), 12)
+    const spanish = '--country ES --map country= --max-age 0 --max-credits 1 -o out.csv'
+    await ends(enrich(rows, spanish, { caller }), 12)
     await ends(here.run('runs resume --last --max-credits 9', { caller }), 0)
     expect(countries().slice(4)).toEqual(['ES', 'ES'])
   })

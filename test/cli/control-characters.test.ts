@@ -36,7 +36,7 @@ describe('control characters of data', () => {
     return here.run(line, { caller: caller(), ...given } as Given)
   }
 
-  it.each(['', ' --format ndjson', ' --format json', ' --format tsv', ' --map-only', ' --raw-csv'])(
+  it.each(['', ' --format ndjson', ' --format json', ' --format tsv', ' --raw-csv'])(
     'do not reach a terminal from the rows of a batch%s',
     async (options) => {
       const { code, stdout, stderr } = await enrich(options, { terminal: true, columns: 0 })
@@ -316,7 +316,7 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
               { ...(others[(at + seed) % others.length] ?? { argv, env }), isWork },
             ]
           }),
-          ...['', '--map-only', '--format=json'].map((option) => ({
+          ...['', '--dry-run', '--format=json'].map((option) => ({
             argv: ['accounts', 'enrich', '--csv', filled.file, '--fresh', ...(option ? [option] : [])],
             env: far('answers'),
           })),

@@ -63,14 +63,14 @@ describe('exports of other tools, without --map', () => {
       const line = `${command} --csv "${join(folder, file)}" ${types}`
       const rows = expected.rows + expected.footer_lines
 
-      const { columns } = await here.json<{ columns: { field: string; column: string }[] }>(
-        `${line} --map-only`,
-      )
-      const pairs = columns.map(({ field, column }) => [field, column] as const)
-      checkMapping(pairs, command, expected)
-
-      const quote = await here.json<{ rows: number; invalid: number; lookups: number }>(`${line} --dry-run`)
+      const quote = await here.json<{
+        rows: number
+        invalid: number
+        mapping: { columns: { field: string; column: string }[] }
+      }>(`${line} --dry-run`)
       expect(quote.rows).toBe(rows)
+      const pairs = quote.mapping.columns.map(({ field, column }) => [field, column] as const)
+      checkMapping(pairs, command, expected)
 
       await ends(here.run(`${line} -o out.csv --fresh`), 11, `${rows} rows in`)
       const answers = here.rows('out.csv')

@@ -42,7 +42,7 @@ const ownFile = (option: string): string => `2 ${option} names one of prospect's
 const enrich = (more: string) => refusal(`accounts enrich --csv in.csv ${more}`)
 
 const own =
-  'config.json credentials.json maps.json engine.db engine.db-wal engine.db-shm catalogue.db state.db state.db-journal runs/one/stdin.csv locks/name-nightly'.split(
+  'config.json credentials.json engine.db engine.db-wal engine.db-shm catalogue.db state.db state.db-journal runs/one/stdin.csv locks/name-nightly'.split(
     ' ',
   )
 

@@ -36,7 +36,7 @@ export const requiredFields: Readonly<Record<RecordKind, readonly (readonly stri
 }
 
 /**
- * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym, where the
+ * Maps the columns of a header to the fields of a kind: explicitly, where an empty column is none, else by field name, else by a common synonym, where the
  * field can hold their first cells; else by what these are. Columns without a value come last. Throws when no column
  * identifies a record.
  */
@@ -47,8 +47,12 @@ export function mapColumns(
   samples: readonly (readonly string[])[] = [],
 ) {
   const columnOf = new Map<string, number>()
-  for (const [field, column] of Object.entries(explicit))
-    columnOf.set(checkField(kind, field), findColumn(header, column))
+  const left = new Set<string>()
+  for (const [name, column] of Object.entries(explicit)) {
+    const field = checkField(kind, name)
+    if (column === '') left.add(field)
+    else columnOf.set(field, findColumn(header, column))
+  }
   const ids = readCompanyIds(samples)
   const guesses = header.flatMap((column, at) =>
     guessFields(kind, column, samples[at] ?? [], ids).map((guess) => ({
@@ -59,7 +63,8 @@ export function mapColumns(
   )
   guesses.sort((a, b) => Number(a.isEmpty) - Number(b.isEmpty) || a.rank - b.rank || a.at - b.at)
   for (const { field, at } of guesses)
-    if (!columnOf.has(field) && ![...columnOf.values()].includes(at)) columnOf.set(field, at)
+    if (!left.has(field) && !columnOf.has(field) && ![...columnOf.values()].includes(at))
+      columnOf.set(field, at)
   checkRequired(kind, header, columnOf)
   const mapped = [...columnOf].sort(([, one], [, other]) => one - other)
   const byColumn = new Map(mapped.map(([field, at]) => [at, field]))

@@ -199,7 +199,8 @@ function readJsonRows(
   { map = {} }: ImportOptions,
 ): InputRows {
   const pieces = /^\s*\[/.test(head) ? readArray(texts) : splitLines(texts)
-  const keys = new Map(Object.entries(map).map(([field, key]) => [key, checkField(kind, field)]))
+  const named = Object.entries(map).map(([field, key]) => [key, checkField(kind, field)] as const)
+  const keys = new Map(named.filter(([key]) => key !== ''))
   const fieldByKey = new Map<string, string | undefined>()
   const mapping: Record<string, string> = {}
   const ignored: string[] = []

@@ -1,44 +1,29 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { z } from 'zod'
 import type { Reply } from '../../api/calls/caller.js'
 import { ApiError, isRefusal, Refusal } from '../../api/calls/errors.js'
-import { exitCodes } from '../../api/calls/exit-codes.js'
-import { nearest } from '../../api/values/nearest.js'
 import { isObject } from '../../api/values/objects.js'
-import {
-  type Mapping,
-  type MappingRequest,
-  mapColumns,
-  type SavedMap,
-  spell,
-  toPins,
-} from '../../runs/input/mapping.js'
+import { type Mapping, type MappingRequest, mapColumns, parsePins, spell } from '../../runs/input/mapping.js'
 import type { MappedList } from '../../runs/lists.js'
 import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
-import { hintOf, reportOfAnswer, UsageError } from '../context/errors.js'
-import { readPrivateJson, writePrivate } from '../context/home.js'
+import { hintOf, reportOfAnswer } from '../context/errors.js'
 import { describe, reportOf } from '../messages.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
-import { print } from '../output/print.js'
 import { askChoice, canAsk } from '../output/prompt.js'
-import { formatPath, oneLine, wrapText } from '../output/text.js'
+import { formatPath, oneLine } from '../output/text.js'
 
-/** Throws a Refusal where a needed column is not recognised and there is nobody to ask. Saves the mapping with `--save-map`. */
+/** Throws a Refusal where a needed column is not recognised and there is nobody to ask. */
 export async function chooseMapping(
   context: Context,
-  { map: given, saved, saveMap }: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
-  request: Omit<MappingRequest, 'pins' | 'savedIn' | 'isExact'>,
+  { map: given }: Pick<InputChoices, 'map'>,
+  request: Omit<MappingRequest, 'pins'>,
   schema: z.ZodObject,
 ): Promise<ChosenMapping> {
-  if (saveMap !== undefined && (!/^[\w.-]{1,64}$/.test(saveMap) || saveMap === '__proto__'))
-    throw new Refusal('usage.map_name', { name: saveMap })
   for (let map = given; ; ) {
     try {
-      const mapping = mapColumns({ ...request, ...toPins(map, saved) })
-      if (saveMap !== undefined) saveMapping(context, mapping, saveMap)
-      return { mapping, map }
+      return { mapping: mapColumns({ ...request, pins: parsePins(map) }), map }
     } catch (error) {
       if (!isRefusal(error, 'map.unidentified') || !canAsk(context)) throw error
       const pairs = await askPairs(context, request.header, error.details.fields as string[], schema)
@@ -82,21 +67,12 @@ export function showMapping(context: Context, file: string, { kind, mapping }: M
     context.notify(oneLine(`  ${line}`))
 }
 
-/** Prints which column fills which field; returns the exit code. */
-export async function printMapping(context: Context, mapping: Mapping): Promise<number> {
-  await print(
-    context,
-    { ...mapping, notes: mapping.notes.map(describe) },
-    {
-      layout: (_, { width }) =>
-        describeMapping(mapping, width)
-          .flatMap((line) => wrapText(oneLine(line), width))
-          .map((line) => `${line}\n`)
-          .join(''),
-    },
-  )
-  return exitCodes.ok
-}
+/** A mapping in JSON. */
+export const mappingView = ({ columns, unused, notes }: Mapping) => ({
+  columns,
+  unused,
+  notes: notes.map(describe),
+})
 
 const noColumn = ''
 
@@ -138,49 +114,6 @@ const quotePair = (pair: string): string => {
   const at = pair.indexOf('=')
   return `${pair.slice(0, at)}="${pair.slice(at + 1)}"`
 }
-
-type Maps = Readonly<Record<string, readonly string[]>>
-
-const mapsFile = ({ home }: Context): string => join(home.folder, 'maps.json')
-
-export const withSavedMap = <T extends InputChoices>(context: Context, choices: T, name: unknown): T =>
-  typeof name === 'string' ? { ...choices, saved: findMap(context, name) } : choices
-
-/** Throws UsageError where no mapping has the name. */
-function findMap(context: Context, name: string): SavedMap {
-  const maps = readMaps(context)
-  const pairs = Object.hasOwn(maps, name) ? maps[name] : undefined
-  if (pairs) return { name, pairs }
-  const names = Object.keys(maps)
-  const near = nearest(name, names)
-  const others = names.length > 0 ? `There are: ${names.join(', ')}.` : `Save one with --save-map ${name}.`
-  throw new UsageError(
-    `There is no saved map "${name}".`,
-    near === undefined ? others : `Did you mean ${near}?`,
-  )
-}
-
-function saveMapping(context: Context, { columns }: Mapping, name: string): void {
-  context.prepareHome()
-  const pairs = columns.map(({ field, column }) => `${field}=${column}`)
-  const maps: Maps = { ...readMaps(context), [name]: pairs }
-  writePrivate(mapsFile(context), `${JSON.stringify(maps, null, 2)}\n`, context.ids.uuid())
-  context.notify(`The mapping is saved. Use it with: --use-map ${name}`)
-}
-
-function readMaps(context: Context): Maps {
-  const file = mapsFile(context)
-  const value = readPrivateJson(file)
-  if (value === undefined) return {}
-  if (isMaps(value)) return value
-  throw new UsageError(`${file} is not a valid saved map.`, 'Fix it, or delete it and save the map again.')
-}
-
-const isMaps = (value: unknown): value is Maps =>
-  isObject(value) &&
-  Object.values(value).every(
-    (pairs) => Array.isArray(pairs) && pairs.every((pair) => typeof pair === 'string'),
-  )
 
 export const runSentences: RunSentences = {
   explainStop: (why) => {

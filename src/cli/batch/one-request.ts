@@ -18,10 +18,9 @@ import { fileOf } from '../output/output.js'
 import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
 import { targetIn } from '../target/resolve-target.js'
-import { chooseMapping, describeMapping, printMapping, withSavedMap } from './map-columns.js'
+import { chooseMapping, describeMapping, mappingView } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
 import { type EndedBatch, emptyReport, withSummary } from './report.js'
-import { readOverrides } from './request.js'
 import { filePorts, listPorts } from './run-home.js'
 
 /** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
@@ -35,13 +34,10 @@ export async function sendTogether(
   if (constants[into] !== undefined)
     throw new UsageError(`--csv and --${into} cannot be used together.`, `Put all ${into} into the file.`)
   const { summaryJson } = runChoicesOf(options, context.streams)
-  const overrides = readOverrides(itemOf(shape, into), options)
-  const asked = { ...inputChoicesOf(options, context.streams), overrides, summaryJson }
-  const choices = withSavedMap(context, asked, options.useMap)
+  const choices = { ...inputChoicesOf(options, context.streams), summaryJson }
   return withSummary(context, { operation, choices }, async (onEnd) => {
     const startedAt = context.clock.now()
     const { mapping, output, rows, rejects } = await gatherRows(context, request, into, choices)
-    if (!rows) return printMapping(context, mapping)
     const given = { ...constants, [into]: rows.items }
     const checkFits = (input: Input) => {
       const target = targetIn(context)
@@ -55,6 +51,7 @@ export async function sendTogether(
         context,
         { operation, constants: {} },
         'reply' in left ? left : quoteItems(operation, rows, left),
+        mappingView(mapping),
       )
     }
     const input = await requireOptions(context, shape, given)
@@ -94,7 +91,7 @@ function createReport(
   }
 }
 
-/** Reads the rows of a file as items of the field `into`, and reports invalid ones. `rows` is absent with `--map-only`. */
+/** Reads the rows of a file as items of the field `into`, and reports invalid ones. */
 async function gatherRows(
   context: Context,
   { operation, shape }: OperationRequest,
@@ -108,20 +105,18 @@ async function gatherRows(
   const { header, samples, notes } = table
   const subject = operation.batch?.identity ?? 'company'
   const fields = Object.keys(item.shape)
-  const { overrides } = choices
-  const columns = { header, samples, notes, fields, subject, overrides }
+  const columns = { header, samples, notes, fields, subject }
   const { mapping } = await chooseMapping(context, choices, columns, item)
   const file = fileOf(context.globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
-  if (choices.mapOnly) return { mapping, output }
   for (const line of describeMapping(mapping, context.streams.stderr.columns)) context.notify(oneLine(line))
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
   const known = await openKnownRows(listPorts(context), operation, choices.skipKnown)
   const isKnown = known && ((input: Input) => known.has(input))
-  const explain = explainRows(describe, mapping, overrides)
-  const rows = await readItems(operation, item, selected, mapping, explain, rejects, overrides, isKnown)
+  const explain = explainRows(describe, mapping)
+  const rows = await readItems(operation, item, selected, mapping, explain, rejects, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
   for (const line of formatLeftOut(rows.counts.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)

@@ -75,11 +75,7 @@ const listFile = csv('the companies of this CSV file, a row each; - for stdin')
 
 const reading = optionRows({
   sheet: ['<name>', 'the sheet of a workbook (default: its first one)'],
-  map: ['<field=Column>', 'which column fills a field (repeatable)', repeated],
-  override: ['<field=value>', 'give every row this value, whatever its column says (repeatable)', repeated],
-  mapOnly: ['', 'show which column fills which field, and stop'],
-  saveMap: ['<name>', 'save the mapping under a name'],
-  useMap: ['<name>', 'use a saved mapping, and no other columns'],
+  map: ['<field=Column>', 'which column fills a field; without a column, none does (repeatable)', repeated],
   encoding: ['<label>', 'the encoding, such as windows-1252 (default: detected)'],
   delimiter: ['<character>', 'the delimiter (default: detected)', readDelimiter],
   sample: ['<n>', 'use only this many rows, spread over the file', positiveWhole],
@@ -106,7 +102,6 @@ const known = optionRows({
     'leave out rows that this list has, and pay nothing for them; also catalogue, list:NAME (repeatable)',
     repeated,
   ],
-  keepKnown: ['', 'write the rows that --skip-known leaves out, with the status known'],
 })
 
 const writing = optionRows({
@@ -201,10 +196,9 @@ function readDelimiter(text: string): string {
 }
 
 export const inputChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): InputChoices => ({
-  ...pickFields(given, ['sheet', 'encoding', 'delimiter', 'skipLines', 'sample', 'saveMap']),
+  ...pickFields(given, ['sheet', 'encoding', 'delimiter', 'skipLines', 'sample']),
   file: given.csv ?? '',
   map: given.map ?? [],
-  mapOnly: given.mapOnly ?? false,
   dryRun: given.dryRun ?? false,
   raw: given.rawCsv ?? false,
   failOn: given.failOn ?? 'any',
@@ -251,13 +245,10 @@ function refuseOnly(name: string): never {
 
 /** Returns the lists of `--skip-known`, with the paths of files; `undefined` without any. */
 export const knownLists = (
-  { skipKnown, keepKnown }: { readonly skipKnown?: unknown; readonly keepKnown?: unknown },
+  { skipKnown }: { readonly skipKnown?: unknown },
   streams: Pick<Streams, 'cwd'>,
 ): readonly string[] | undefined => {
-  if (!Array.isArray(skipKnown)) {
-    if (keepKnown === true) throw new UsageError('--keep-known needs --skip-known, whose rows it writes.')
-    return undefined
-  }
+  if (!Array.isArray(skipKnown)) return undefined
   return skipKnown.map(String).map((source) => {
     if (source === '-' || source === '')
       throw new UsageError(
@@ -267,9 +258,9 @@ export const knownLists = (
   })
 }
 
-/** Throws UsageError for `--jq` with a command that writes rows of a run. A quote and a mapping are JSON. */
-export function refuseJq({ jq }: GlobalOptions, { mapOnly, dryRun }: Given, command: string): void {
-  if (jq !== undefined && !mapOnly && !dryRun) throw new Refusal('usage.jq_of_rows', { command })
+/** Throws UsageError for `--jq` with a command that writes rows of a run. A quote is JSON. */
+export function refuseJq({ jq }: GlobalOptions, { dryRun }: Given, command: string): void {
+  if (jq !== undefined && !dryRun) throw new Refusal('usage.jq_of_rows', { command })
 }
 
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
@@ -286,11 +277,10 @@ export function choicesOf(context: StreamsContext, { options }: Invocation<Given
     ...inputChoicesOf(options, streams),
     ...runChoicesOf(options, streams),
     excel: options.excel === true,
-    format: options.mapOnly || options.dryRun ? 'csv' : rowFormat(context),
+    format: options.dryRun ? 'csv' : rowFormat(context),
     layout: globals.layout,
     fields: fieldsOf(globals),
     explode: options.explode === true,
-    keepKnown: options.keepKnown,
     ...selectChoicesOf(context, options),
     onlyMissing: options.onlyMissing,
   }

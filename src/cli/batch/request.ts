@@ -1,21 +1,17 @@
-import type { z } from 'zod'
 import { rowShapeOf } from '../../api/areas/shapes.js'
-import { type Caller, ConnectionLost, type Input, isOk } from '../../api/calls/caller.js'
+import { type Caller, ConnectionLost, isOk } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import {
-  flagOf,
   immediateOperation,
   type Operation,
   type OperationId,
   operation,
   rowOperation,
 } from '../../api/operations/table.js'
-import { kindOf } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { parseExact } from '../../api/values/json.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { eventOf } from '../../api/webhooks/events.js'
-import { parsePairs, parsePins, unknownName, valueReader } from '../../runs/input/mapping.js'
 import type { Run } from '../../runs/journal/runs.js'
 import { openKnownRows } from '../../runs/lists.js'
 import type { BatchRequest, RecordedRequest } from '../../runs/request.js'
@@ -27,7 +23,6 @@ import type { Context, GlobalOptions, StreamsContext } from '../context/context.
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { targetNames } from '../options/global-options.js'
-import { refuseCountry } from '../options/schema-options.js'
 import { waitOf } from '../options/webhooks.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import type { Row } from '../output/records.js'
@@ -54,37 +49,6 @@ export function toRequest(
     targetOptions: targetOptionsOf(globals),
     locale: env.LC_ALL || env.LC_NUMERIC || env.LANG || undefined,
   }
-}
-
-/** Throws UsageError for a value that a field does not take, and for a field that another option fills. */
-export function readOverrides(
-  schema: z.ZodObject,
-  options: Invocation['options'],
-  given: Input = {},
-): Input | undefined {
-  if (!Array.isArray(options.override)) return undefined
-  const values = parsePairs(options.override, 'override')
-  const mapped = parsePins(Array.isArray(options.map) ? options.map : [])
-  const read = valueReader(schema)
-  const types: Readonly<Record<string, z.ZodType>> = schema.shape
-  return Object.fromEntries(
-    Object.entries(values).map(([name, text]) => {
-      const type = types[name]
-      if (!type) throw unknownName({ option: 'override' }, 'field', name, Object.keys(types))
-      const other = given[name] !== undefined ? flagOf(name) : Object.hasOwn(mapped, name) ? 'map' : undefined
-      if (other !== undefined)
-        throw new UsageError(`--${other} and --override both fill ${name}.`, 'Use one or the other.')
-      const value = read(name, text)
-      const issue = type.safeParse(value).error?.issues[0]
-      if (issue && kindOf(type).isCountry) refuseCountry('override', text)
-      if (issue)
-        throw new UsageError(
-          `--override ${name} does not take "${text}": ${issue.message}.`,
-          'Give another value.',
-        )
-      return [name, value]
-    }),
-  )
 }
 
 /** Throws UsageError for the record of a flow, and for that of one of its steps. */
@@ -209,8 +173,7 @@ export async function openKnownRecords(
           const isKnown = lists?.has(listFieldsOf(record)) === true
           all++
           if (isKnown) known++
-          if (options.keepKnown === true) yield { ...record, _status: isKnown ? 'known' : 'found' }
-          else if (!isKnown) yield record
+          else yield record
         }
       },
     report: () => context.notify(`Known: ${formatNumber(known)} of ${formatNumber(all)} ${noun}.`),

@@ -21,10 +21,10 @@ import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { answersFrom } from '../target/local-target.js'
 import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
-import { chooseMapping, describeMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
+import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
 import { screenOf, showReport, withSummary } from './report.js'
-import { type BatchCommand, readOverrides, rowCaller, toRequest, toRowRequest } from './request.js'
+import { type BatchCommand, rowCaller, toRequest, toRowRequest } from './request.js'
 import { listPorts } from './run-home.js'
 
 /** Imports that are awaited at the same time by default. */
@@ -35,24 +35,20 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
   const { operation, shape, input, invocation } = request
   const { options } = invocation
   checkShared(request)
-  const overrides = readOverrides(shape.input, options, input)
   const given = choicesOf(context, invocation)
   const { max_age: age, concurrency } = profileInUse(context)
   const maxAgeMs = maxAgeOf(operation, given, age)
   const isImport = operation.starts === 'import'
-  const asked = {
+  const choices = {
     ...given,
     maxAgeMs,
-    overrides,
     explode: given.explode || isImport,
     concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
+    sources: await context.hasVendors(),
   }
-  const sources = await context.hasVendors()
-  const choices = withSavedMap(context, { ...asked, sources }, options.useMap)
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
-  const constants = { ...input, ...overrides }
-  return executeBatch(context, { operation, shape, constants, choices, ...place })
+  return executeBatch(context, { operation, shape, constants: input, choices, ...place })
 }
 
 /** Runs a batch, or resumes it, and shows how it ends; returns the exit code. */
@@ -78,8 +74,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     }
     const stopWatching = capYoungGeneration()
     const result = await runBatch(toRequest(context, command), ports).finally(stopWatching)
-    if (result.kind === 'mapping') return printMapping(context, result.mapping)
-    if (result.kind === 'quote') return showQuote(context, command, result.quote)
+    if (result.kind === 'quote') return showQuote(context, command, result.quote, mappingView(result.mapping))
     // A reader that left early (`| head`) has what it wanted, where nothing was spent.
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)

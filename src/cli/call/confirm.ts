@@ -4,7 +4,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { type QuotaName, quotaNames, quotas, windowsOf, windowsOn } from '../../api/operations/plans.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
-import { withoutUndefined } from '../../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import { maxCreditsOf } from '../../engine/credits/cost.js'
 import type { QuotaState } from '../../engine/credits/quotas.js'
@@ -114,13 +114,19 @@ async function withSources(context: Context, asked: Asked, quote: BatchQuote): P
 }
 
 /** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
-export async function showQuote(context: Context, asked: Asked, quote: BatchQuote | TargetRefusal) {
+export async function showQuote(
+  context: Context,
+  asked: Asked,
+  quote: BatchQuote | TargetRefusal,
+  mapping: Fields,
+) {
   // The options of output are about the rows, except a format that a quote has too.
   const { format } = context.globals
   const kept = format === 'table' || format === 'json' ? format : undefined
   const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
   if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
-  await print(shown, await withSources(context, asked, quote), { layout: quoteView })
+  const body = { ...(await withSources(context, asked, quote)), mapping }
+  await print(shown, body, { layout: quoteView })
   return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
 }
 

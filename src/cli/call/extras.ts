@@ -53,21 +53,20 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
 
 export const extraOf = (id: OperationId): Extra => extras[id] ?? {}
 
-/** What `prospect credits` checks: the field of the reply, its noun, and the option with its other name. */
+/** What `prospect credits` checks: the field of the reply, its noun, and the option. */
 const minimums = [
-  { field: 'enrichment', what: 'credits', flag: '--min-credits', alias: '--min' },
+  { field: 'enrichment', what: 'credits', flag: '--min-credits' },
   { field: 'daily_profile_scraping', what: 'daily profiles', flag: '--min-daily-profiles' },
   { field: 'daily_company_import', what: 'daily companies', flag: '--min-daily-companies' },
   { field: 'monthly_company_import', what: 'monthly companies', flag: '--min-monthly-companies' },
 ] as const
 
 function checkOptions(): Option[] {
-  const create = (flag: string, text: string) =>
-    new Option(`${flag} <n>`, text).argParser(parseMinimum).helpGroup(groups.request)
-  return minimums.flatMap((each) => [
-    create(each.flag, `exit 13 when fewer ${each.what} are left than this number or percentage`),
-    ...('alias' in each ? [create(each.alias, `the same as ${each.flag}`)] : []),
-  ])
+  return minimums.map(({ flag, what }) =>
+    new Option(`${flag} <n>`, `exit 13 when fewer ${what} are left than this number or percentage`)
+      .argParser(parseMinimum)
+      .helpGroup(groups.request),
+  )
 }
 
 function parseMinimum(text: string): number | string {
@@ -80,16 +79,16 @@ function parseMinimum(text: string): number | string {
 /** Throws where less is left than the options want. It names everything that is short, or that the target does not say. */
 async function checkMinimums(context: Context, { body }: Reply, { options }: Invocation): Promise<void> {
   const short: string[] = []
-  for (const { field, what, ...flags } of minimums) {
-    const long = Object.values(flags).find((flag) => options[attribute(flag.slice(2))] !== undefined)
-    if (long === undefined) continue
-    const wanted = String(options[attribute(long.slice(2))])
+  for (const { field, what, flag } of minimums) {
+    const given = options[attribute(flag.slice(2))]
+    if (given === undefined) continue
+    const wanted = String(given)
     const left = numberAt(body, `credits.${field}`)
     const isShare = wanted.endsWith('%')
     const all = isShare ? await wholeOf(context, field, body) : 0
     if (left === undefined || all === undefined) {
       const reason = left !== undefined ? `what ${wanted} of them are` : 'how many are left'
-      short.push(`${long}: the target does not say ${reason}`)
+      short.push(`${flag}: the target does not say ${reason}`)
       continue
     }
     const least = isShare ? (all * Number.parseFloat(wanted)) / 100 : Number(wanted)

@@ -17,7 +17,6 @@ import { notifyMissing, withFields } from './print.js'
 
 /** The records of an import that `--skip-known` leaves out. */
 export interface KnownRecords {
-  /** Returns the records without the known ones; with `--keep-known` all of them, with a status. */
   without(records: Records): Records
   /** Says how many were left out when they were read the last time. */
   report(): void

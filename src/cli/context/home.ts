@@ -252,10 +252,10 @@ function isSameFile(one: string, other: string): boolean {
 
 /** Whether a path leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
 function isOwn(home: Home, path: string): boolean {
-  const { config, credentials, folder, engine, catalogue, state } = home
+  const { config, credentials, engine, catalogue, state } = home
   const databases = [engine, catalogue, state].filter((place) => !isPostgres(place) && place !== ':memory:')
   const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
-  const files = [config, credentials, join(folder, 'maps.json'), ...databases, ...beside]
+  const files = [config, credentials, ...databases, ...beside]
   const folders = ['locks', 'runs'].map((name) => join(dirname(state), name))
   if (files.some((file) => isSameFile(path, file))) return true
   return folders.some((name) => isInside(realPath(name), path))

@@ -165,7 +165,7 @@ export async function withCountryCodes(schema: Shape['input'], input: Input): Pr
   return Object.fromEntries(entries)
 }
 
-export function refuseCountry(flag: string, text: string): never {
+function refuseCountry(flag: string, text: string): never {
   throw new Refusal('usage.country', { flag, text })
 }
 

@@ -139,21 +139,11 @@ export const timeOptions = optionRows({
   until: ['<when>', 'until the end of that day, week or month', momentWhere(endMs, periodEnd)],
 })
 
-/** The same, with the names that they once had. */
-export const rangeOptions = optionRows({
-  ...timeOptions,
-  from: ['<when>', 'the same as --since', timeOptions.since[2]],
-  to: ['<when>', 'the same as --until', timeOptions.until[2]],
-})
-
 /** Returns the time that options select, in milliseconds: `since` included, `until` not. Throws UsageError for none. */
-export function readTimes({ since, until, from, to }: OptionsOf<typeof rangeOptions>, now: number) {
-  for (const [name, typed] of Object.entries({ since: since && from, until: until && to }))
-    if (typed !== undefined)
-      throw new UsageError(`--${name} was given twice.`, `--from is --since, and --to is --until.`)
-  const times = withoutUndefined({ since: (since ?? from)?.(now), until: (until ?? to)?.(now) })
+export function readTimes({ since, until }: OptionsOf<typeof timeOptions>, now: number) {
+  const times = withoutUndefined({ since: since?.(now), until: until?.(now) })
   if (times.since !== undefined && times.until !== undefined && times.since >= times.until)
-    throw new UsageError(`--${from ? 'from' : 'since'} is not before --${to ? 'to' : 'until'}.`, 'Swap them.')
+    throw new UsageError('--since is not before --until.', 'Swap them.')
   return times
 }
 

@@ -50,16 +50,10 @@ export interface MappingRequest {
   readonly fields: readonly string[]
   /** What a row is about. */
   readonly subject: Identity
-  /** Columns by field, as the user wants them. */
+  /** Columns by field, as the user wants them; an empty one for a field that no column is to fill. */
   readonly pins?: Readonly<Record<string, string>>
-  /** Returns the saved map that names the column of a field; `undefined` where this command does. */
-  readonly savedIn?: (field: string) => string | undefined
-  /** Whether columns fill no fields but those of `pins`. */
-  readonly isExact?: boolean
   /** Input of the rows that have no value for a field. */
   readonly constants?: Input
-  /** Input that replaces the columns of its fields in every row. */
-  readonly overrides?: Input | undefined
   /** Fields of which at least one is needed; by default the identifying ones. */
   readonly anyOf?: readonly string[]
 }
@@ -83,47 +77,27 @@ export interface Mapping {
   readonly notes: readonly Note[]
 }
 
-/** Reads `field=Column` pairs of `--map`. */
-export const parsePins = (pairs: readonly string[]): Record<string, string> => parsePairs(pairs, 'map')
-
-export function parsePairs(pairs: readonly string[], option: 'map' | 'override'): Record<string, string> {
+/** Reads `field=Column` pairs of `--map`; the column is empty where the field is to have none. */
+export function parsePins(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=')
-      if (at < 1 || at === pair.length - 1) throw new Refusal('map.not_pair', { option, pair })
+      if (at < 1) throw new Refusal('map.not_pair', { pair })
       return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
     }),
   )
 }
 
-export interface SavedMap {
-  readonly name: string
-  /** `field=Column` */
-  readonly pairs: readonly string[]
-}
-
-/** Returns the columns that options name: `--map` comes first, and a saved map fills no other fields. */
-export function toPins(
-  map: readonly string[],
-  saved: SavedMap | undefined,
-): Pick<MappingRequest, 'pins' | 'savedIn' | 'isExact'> {
-  const given = parsePins(map)
-  return {
-    pins: { ...parsePins(saved?.pairs ?? []), ...given },
-    savedIn: (field) => (Object.hasOwn(given, field) ? undefined : saved?.name),
-    isExact: saved !== undefined,
-  }
-}
-
 /** Matches the columns of a file with the fields of an operation; throws a Refusal. */
-export function mapColumns(asked: MappingRequest): Mapping {
-  const request = asked.overrides ? withoutOverridden(asked, asked.overrides) : asked
+export function mapColumns(request: MappingRequest): Mapping {
+  const { pins = {} } = request
+  const left = Object.keys(pins).filter((field) => pins[field] === '')
   const pinned = pinnedColumns(request)
   const taken = new Set(pinned.map((column) => column.at))
   const filled = new Map<string, Guess>(pinned.map((column) => [column.field, { ...column, rank: -1 }]))
   const others = new Map<MappedColumn, string[]>()
-  for (const guess of request.isExact ? [] : guesses(request)) {
-    if (taken.has(guess.at)) continue
+  for (const guess of guesses(request)) {
+    if (taken.has(guess.at) || left.includes(guess.field)) continue
     if (guess.rank === lastResort && isIdentified(request, filled)) continue
     const winner = filled.get(guess.field)
     if (winner) {
@@ -145,22 +119,12 @@ export function mapColumns(asked: MappingRequest): Mapping {
     notes: [
       ...(request.notes ?? []),
       ...firstRowNotes(request),
+      ...left.map((field): Note => ({ code: 'map.left', details: { name: spell(field) } })),
       ...[...others].map(([{ field, column }, columns]): Note => {
         const details = { columns, name: spell(field), column, other: columns[0] }
         return { code: 'map.others', details }
       }),
     ],
-  }
-}
-
-/** Returns a request in which overrides are constants of fields that no column fills. */
-function withoutOverridden(request: MappingRequest, overrides: Input): MappingRequest {
-  const isLeft = (field: string) => !Object.hasOwn(overrides, field)
-  return {
-    ...request,
-    fields: request.fields.filter(isLeft),
-    pins: Object.fromEntries(Object.entries(request.pins ?? {}).filter(([field]) => isLeft(field))),
-    constants: { ...request.constants, ...overrides },
   }
 }
 
@@ -212,28 +176,23 @@ export function rowInput(
 }
 
 function pinnedColumns(request: MappingRequest): MappedColumn[] {
-  const { header, samples, fields, pins = {}, savedIn } = request
-  return Object.entries(pins).map(([field, name]) => {
-    const by = { saved: savedIn?.(field) }
-    if (!fields.includes(field)) throw unknownName(by, 'field', spell(field), fields.map(spell))
+  const { header, samples, fields, pins = {} } = request
+  return Object.entries(pins).flatMap(([field, name]): MappedColumn[] => {
+    if (!fields.includes(field)) throw unknownName('field', spell(field), fields.map(spell))
+    if (name === '') return []
     const at = columnNamed(header, name)
-    if (at < 0) throw unknownName(by, 'column', name, header)
-    checkPin(request, by, field, at)
-    return { field, column: header[at] ?? name, at, by: 'pin', ...sampleAt(samples, at) }
+    if (at < 0) throw unknownName('column', name, header)
+    checkPin(request, field, at)
+    return [{ field, column: header[at] ?? name, at, by: 'pin', ...sampleAt(samples, at) }]
   })
 }
 
 /** Throws a Refusal where a column of profiles is to fill a field that is none. */
-function checkPin(
-  { header, samples, subject }: MappingRequest,
-  by: NamedBy,
-  field: string,
-  at: number,
-): void {
+function checkPin({ header, samples, subject }: MappingRequest, field: string, at: number): void {
   const kind = toColumnKind(samples?.[at])
   if (!kind?.endsWith('profile') || fitsColumn(fileKindOf(subject), field, kind)) return
   const [sample] = samples?.[at] ?? []
-  throw new Refusal('map.profiles', { ...by, field, column: header[at], kind, sample })
+  throw new Refusal('map.profiles', { field, column: header[at], kind, sample })
 }
 
 const sampleAt = (samples: MappingRequest['samples'], at: number): Pick<MappedColumn, 'sample'> => {
@@ -241,19 +200,9 @@ const sampleAt = (samples: MappingRequest['samples'], at: number): Pick<MappedCo
   return sample === undefined ? {} : { sample }
 }
 
-/** What names a field or column: an option, by default that for columns, or a map that was saved under a name. */
-interface NamedBy {
-  readonly option?: string
-  readonly saved?: string | undefined
-}
-
 /** Returns the refusal of a field or column that does not exist, with the nearest one and all of them. */
-export const unknownName = (
-  by: NamedBy,
-  kind: 'field' | 'column',
-  name: string,
-  known: readonly string[],
-): Refusal => new Refusal('map.unknown_name', { ...by, kind, name, near: nearest(name, known), known })
+export const unknownName = (kind: 'field' | 'column', name: string, known: readonly string[]): Refusal =>
+  new Refusal('map.unknown_name', { kind, name, near: nearest(name, known), known })
 
 interface Guess extends MappedColumn {
   /**

@@ -19,9 +19,8 @@ import {
   type Mapping,
   type MappingRequest,
   mapColumns,
+  parsePins,
   rowInput,
-  type SavedMap,
-  toPins,
 } from '../input/mapping.js'
 import { isBlank, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
@@ -30,8 +29,6 @@ import { explainRows } from './explain.js'
 interface LookupRequest extends ResultRequest {
   readonly choices: {
     readonly map: readonly string[]
-    readonly saved?: SavedMap | undefined
-    readonly overrides?: Input | undefined
     readonly explode?: boolean
     readonly onlyMissing?: string | undefined
   }
@@ -39,7 +36,7 @@ interface LookupRequest extends ResultRequest {
   readonly targetOptions?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the fields that the columns of a file are matched with: those that are not overridden. */
+/** Returns the fields that the columns of a file are matched with. */
 export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
   { header, samples, notes = [], repeated = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
@@ -51,8 +48,7 @@ export const toMappingRequest = (
   fields: operation.batch?.fields ?? Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,
-  ...toPins(choices.map, choices.saved),
-  overrides: choices.overrides,
+  pins: parsePins(choices.map),
 })
 
 /** Returns how each row of a mapped file becomes an input, with its identity and maximum price. */

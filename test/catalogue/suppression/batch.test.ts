@@ -92,8 +92,8 @@ describe('a batch with rows about suppressed people', () => {
       expect(quote.json).toMatchObject({ rows: 2, lookups: 1, suppressed: 1 })
       await here.run(argv)
       expect(statuses()).toEqual(['suppressed', 'not_found'])
-      await here.run(`${argv} --skip-known known.csv --keep-known`)
-      expect(statuses()).toEqual(['suppressed', 'known'])
+      await here.run(`${argv} --skip-known known.csv`)
+      expect(statuses()).toEqual(['suppressed'])
     },
   )
 })

@@ -4,10 +4,13 @@ import { command, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
-beforeEach(() => here.write('in.csv', 'Foo,Bar\nx,a.example\ny,b\nz,c\n'))
+beforeEach(async () => {
+  await here.run('init')
+  here.write('in.csv', 'Foo,Bar\nx,a.example\ny,b\nz,c\n')
+})
 
 const down = '\u001b[B'
-const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--map-only', '--format', 'json']
+const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--dry-run', '--format', 'json']
 const typed = [
   ['No column was recognised', `${down}\r`],
   ['What does "Bar" hold?', `${down}\r`],
@@ -16,33 +19,13 @@ const typed = [
 
 describe('columns that are not recognised', () => {
   it('asks for the column of a field at a terminal, and prints the option for the next time', async () => {
-    const ended = await here.run([...argv, '--save-map', 'odd'], { typed })
+    const ended = await here.run(argv, { typed })
     expect(ended.json).toMatchObject({
-      columns: [{ field: 'domain', column: 'Bar', by: 'pin' }],
-      unused: ['Foo'],
+      mapping: { columns: [{ field: 'domain', column: 'Bar', by: 'pin' }], unused: ['Foo'] },
     })
     expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining('Next time: --map domain="Bar"')])
-    const next = await here.run([...argv, '--use-map', 'odd'])
+    const next = await here.run([...argv, '--map', 'domain=Bar'])
     expect([next.code, next.json]).toEqual([0, ended.json])
-  })
-
-  it('refuses a saved map that is not there, a name that a map cannot have, and a damaged file', async () => {
-    const use = async (...words: string[]) => {
-      const { code, stderr } = await here.run([...argv, ...words])
-      return [code, stderr.replaceAll('\\"', '"')]
-    }
-    expect(await use('--use-map', 'odd')).toEqual([
-      2,
-      expect.stringContaining('Save one with --save-map odd.'),
-    ])
-    expect(await use('--map', 'domain=Bar', '--save-map', 'odd')).toEqual([0, expect.any(String)])
-    expect(await use('--use-map', 'nothing')).toEqual([2, expect.stringContaining('There are: odd.')])
-    expect(await use('--map', 'domain=Bar', '--save-map', 'a/b')).toEqual([
-      2,
-      expect.stringContaining('"a/b"'),
-    ])
-    here.write('maps.json', '[]')
-    expect(await use('--use-map', 'odd')).toEqual([2, expect.stringContaining('is not a valid saved map')])
   })
 
   it.each([
@@ -59,9 +42,9 @@ describe('columns that are not recognised', () => {
 it('shows a mapping within the width of the terminal, with other columns of a field in one sentence', async () => {
   const wide = join(import.meta.dirname, '../../fixtures/exports/evaboot.csv')
   const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home, terminal: true, columns: 80 }
-  const { stdout } = await command(['leads', 'enrich', '--csv', wide, '--map-only'], given)
-  expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
-  expect(stdout.replaceAll('\n', ' ')).toContain(
+  const { stderr } = await command(['leads', 'enrich', '--csv', wide, '--dry-run'], given)
+  expect(Math.max(...stderr.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+  expect(stderr.replaceAll('\n', ' ')).toContain(
     '"Linkedin URL Unique ID", "Sales Navigator URL" could be network_url too; "Linkedin URL Public" is used.',
   )
 })
@@ -80,7 +63,7 @@ describe('an encoding of which two are equally likely', () => {
       0,
       `Next time: --encoding ${label}`,
     )
-    const [{ sample }] = (ended.json as { columns: [{ sample: string }] }).columns
+    const [{ sample }] = (ended.json as { mapping: { columns: [{ sample: string }] } }).mapping.columns
     expect(sample).toBe(new TextDecoder(label).decode(file.subarray(15, 20)))
   })
 

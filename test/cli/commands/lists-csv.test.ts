@@ -105,25 +105,28 @@ describe('lists create --csv', () => {
     expect([code, summary()]).toMatchObject([7, { exit_code: 7, found: 0, stopped: { exit_code: 7 } }])
   })
 
-  it('shows the mapping with --map-only and sends nothing', async () => {
-    const { json } = await create('--map-only')
-    expect(json).toMatchObject({
-      columns: [
-        { field: 'name', column: 'Société' },
-        { field: 'country_code', column: 'Pays' },
-        { field: 'domain', column: 'Site web' },
-      ],
-      unused: ['Notes'],
-    })
-    expect(await here.json('engine jobs list')).toEqual([])
-  })
-
-  it('shows the quote with --dry-run and sends nothing', async () => {
-    const { code, json } = await create('--dry-run')
+  it('shows the quote and the mapping with --dry-run and sends nothing', async () => {
+    const { code, json, stderr } = await create('--dry-run')
+    const columns = [
+      { field: 'name', column: 'Société' },
+      { field: 'country_code', column: 'Pays' },
+      { field: 'domain', column: 'Site web' },
+    ]
     expect([code, json]).toMatchObject([
       0,
-      { rows: 6, unique: 4, invalid: 2, lookups: 1, credits: { min: 0, expected: 0, max: 0 }, seconds: 0 },
+      {
+        ...{
+          rows: 6,
+          unique: 4,
+          invalid: 2,
+          lookups: 1,
+          credits: { min: 0, expected: 0, max: 0 },
+          seconds: 0,
+        },
+        mapping: { columns, unused: ['Notes'], notes: [] },
+      },
     ])
+    expect(stderr).toContain('<-  "Société", such as')
     expect(await here.json('engine jobs list')).toEqual([])
   })
 

@@ -49,11 +49,11 @@ describe('--jq', () => {
   })
 })
 
-it('--jq is applied to the quote and the mapping of a file, and to the quote of a recorded run', async () => {
+it('--jq is applied to the quote of a file, which has its mapping, and to the quote of a recorded run', async () => {
   here.write('in.csv', 'name,domain\nA,a.example\nB,b.example\n')
   const file = ['accounts', 'enrich', '--csv', 'in.csv']
   const quoted = await here.run([...file, '--dry-run', '--jq', '.credits.max'])
-  const mapped = await here.run([...file, '--map-only', '--jq', '.columns[].column'])
+  const mapped = await here.run([...file, '--dry-run', '--jq', '.mapping.columns[].column'])
   await here.run([...file, '--rows', '1'])
   const resumed = await here.run(['runs', 'resume', '--last', '--rows', '2', '--dry-run', '--jq', '.lookups'])
   expect([quoted.stdout, mapped.stdout, resumed.stdout]).toEqual(['2\n', 'name\ndomain\n', '1\n'])

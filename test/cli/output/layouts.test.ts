@@ -45,11 +45,11 @@ describe('--layout', () => {
       const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--layout', crm, '--yes']
       const { stdout } = await here.run([...argv, '-o', `out-${crm}.csv`, '--fresh'])
       expect(stdout).toBe('')
-      const mapped = (await here.json(`accounts enrich --csv out-${crm}.csv --map-only`)) as {
-        readonly columns: readonly { readonly field: string; readonly column: string }[]
+      const { mapping } = (await here.json(`accounts enrich --csv out-${crm}.csv --dry-run`)) as {
+        readonly mapping: { readonly columns: readonly { readonly field: string; readonly column: string }[] }
       }
       const name = Object.entries(facts.layouts[crm].companies).find(([, field]) => field === 'name')?.[0]
-      expect(mapped.columns).toContainEqual(expect.objectContaining({ field: 'name', column: name }))
+      expect(mapping.columns).toContainEqual(expect.objectContaining({ field: 'name', column: name }))
       const id = (await here.run('runs list --format ids')).stdout.split('\n')[0] ?? ''
       const again = await here.run(['runs', 'export', id, '--layout', crm, '--keep-input'])
       expect(again.stdout.trimEnd().split('\n').length).toBe(3)

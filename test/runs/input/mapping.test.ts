@@ -81,8 +81,15 @@ describe('a mapping', () => {
 })
 
 describe('--map', () => {
-  test.each(['domain', 'domain=', '=x'])('refuses %s', (pair) => {
+  test.each(['domain', '=x'])('refuses %s', (pair) => {
     expect(() => inWords(() => parsePins([pair]))).toThrow('field=Column')
+  })
+
+  test('without a column leaves a field to no column, and changes nothing else', () => {
+    const given = { header: ['Company', 'Website', 'Country'] }
+    const { columns, unused, notes } = map({ ...given, pins: { country: '' } })
+    expect(columns).toEqual(map(given).columns.filter(({ field }) => field !== 'country'))
+    expect([unused, notes]).toEqual([['Country'], [{ code: 'map.left', details: { name: 'country' } }]])
   })
 
   test('is split at the first equals sign', () => {

@@ -21,8 +21,8 @@ import {
   listOf,
   momentMs,
   optionRows,
-  rangeOptions,
   readTimes,
+  timeOptions,
   whole,
 } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
@@ -290,7 +290,7 @@ const options = optionRows({
     `sum what was consumed by ${groupings.join(' | ')}, or several: member,day`,
     listOf(groupings),
   ],
-  ...rangeOptions,
+  ...timeOptions,
   member: ['<member>', 'only what this member did: an email address, or an id of members list'],
 })
 

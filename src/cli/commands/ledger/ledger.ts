@@ -14,10 +14,10 @@ import {
   listOf,
   type OptionsOf,
   optionRows,
-  rangeOptions,
   readTimes,
   runPlaceOf,
   sharedOptions,
+  timeOptions,
 } from '../../options/values.js'
 import { formatOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
@@ -30,7 +30,7 @@ const ledgerOptions = optionRows({
     `sum it by ${spentDimensions.join(' | ')}, or several: member,day`,
     listOf(spentDimensions),
   ],
-  ...rangeOptions,
+  ...timeOptions,
   member: ['<email>', 'only what this member spent'],
   run: ['<id>', 'only this run (an id or its beginning)'],
   provider: ['<name>', 'only what this data vendor of your own was asked'],
@@ -93,7 +93,7 @@ async function spentAtProviders(context: Context, days: Days, own: readonly Spen
 
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')
-    .withOptions({ ...rangeOptions, ...sharedOptions })
+    .withOptions({ ...timeOptions, ...sharedOptions })
     .reads('engine')
     .run(async (outer, { options }) => {
       const { context, place } = contextOfRuns(outer, options)
@@ -143,7 +143,7 @@ async function readConsumption(context: Context, range: Input) {
 type Days = ReturnType<typeof readDays>
 
 /** Returns days in UTC, both included; unbounded where absent. */
-function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>) {
+function readDays({ clock }: Context, options: OptionsOf<typeof timeOptions>) {
   const { since, until } = readTimes(options, clock.now())
   const day = (at: number | undefined) => (at === undefined ? undefined : isoDay(at))
   return withoutUndefined({ from: day(since), to: day(until && until - 1) })

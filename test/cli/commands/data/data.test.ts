@@ -39,6 +39,15 @@ describe('data import', () => {
     expect([code, json]).toMatchObject([0, { added: 1, mapping: { name: 'Firma', domain: 'Netz' } }])
   })
 
+  it.each([
+    ['CSV', 'name,domain,country\nAcme,acme.example,FR\n'],
+    ['NDJSON', '{"name":"Acme","domain":"acme.example","country":"FR"}\n'],
+  ])('leaves out the column of a field that --map gives none: %s', async (_, stdin) => {
+    const { json, code } = await here.run('data import companies - --map country= --json', { stdin })
+    expect([code, json]).toMatchObject([0, { added: 1, mapping: { name: 'name', domain: 'domain' } }])
+    expect(await here.json('data export companies --json')).toEqual([expect.not.objectContaining({ country: 'FR' })])
+  })
+
   it('imports valid lines, names the rejected ones, and exits 11', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n,\nOther,other.example\n,not a domain\n'
     const { json, stderr } = await ends(here.run('data import companies - --json', { stdin }), 11)

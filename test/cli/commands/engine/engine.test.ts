@@ -220,8 +220,8 @@ describe('engine ledger', () => {
     expect(await exitOf('ledger --member nobody@example.com')).not.toBe(0)
     expect(await engine('ledger --by day --since today')).toHaveLength(1)
     expect(await engine('ledger --by day --until yesterday')).toHaveLength(1)
-    expect(await engine('ledger --by day --from 2026-03-02')).toHaveLength(1)
-    expect(await engine('ledger --by day --to 2026-03-01')).toHaveLength(1)
+    expect(await engine('ledger --by day --since 2026-03-02')).toHaveLength(1)
+    expect(await engine('ledger --by day --until 2026-03-01')).toHaveLength(1)
   })
 })
 

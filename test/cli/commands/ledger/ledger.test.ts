@@ -60,7 +60,7 @@ describe('ledger', () => {
     expect((await run('ledger --by operation')).json).toEqual([
       { operation: 'accounts.enrich', calls: 4, credits: 4, doubted: 0 },
     ])
-    expect((await run('ledger --by day --from 2026-01-01 --to 2026-01-02')).json).toEqual([])
+    expect((await run('ledger --by day --since 2026-01-01 --until 2026-01-02')).json).toEqual([])
   })
 
   it('records what the local engine charged', async () => {
@@ -140,7 +140,7 @@ describe('ledger check', () => {
     expect([code, json]).toEqual([0, expect.objectContaining({ ledger: 0, ok: true })])
     await other.close()
     await there.bench.clock.advance(-86_400_000 * 3)
-    const range = `--from ${today()} --to ${today()}`
+    const range = `--since ${today()} --until ${today()}`
     expect((await run(`ledger check ${range}`)).code).toBe(0)
   })
 
