@@ -71,7 +71,7 @@ it('writes what an undisturbed flow writes, and pays the same in each step, howe
       )
       if (signal !== 'SIGKILL') break
     }
-    expect(deaths).toBeGreaterThan(1)
+    expect(deaths).toBeGreaterThan(0)
     const last = await startIn(killed)
     expect([0, 11]).toContain(last.exitCode)
     const outputOf = ({ home }: Machine) => readFileSync(join(home, 'out.csv'), 'utf8')
