@@ -20,20 +20,44 @@ export interface Scopes {
   readonly profile: string
 }
 
+const runBudget = (run: number): string => `run ${run}`
+
+export const scopesOf = (run: number, profile: string): Scopes => ({
+  run: runBudget(run),
+  profiles: `profiles ${run}`,
+  profile,
+})
+
 /** Returns the day (UTC) that spending at a time is counted for. */
 export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
+
+export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 
 export const dayScope = (profile: string, day: string): string => `day ${profile} ${day}`
 
 const addSql = `INSERT INTO budgets (scope, spent, held) VALUES (?, ?, ?)
   ON CONFLICT (scope) DO UPDATE SET spent = budgets.spent + excluded.spent, held = budgets.held + excluded.held`
-// The clock may have gone back: what was spent on days to come is spent today.
-const daySql = 'SELECT coalesce(sum(spent + held), 0) AS used FROM budgets WHERE scope >= ? AND scope < ?'
+const changeSql = 'UPDATE budgets SET spent = spent + ?, held = held + ? WHERE scope = ?'
+// The clock may have gone back: what was spent on days to come is spent today. What runs have set aside counts today while they
+// are under way, whenever that was, since it is spent when it is answered; of others, it counts for their last day. It is one
+// statement, since what is set aside may be spent between two.
+const daySql = `SELECT
+  (SELECT coalesce(sum(spent + held), 0) FROM budgets WHERE scope >= ? AND scope < ?) +
+  (SELECT coalesce(sum(b.held), 0) FROM budgets b CROSS JOIN runs r ON r.number = CAST(substr(b.scope, 5) AS BIGINT)
+   WHERE b.scope >= 'run ' AND b.scope < 'run!' AND b.held > 0 AND r.profile = ?
+   AND (r.status = 'running' OR r.ended_at >= ?)) AS used`
 const runsSql = `SELECT coalesce(sum(spent + held), 0) AS used FROM budgets WHERE scope IN (SELECT value FROM json_each(?))`
-const heldSql = 'SELECT held FROM budgets WHERE scope = ?'
+const ownSql = 'SELECT spent, held FROM budgets WHERE scope = ?'
 
-export const usedToday = (connection: Connection, profile: string, day: string): Promise<number> =>
-  readNumber(connection, daySql, dayScope(profile, day), dayScope(profile, '9999'))
+export const usedToday = (connection: Connection, profile: string, now: number): Promise<number> =>
+  readNumber(
+    connection,
+    daySql,
+    dayScope(profile, dayOf(now)),
+    dayScope(profile, '9999'),
+    profile,
+    startOfDay(now),
+  )
 
 const usedBy = (connection: Connection, scopes: readonly string[]): Promise<number> =>
   readNumber(connection, runsSql, JSON.stringify(scopes))
@@ -41,18 +65,21 @@ const usedBy = (connection: Connection, scopes: readonly string[]): Promise<numb
 /** Reads what the budgets leave. */
 export async function budgetOver(
   connection: Connection,
-  number: number,
   scopes: Scopes,
   { perRun, perDay, sharedBudget, quota }: Budgets,
   now: number,
 ) {
   const none = Number.POSITIVE_INFINITY
   const isLimited = perRun !== undefined || perDay !== undefined || sharedBudget !== undefined
-  const ofRun = perRun === undefined ? none : perRun - (await usedBy(connection, [scopes.run]))
-  const ofDay =
-    perDay === undefined ? none : perDay - (await usedToday(connection, scopes.profile, dayOf(now)))
-  const runs = sharedBudget?.runs.map((run) => `run ${run}`) ?? [`run ${number}`]
-  const ofAll = sharedBudget ? sharedBudget.credits - (await usedBy(connection, runs)) : none
+  const own = isLimited
+    ? await connection.get<{ spent: number; held: number }>(ownSql, scopes.run)
+    : undefined
+  const { spent, held } = own ?? { spent: 0, held: 0 }
+  const ofRun = perRun === undefined ? none : perRun - spent - held
+  const ofDay = perDay === undefined ? none : perDay - (await usedToday(connection, scopes.profile, now))
+  const ofAll = sharedBudget
+    ? sharedBudget.credits - (await usedBy(connection, sharedBudget.runs.map(runBudget)))
+    : none
   const left = Math.min(ofRun, ofDay, ofAll)
   const shortage: BudgetShortage =
     left === ofAll && sharedBudget
@@ -65,34 +92,41 @@ export async function budgetOver(
     /** Below 0 when what is spent and set aside exceeds a lowered budget. */
     left,
     /** What is set aside for rows of this run. */
-    held: isLimited ? await readNumber(connection, heldSql, scopes.run) : 0,
+    held,
     shortage,
     unitsLeft: quota ? quota.most - (await usedBy(connection, [scopes.profiles])) : none,
     shortageOfUnits: { budget: 'profiles', credits: quota?.most ?? 0 } as BudgetShortage,
   }
 }
 
-export interface BudgetChange {
+interface BudgetChange {
   readonly spent?: number
   readonly held?: number
   readonly units?: number
   readonly used?: number
-  readonly isDayOnly?: boolean
 }
 
-/** Counts what is set aside, released or spent in all scopes of a run: before a call its maximum (decision 8). */
+/** Counts what is set aside, released or spent by a run: before a call its maximum (decision 8). */
 export async function countBudget(
   connection: Connection,
-  { run, profiles, profile }: Scopes,
-  day: string,
-  { spent = 0, held = 0, units = 0, used = 0, isDayOnly = false }: BudgetChange,
+  { run, profiles }: Pick<Scopes, 'run' | 'profiles'>,
+  { spent = 0, held = 0, units = 0, used = 0 }: BudgetChange,
 ): Promise<void> {
-  if (spent !== 0 || held !== 0) {
-    if (!isDayOnly) await send(connection, addSql, run, spent, held)
-    await send(connection, addSql, dayScope(profile, day), spent, held)
-  }
-  if (units !== 0 || used !== 0) await send(connection, addSql, profiles, used, units)
+  if (spent !== 0 || held !== 0) await change(connection, run, spent, held)
+  if (units !== 0 || used !== 0) await change(connection, profiles, used, units)
 }
+
+/** The table refuses to insert less than nothing, even where it would only be added. */
+const change = (connection: Connection, scope: string, spent: number, held: number) =>
+  held < 0 ? send(connection, changeSql, spent, held, scope) : send(connection, addSql, scope, spent, held)
+
+/** Counts what was spent, or may have been, in the budget of a day. */
+export const countDay = async (
+  connection: Connection,
+  profile: string,
+  day: string,
+  spent: number,
+): Promise<void> => void (await send(connection, addSql, dayScope(profile, day), spent, 0))
 
 /** Ends an INSERT of spending that adds to what is recorded. */
 export const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
@@ -117,7 +151,7 @@ export interface SpentCalls {
   readonly doubted?: number
 }
 
-/** Records the credits spent by calls, or that their answers are doubted. */
+/** Records the credits spent by calls, also in the budget of the day, or that their answers are doubted. */
 export async function countSpent(
   connection: Connection,
   { number, profile, target, operation, member = '' }: Spender,
@@ -126,4 +160,5 @@ export async function countSpent(
 ): Promise<void> {
   const values = [dayOf(now), profile, target, operation, number, member, credits, calls, doubted]
   await connection.run(addSpendingSql, ...values)
+  if (credits !== 0) await countDay(connection, profile, dayOf(now), credits)
 }

@@ -35,7 +35,8 @@ export async function forEachFree<Run extends LockedRun>(
 /** Locks of runs: locks of files in the home of one machine, leases in a database that several machines share. */
 export interface RunLocks {
   take(identityKey: string): Promise<HeldRun | undefined>
-  isHeld(identityKey: string): Promise<boolean>
+  /** Within a transaction, its connection is asked. */
+  isHeld(identityKey: string, connection?: Connection): Promise<boolean>
   /** Returns who has the lock, as part of a sentence; `undefined` where that is not known. */
   holder(identityKey: string): Promise<string | undefined>
   /** How long a lock outlives a holder that was killed, in milliseconds; absent where it does not. */
@@ -102,8 +103,10 @@ export function leaseLocks(
   { token, holder, leaseMs = defaultLeaseMs }: { token: () => string; holder: string; leaseMs?: number },
 ): RunLocks {
   const fences = new Map<string, string>()
+  const holderIn = (reads: Connection, identityKey: string) =>
+    reads.get<{ holder: string }>(heldSql, identityKey, leaseMs)
   const holderOf = async (identityKey: string) =>
-    (await driver.read((reads) => reads.get<{ holder: string }>(heldSql, identityKey, leaseMs)))?.holder
+    (await driver.read((reads) => holderIn(reads, identityKey)))?.holder
   const hold = (name: string, fence: string): HeldRun => {
     fences.set(name, fence)
     const beat = setInterval(() => {
@@ -131,7 +134,7 @@ export function leaseLocks(
       })
       return isTaken ? hold(name, fence) : undefined
     },
-    isHeld: async (name) => (await holderOf(name)) !== undefined,
+    isHeld: async (name, within) => (await (within ? holderIn(within, name) : holderOf(name))) !== undefined,
     holder: holderOf,
     freedAfterMs: leaseMs,
     fenceOf: (name) => fences.get(name) ?? '',

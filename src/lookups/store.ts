@@ -18,7 +18,7 @@ import {
   type RowStatus,
   unknownAnswer,
 } from './answer.js'
-import { type Budgets, budgetOver, countBudget, countSpent, dayOf, type Scopes } from './budgets.js'
+import { type Budgets, budgetOver, countBudget, countSpent, type Scopes, scopesOf } from './budgets.js'
 import { changeRun, checkOwn, type OwnedRun } from './leases.js'
 
 /** Begins what the hidden runs are known by that hold single lookups, one for each process. */
@@ -53,14 +53,12 @@ export interface Ask {
   readonly input: Input | undefined
   readonly held: number
   readonly units: number
-  /** The day that it is held for. */
-  readonly day: string
-  /** Whether this part of the run has recorded it. */
+  /** Whether nobody can have sent it before: this part of the run has recorded it, under a key of its own. */
   readonly isNew: boolean
   /** The lower `limit` that it is sent with. */
   readonly limit?: number | undefined
-  /** Whether it was sent together with others, under their key. */
-  readonly isTogether: boolean
+  /** How an earlier part sent it, of rows that may be sent together; absent where it did not, or was refused. */
+  readonly sentAs?: 'together' | 'alone' | undefined
   /** What the target has accepted. */
   readonly work?: Work | undefined
 }
@@ -82,13 +80,16 @@ export type Claim =
   | { readonly is: 'busy' }
   | { readonly is: 'short'; readonly shortage: BudgetShortage }
 
+/** The run and the row that have an answer in full. */
+export type Origin = readonly [run: number, row: number]
+
 /** A row with its answer. */
 export interface Settled extends LookupRow {
   readonly answer: RowAnswer
   readonly source: AnswerSource
   /** What it was sent as; absent for one that takes the answer of the equal row `from`. */
   readonly ask?: Ask | undefined
-  readonly from?: number | undefined
+  readonly from?: number | Origin | undefined
   /** Whether that row was asked for in another spelling. */
   readonly isSpelling?: boolean
 }
@@ -118,8 +119,11 @@ export interface LookupOptions {
   readonly maxAgeMs?: number | undefined
   /** Real time before which no answer of another run was given that is taken. */
   readonly notBefore?: number | undefined
-  /** Whether a process holds the lock with this name. Absent where equal lookups of other runs are not waited for. */
-  readonly isAlive?: ((holder: string) => Promise<boolean>) | undefined
+  /**
+   * Whether a process holds the lock with this name; asked within the transaction, since a killed run may be resumed at any
+   * time. Absent where equal lookups of other runs are not waited for.
+   */
+  readonly isAlive?: ((holder: string, connection: Connection) => Promise<boolean>) | undefined
   /** Whether lookups of killed runs are sent under their keys. */
   readonly takesKeys?: boolean
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
@@ -141,6 +145,8 @@ interface StoredLookup {
   readonly held: number
   readonly cost: number
   readonly source: AnswerSource
+  readonly from_run: number | null
+  readonly from_row: number | null
   readonly error: string | null
   readonly body: string | null
   readonly asked_at: number
@@ -149,8 +155,6 @@ interface StoredLookup {
 
 interface EqualLookup extends Omit<StoredLookup, 'cost' | 'source' | 'body'> {
   readonly hash: number
-  readonly from_run: number | null
-  readonly from_row: number | null
   readonly id: string
   readonly status: string
   readonly known_by: string
@@ -160,15 +164,16 @@ interface EqualLookup extends Omit<StoredLookup, 'cost' | 'source' | 'body'> {
 interface ClaimedRows {
   readonly connection: Connection
   readonly now: number
-  readonly day: string
   readonly equal: ReadonlyMap<number, readonly EqualLookup[]>
   readonly budget: Awaited<ReturnType<typeof budgetOver>>
   /** What the budgets leave for rows that earlier parts have sent, beside what this process has under way. */
   room: number
   /** By key, what sending rows again needs that were sent together. */
   readonly needs: Map<string | null, number>
-  /** Processes that may be alive. */
-  readonly asked: Set<string>
+  /** By name of their lock, whether other processes are alive. */
+  readonly alive: Map<string, boolean>
+  /** Rows of this run that an earlier part left, and that an equal one has taken. */
+  readonly taken: Set<number>
   readonly isUnderWay: (ordinal: number) => boolean
   /** By identity, the rows of the portion that are sent, and the answers of others. */
   readonly firsts: Map<string, number>
@@ -202,8 +207,8 @@ const put = insertList(
   types,
   `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, work = NULL, cost = 0, body = NULL`,
 )
-const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.work, l.held, l.cost, l.source, l.error,
-  coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
+const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.work, l.held, l.cost, l.source,
+  l.from_run, l.from_row, l.error, coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
   FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
   WHERE l.run = ? AND l.row >= ? AND l.row < ?`
 const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.input, l.work, l.held, l.error, l.asked_at,
@@ -215,17 +220,21 @@ const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.inp
 const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
 const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
 const bodySql = 'SELECT body FROM lookups WHERE run = ? AND row = ?'
-const againSql = `UPDATE lookups SET state = CASE WHEN state = 'accepted' AND ? = 0 THEN state ELSE 'asked' END, key = ?, held = ?,
-  work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?, asked_at = ? WHERE run = ? AND row = ?`
-const endSql = `UPDATE lookups SET state = ?, identity = CASE WHEN ? = 1 THEN NULL ELSE identity END,
-  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, error = ?, body = ?, answered_at = ? WHERE run = ? AND row = ?`
-
-const endListSql = `UPDATE lookups SET state = v.state, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
-  input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, error = v.error, body = v.body,
-  answered_at = v.answered_at FROM (SELECT value ->> 0 AS state, CAST(value ->> 1 AS BIGINT) AS cut,
-    CAST(value ->> 2 AS BIGINT) AS stays, CAST(value ->> 3 AS BIGINT) AS held, CAST(value ->> 4 AS BIGINT) AS cost,
-    value ->> 5 AS error, value ->> 6 AS body, CAST(value ->> 7 AS BIGINT) AS answered_at,
-    CAST(value ->> 8 AS BIGINT) AS run, CAST(value ->> 9 AS BIGINT) AS row FROM json_each(?)) AS v
+const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?, asked_at = ?
+  WHERE run = ? AND row = ?`
+// Of somebody who was forgotten meanwhile, nothing comes back but what it cost.
+const unlessForgotten = (column: string, value: string) =>
+  `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
+const endSql = `UPDATE lookups SET ${unlessForgotten('state', '?')}, ${unlessForgotten('error', '?')},
+  ${unlessForgotten('body', '?')}, identity = CASE WHEN ? = 1 THEN NULL ELSE identity END,
+  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, answered_at = ? WHERE run = ? AND row = ?`
+const endListSql = `UPDATE lookups SET ${unlessForgotten('state', 'v.state')}, ${unlessForgotten('error', 'v.error')},
+  ${unlessForgotten('body', 'v.body')}, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
+  input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, answered_at = v.answered_at
+  FROM (SELECT value ->> 0 AS state, value ->> 1 AS error, value ->> 2 AS body, CAST(value ->> 3 AS BIGINT) AS cut,
+    CAST(value ->> 4 AS BIGINT) AS stays, CAST(value ->> 5 AS BIGINT) AS held, CAST(value ->> 6 AS BIGINT) AS cost,
+    CAST(value ->> 7 AS BIGINT) AS answered_at, CAST(value ->> 8 AS BIGINT) AS run, CAST(value ->> 9 AS BIGINT) AS row
+    FROM json_each(?)) AS v
   WHERE lookups.run = v.run AND lookups.row = v.row`
 
 /** Records how lookups ended. On a server it is one statement. */
@@ -311,7 +320,6 @@ export const answeredUpTo = (connection: Connection, run: number): Promise<numbe
 class StoredLookups {
   readonly #own: OwnedRun
   readonly #scopes: Scopes
-  readonly #alive = new Map<string, boolean>()
   #done = 0
   /** Credits set aside for what this process has under way. */
   #underWay = 0
@@ -324,12 +332,13 @@ class StoredLookups {
     readonly answeredUpTo: number,
   ) {
     this.#own = { number: run.number, fence: options.fence ?? '' }
-    this.#scopes = { run: `run ${run.number}`, profiles: `profiles ${run.number}`, profile: run.profile }
+    this.#scopes = scopesOf(run.number, run.profile)
   }
 
   /**
    * Claims rows in one transaction, before anything is sent: each is answered, or recorded to be sent by this process, or
-   * somebody else sends an equal one, or a budget leaves too little. `isUnderWay` is asked of rows of this run.
+   * somebody else sends an equal one, or a budget leaves too little. `isUnderWay` is asked of rows of this run: those that an
+   * earlier part left are not.
    */
   async claim(
     rows: readonly LookupRow[],
@@ -337,21 +346,26 @@ class StoredLookups {
   ): Promise<readonly Claim[]> {
     if (this.options.missing)
       return (await this.peek(rows)).map((outcome) => ({ is: 'answered', outcome: outcome as RowOutcome }))
-    this.#alive.clear()
-    for (;;) {
-      const asked = new Set<string>()
-      const claims = await this.driver.transaction(
-        (connection) => this.#claimAll(connection, rows, asked, isUnderWay),
-        'lookups',
-      )
-      if (claims) {
-        // Where a row could be paid twice, the record that it was sent has to survive a power cut.
-        if (!this.options.mayRepeat) await this.driver.flush()
-        for (const claim of claims) if (claim.is === 'ask') this.#underWay += claim.ask.held
-        return claims
+    const claims = await this.#claimNow(rows, isUnderWay)
+    // Where a row could be paid twice, the record that it was sent has to survive a power cut.
+    if (!this.options.mayRepeat) await this.driver.flush()
+    for (const claim of claims) if (claim.is === 'ask') this.#underWay += claim.ask.held
+    return claims
+  }
+
+  async #claimNow(
+    rows: readonly LookupRow[],
+    isUnderWay: (ordinal: number) => boolean,
+  ): Promise<readonly Claim[]> {
+    for (;;)
+      try {
+        return await this.driver.transaction(
+          (connection) => this.#claimAll(connection, rows, isUnderWay),
+          'lookups',
+        )
+      } catch (error) {
+        if (!(error instanceof LookupGone)) throw error
       }
-      for (const name of asked) this.#alive.set(name, (await this.options.isAlive?.(name)) ?? false)
-    }
   }
 
   /** Returns the outcomes that rows have without being sent; `undefined` where there is none. It records nothing. */
@@ -383,13 +397,13 @@ class StoredLookups {
     return new Map(own.map((one) => [one.row, one]))
   }
 
-  /** Returns the recorded answers of some rows. */
-  answersOf(ordinals: readonly number[]): Promise<ReadonlyMap<number, RowAnswer>> {
+  /** Returns the recorded answers of some rows, and where they are in full. */
+  answersOf(ordinals: readonly number[]) {
     return this.driver.read(async (connection) => {
-      const found = new Map<number, RowAnswer>()
+      const found = new Map<number, { readonly answer: RowAnswer; readonly from: Origin }>()
       for (const ordinal of new Set(ordinals))
         for (const one of await connection.all<StoredLookup>(rangeSql, this.run.number, ordinal, ordinal + 1))
-          if (!isOpen(one)) found.set(ordinal, answerOf(one))
+          if (!isOpen(one)) found.set(ordinal, { answer: answerOf(one), from: originOf(one) })
       return found
     })
   }
@@ -429,7 +443,7 @@ class StoredLookups {
     const found = this.#usable(connection, row, equal)
     if (!found) return undefined
     const { lookup, source, sampled } = found
-    const from: [number, number] = [lookup.from_run ?? lookup.run, lookup.from_row ?? lookup.row]
+    const from = originOf(lookup)
     const body = serves(lookup.state)
       ? await connection.get<Pick<StoredLookup, 'body'>>(bodySql, ...from)
       : undefined
@@ -453,9 +467,14 @@ class StoredLookups {
     const text = connection.dialect.toStorableText(identity)
     return (equal.get(hash) ?? []).filter(
       (one) =>
-        (one.identity === text || (one.identity === null && one.run === this.run.number)) &&
+        (one.identity === text || (one.identity === null && this.#isOfRow(one))) &&
         !(one.run === this.run.number && one.row === ordinal),
     )
+  }
+
+  /** Whether it is of a row of the same file. Single lookups of one process have no more to do with each other. */
+  #isOfRow({ run }: EqualLookup): boolean {
+    return run === this.run.number && !isSingle(this.run)
   }
 
   #usable(connection: Connection, row: LookupRow, equal: ReadonlyMap<number, readonly EqualLookup[]>) {
@@ -463,13 +482,13 @@ class StoredLookups {
     if (missing) return undefined
     const alike = this.#alike(connection, row, equal)
     if (alike.length === 0) return undefined
-    const own = alike.filter(({ run }) => run === this.run.number)
+    const own = alike.filter((one) => this.#isOfRow(one))
     const answered = own.find(({ state }) => serves(state) || state === 'skipped')
     const unknown = retryUnknown ? undefined : own.find(({ state }) => state === 'unknown')
     const first = answered ?? unknown
     if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
     const others = alike
-      .filter(({ run, state }) => run !== this.run.number && state === 'found')
+      .filter((one) => !this.#isOfRow(one) && one.state === 'found')
       .sort((one, other) => (other.answered_at ?? 0) - (one.answered_at ?? 0))
     const sampled =
       samples && others.find(({ run, answered_at: at }) => samples.has(run) && (at ?? 0) >= notBefore)
@@ -480,19 +499,16 @@ class StoredLookups {
     return stored && { lookup: stored, source: 'store' as const, sampled: false }
   }
 
-  /** Returns `undefined` where it has to be asked first whether the holders in `asked` are alive. */
   async #claimAll(
     connection: Connection,
     rows: readonly LookupRow[],
-    asked: Set<string>,
     isUnderWay: (ordinal: number) => boolean,
-  ): Promise<Claim[] | undefined> {
+  ): Promise<Claim[]> {
     const { run, options } = this
     const now = options.now()
-    const day = dayOf(now)
     const own = await this.#ownOf(connection, rows)
     const equal = await this.#equalOf(connection, rows)
-    const budget = await budgetOver(connection, run.number, this.#scopes, options.budgets, now)
+    const budget = await budgetOver(connection, this.#scopes, options.budgets, now)
     const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) === 1
     const hasInherited = own.size > 0 && budget.isLimited
     const unknownHeld = hasInherited ? await readNumber(connection, unknownSql, run.number) : 0
@@ -500,12 +516,12 @@ class StoredLookups {
     const portion: ClaimedRows = {
       connection,
       now,
-      day,
       equal,
       budget,
       room,
       needs: needsOf(own.values()),
-      asked,
+      alive: new Map(),
+      taken: new Set(),
       isUnderWay,
       firsts: new Map(),
       answered: new Map(),
@@ -517,14 +533,13 @@ class StoredLookups {
     }
     const claims: Claim[] = []
     for (const row of rows) {
-      const kept = own.get(row.ordinal)
+      const kept = portion.taken.has(row.ordinal) ? undefined : own.get(row.ordinal)
       const outcome = kept ? this.#outcomeOf(kept) : options.others && fixedOutcome(options.others)
       if (outcome) claims.push({ is: 'answered', outcome })
       else if (kept && kept.state !== 'failed' && kept.source === 'live')
         claims.push(this.#claimAgain(portion, row, kept))
       else claims.push(await this.#claimAnew(portion, row, kept !== undefined))
     }
-    if (asked.size > 0) return undefined
     const single = new Set<Value>(
       isIndexed ? [] : rows.flatMap((row) => (row.repeats === false ? row.ordinal : [])),
     )
@@ -537,45 +552,45 @@ class StoredLookups {
     if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
     const { held, units } = portion
-    await countBudget(connection, this.#scopes, day, { held, units })
+    await countBudget(connection, this.#scopes, { held, units })
     return claims
   }
 
   /** Claims a row that an earlier part may have sent: only its key shows whether it was paid for. */
   #claimAgain(portion: ClaimedRows, row: LookupRow, kept: StoredLookup): Claim {
     const { mayRepeat, retryUnknown } = this.options
-    const { connection, now, day, budget, needs, firsts, work } = portion
+    const { connection, now, budget, needs, firsts, work } = portion
     const { number } = this.run
     const { ordinal, identity } = row
-    const { state, held } = kept
+    const { state } = kept
     // Accepted work is only polled. What could be paid twice is not sent again.
     if (state !== 'accepted' && !mayRepeat && !retryUnknown) {
       work.push(() => connection.run(lostSql, number, ordinal))
       return { is: 'answered', outcome: { answer: unknownAnswer, source: 'live', credits: 0 } }
     }
+    // The target accepted it and had no result. It may have been paid for, so that only who asks for it has it sent anew.
+    const isLost = state === 'unknown' && kept.work !== null && retryUnknown
+    const isPolled = kept.work !== null && !isLost
     // What was sent together is sent again together.
     const need = isTogether(kept.key) ? (needs.get(kept.key) ?? 0) : needOf(kept)
-    if (budget.isLimited && state !== 'accepted' && need > portion.room) {
+    if (budget.isLimited && !isPolled && need > portion.room) {
       portion.shortage ??= budget.shortage
       return { is: 'short', shortage: portion.shortage }
     }
     portion.room -= need
     if (isTogether(kept.key)) needs.set(kept.key, 0)
     if (identity !== undefined) firsts.set(identity, ordinal)
-    // The target accepted it and has no result: it is sent again as something new.
-    const isLost = state === 'unknown' && kept.work !== null
     const key = isLost ? null : kept.key
-    const values = isLost ? [1, key, held, 1, toJson(row.input)] : [0, key, held, 0, kept.input]
-    work.push(() => connection.run(againSql, ...values, now, number, ordinal))
-    const moving = { held, isDayOnly: true }
-    if (dayOf(kept.asked_at) !== day) work.push(() => countBudget(connection, this.#scopes, day, moving))
-    return { is: 'ask', ask: this.#askOf(row, key, isLost ? null : kept, held, day, false) }
+    const sent = isLost ? toJson(row.input) : kept.input
+    const values = [isPolled ? 'accepted' : 'asked', key, isLost ? 1 : 0, sent, now, number, ordinal]
+    work.push(() => connection.run(againSql, ...values))
+    return { is: 'ask', ask: this.#askOf(row, key, isLost ? null : kept, kept.held, false) }
   }
 
   /** Claims a row that was not sent, or whose lookup failed. */
   async #claimAnew(portion: ClaimedRows, row: LookupRow, wasSent: boolean): Promise<Claim> {
     const { run, options } = this
-    const { connection, now, day, budget, firsts, answered } = portion
+    const { connection, now, budget, firsts, answered } = portion
     const { ordinal, identity, hash, units = 0 } = row
     const equal = identity === undefined ? undefined : answered.get(identity)
     const outcome = equal ?? (await this.#equalOutcome(connection, row, portion.equal))
@@ -589,39 +604,50 @@ class StoredLookups {
       if (!isSingle(run)) portion.rows.push([...values, ...from, answer.error, now, storedAt ?? now])
       return { is: 'answered', outcome }
     }
-    const alike = this.#alike(connection, row, portion.equal)
-    const mine = alike.find((one) => one.run === run.number && isOpen(one) && portion.isUnderWay(one.row))
+    const alike = this.#alike(connection, row, portion.equal).filter((one) => !this.#isTaken(portion, one))
+    const mine = alike.find((one) => isOpen(one) && this.#isMine(one) && portion.isUnderWay(one.row))
     const first = (identity === undefined ? undefined : firsts.get(identity)) ?? mine?.row
     if (first !== undefined) return { is: 'follow', ordinal: first }
-    const open = options.isAlive ? alike.filter((one) => one.run !== run.number && isLeft(one)) : []
-    if (open.some((one) => this.#isBusy(one, portion.asked))) return { is: 'busy' }
-    const grant = portion.shortage ? undefined : this.#grant(portion, row)
+    const open = alike.filter((one) => isLeft(one) && (this.#isMine(one) || options.isAlive !== undefined))
+    for (const one of open) if (await this.#isBusy(portion, one)) return { is: 'busy' }
+    // A killed part or run sent the same lookup: its key brings the reply that was paid for, and it is this row's now.
+    const usable =
+      options.takesKeys && options.mayRepeat ? open.find((one) => this.#isUsable(one, row)) : undefined
+    const freed = usable && this.#isMine(usable) ? usable.held : 0
+    const grant = portion.shortage ? undefined : this.#grant(portion, row, freed)
     if (!grant) return { is: 'short', shortage: portion.shortage ?? budget.shortage }
     const { held, limit } = grant
-    budget.left -= held
+    const left = limit === undefined ? usable : undefined
+    budget.left -= held - (left ? freed : 0)
     budget.unitsLeft -= units
     portion.room -= held
     portion.held += held
     portion.units += units
     if (identity !== undefined) firsts.set(identity, ordinal)
-    const left =
-      options.takesKeys && limit === undefined ? open.find((one) => this.#isUsable(one)) : undefined
-    const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : null
-    // A killed run sent the same lookup: its key brings the reply that was paid for, and it is this run's now.
+    if (left && this.#isMine(left)) portion.taken.add(left.row)
     if (left) portion.work.push(() => this.#take(connection, left))
+    const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : null
     const input = limit === undefined ? row.input : { ...row.input, limit }
     const sent = left?.input ?? toJson(input)
     const values = [run.number, ordinal, 'asked', hash ?? null, identity ?? null, key, sent, held, 'live']
     portion.rows.push([...values, null, null, null, now, null])
-    const ask = this.#askOf(row, key, left ?? (wasSent ? { input: null } : null), held, day, true)
+    const ask = this.#askOf(row, key, left ?? (wasSent ? { input: null } : null), held, left === undefined)
     return { is: 'ask', ask: limit === undefined ? ask : { ...ask, limit, input } }
   }
 
+  #isMine({ run }: EqualLookup): boolean {
+    return run === this.run.number
+  }
+
+  #isTaken({ taken }: ClaimedRows, one: EqualLookup): boolean {
+    return this.#isMine(one) && taken.has(one.row)
+  }
+
   /** Returns what is set aside for a row; `undefined` where a budget leaves too little. */
-  #grant(portion: ClaimedRows, { most, units = 0, perRecord }: LookupRow) {
+  #grant(portion: ClaimedRows, { most, units = 0, perRecord }: LookupRow, freed: number) {
     const { budget, held } = portion
     if (units > budget.unitsLeft) portion.shortage = budget.shortageOfUnits
-    else if (most > budget.left) {
+    else if (most > budget.left + freed) {
       portion.shortage = budget.shortage
       // A lower limit loses records, so it is the last resort: rows under way may still release credits.
       if (held === 0 && budget.held === 0 && perRecord !== undefined && budget.left >= perRecord) {
@@ -632,49 +658,50 @@ class StoredLookups {
     return portion.shortage ? undefined : { held: most, limit: undefined }
   }
 
-  /** Whether another process asks a lookup. Its holder is added to `asked` where that is not known yet. */
-  #isBusy({ state, status, known_by: holder }: EqualLookup, asked: Set<string>): boolean {
+  /** Whether another process asks a lookup. */
+  async #isBusy({ connection, alive }: ClaimedRows, { state, status, known_by: holder }: EqualLookup) {
     if (state === 'unknown' || status !== 'running' || holder === this.run.identityKey) return false
-    const known = this.#alive.get(holder)
-    if (known === undefined) asked.add(holder)
-    return known ?? true
+    const known = alive.get(holder) ?? (await this.options.isAlive?.(holder, connection)) ?? false
+    alive.set(holder, known)
+    return known
   }
 
-  /** Whether the key of a lookup that was left brings its reply. */
-  #isUsable({ state, key, input, asked_at: at }: EqualLookup): boolean {
-    return state !== 'accepted' && !isTogether(key) && input !== null && at >= (this.options.notBefore ?? 0)
+  /** Whether the key of a lookup that was left brings its reply, which has as many records as are asked for. */
+  #isUsable({ state, key, input, asked_at: at }: EqualLookup, row: LookupRow): boolean {
+    if (state === 'accepted' || isTogether(key) || input === null || at < (this.options.notBefore ?? 0))
+      return false
+    return loweredIn(parseExact(input) as Input, row) === undefined
   }
 
   #askOf(
-    { ordinal, units = 0 }: LookupRow,
+    row: LookupRow,
     key: string | null,
     was: (Pick<StoredLookup, 'input'> & Partial<Pick<StoredLookup, 'work'>>) | null,
     held: number,
-    day: string,
     isNew: boolean,
   ): Ask {
+    const { ordinal, units = 0 } = row
     const own = this.keyOf(ordinal)
     const fresh = was === null && key === null
+    const input = was?.input ? (parseExact(was.input) as Input) : undefined
     return {
       ordinal,
       key: key ?? own,
       row: rowOfKey(key ?? own, fresh),
-      input: was?.input ? (parseExact(was.input) as Input) : undefined,
+      input,
       held,
       units,
-      day,
       isNew,
-      isTogether: isTogether(key),
+      limit: input && loweredIn(input, row),
+      sentAs: key === null ? undefined : isTogether(key) ? 'together' : 'alone',
       work: was?.work ? (parseJson(was.work) as Work) : undefined,
     }
   }
 
-  async #take(connection: Connection, { run, row, held, asked_at: at }: EqualLookup): Promise<void> {
-    await connection.run('DELETE FROM lookups WHERE run = ? AND row = ?', run, row)
-    const { profile = '' } =
-      (await connection.get<{ profile: string }>('SELECT profile FROM runs WHERE number = ?', run)) ?? {}
-    const scopes = { run: `run ${run}`, profiles: `profiles ${run}`, profile }
-    await countBudget(connection, scopes, dayOf(at), { held: -held })
+  /** Takes a lookup that was left. Throws LookupGone where it was not left any more. */
+  async #take(connection: Connection, { run, row, held, state }: EqualLookup): Promise<void> {
+    if ((await connection.run(takeSql, run, row, state)) === 0) throw new LookupGone()
+    await countBudget(connection, scopesOf(run, ''), { held: -held })
   }
 
   /** Records that rows are sent together, under a key of their own. */
@@ -689,16 +716,33 @@ class StoredLookups {
       const own = `${this.run.id}-${firstTogether + (made?.requests ?? 0)}`
       await connection.run(togetherSql, own, this.run.number, JSON.stringify(ordinals))
       return own
-    }, 'lookups')
+    }, `run ${this.run.number}`)
     if (!this.options.mayRepeat) await this.driver.flush()
     return { key, row: rowOfKey(key, true) as RunRow }
   }
 
-  /** Records that rows are not sent together: each is sent under its own key again. */
-  async apart(ordinals: readonly number[]): Promise<void> {
+  /** Records that a row is sent alone, so that it is never sent together with others: that would be another key. */
+  async alone({
+    ordinal,
+    key,
+    row,
+    sentAs,
+  }: Ask): Promise<{ readonly key: string; readonly row: RunRow | undefined }> {
+    const own = this.keyOf(ordinal)
+    if (sentAs === 'alone') return { key, row }
+    await this.#changeKey([ordinal], own)
+    return { key: own, row: rowOfKey(own, row?.fresh ?? false) }
+  }
+
+  /** Records that rows were refused, so that they may be sent under any key. */
+  apart(ordinals: readonly number[]): Promise<void> {
+    return this.#changeKey(ordinals, null)
+  }
+
+  async #changeKey(ordinals: readonly number[], key: string | null): Promise<void> {
     await this.driver.transaction(async (connection) => {
       await checkOwn(connection, this.#own)
-      await connection.run(togetherSql, null, this.run.number, JSON.stringify(ordinals))
+      await connection.run(togetherSql, key, this.run.number, JSON.stringify(ordinals))
     }, `run ${this.run.number}`)
     if (!this.options.mayRepeat) await this.driver.flush()
   }
@@ -714,7 +758,7 @@ class StoredLookups {
       for (const [ordinal, work] of works)
         await send(
           connection,
-          `UPDATE lookups SET state = 'accepted', work = ? WHERE run = ? AND row = ?`,
+          `UPDATE lookups SET state = 'accepted', work = ? WHERE run = ? AND row = ? AND state <> 'skipped'`,
           toJson(work),
           this.run.number,
           ordinal,
@@ -729,14 +773,13 @@ class StoredLookups {
     const { number } = this.run
     await this.driver.transaction(async (connection) => {
       const now = this.options.now()
-      const today = dayOf(now)
       const written: Value[][] = []
       const ended: Value[][] = []
       const spent = { credits: 0, calls: 0 }
-      const byDay = new Map<string, { held: number; units: number; used: number }>()
-      const addTo = ({ day, held, units }: Ask, used: number) => {
-        const change = byDay.get(day) ?? { held: 0, units: 0, used: 0 }
-        byDay.set(day, { held: change.held + held, units: change.units + units, used: change.used + used })
+      let [held, units, used] = [0, 0, 0]
+      const release = (ask: Ask) => {
+        held += ask.held
+        units += ask.units
       }
       for (const { ordinal, hash, identity, answer, source, ask, from, isSpelling } of rows) {
         const { status, error, body, text, credits, isCut } = answer
@@ -754,29 +797,31 @@ class StoredLookups {
             0,
             source,
           ]
-          written.push([...values, number, from ?? null, isUnknown(answer) ? null : error, now, now])
-          if (ask) addTo(ask, 0)
+          const origin = typeof from === 'object' ? from : [number, from ?? null]
+          written.push([...values, ...origin, isUnknown(answer) ? null : error, now, now])
+          if (ask) release(ask)
           continue
         }
         const stays = state === 'unknown' ? 1 : 0
         const json = body === undefined ? null : (text ?? toJson(body))
-        const values = [
+        const left = stays ? ask.held : 0
+        ended.push([
           state,
-          isCut ? 1 : 0,
-          stays,
-          stays ? ask.held : 0,
-          credits,
           stays ? null : error,
           json,
+          isCut ? 1 : 0,
+          stays,
+          left,
+          credits,
           now,
           number,
           ordinal,
-        ]
-        ended.push(values)
+        ])
         spent.calls++
         spent.credits += credits
         if (stays) continue
-        addTo(ask, ask.units > 0 ? (this.options.budgets.quota?.count(body) ?? 0) : 0)
+        release(ask)
+        if (ask.units > 0) used += this.options.budgets.quota?.count(body) ?? 0
       }
       await endAll(connection, ended)
       if (written.length > 0) await connection.dialect.insertRows(connection, put, written)
@@ -794,9 +839,8 @@ class StoredLookups {
         isSpelling && hash !== undefined ? [[hash, number, ordinal]] : [],
       )
       if (spelled.length > 0) await connection.dialect.insertRows(connection, putEqual, spelled)
-      for (const [day, { held, units, used }] of byDay)
-        await countBudget(connection, this.#scopes, day, { held: -held, units: -units, used })
-      if (spent.credits !== 0) await countBudget(connection, this.#scopes, today, { spent: spent.credits })
+      const change = { spent: spent.credits, held: -held, units: -units, used }
+      await countBudget(connection, this.#scopes, change)
       if (spent.calls > 0)
         await countSpent(connection, { ...this.run, member: this.options.member }, spent, now)
     }, `run ${number}`)
@@ -839,16 +883,23 @@ class StoredLookups {
     )
   }
 
-  /** Forgets lookups that were certainly not sent. */
-  async withdraw(asks: readonly Ask[]): Promise<void> {
-    const fresh = asks.filter(({ isNew }) => isNew)
-    if (fresh.length === 0) return
+  /** Forgets lookups that this part has not sent, unless another one may have: then they stay for whoever asks next. */
+  withdraw(asks: readonly Ask[]): Promise<void> {
+    return this.forget(asks.filter(({ isNew }) => isNew))
+  }
+
+  /** Forgets lookups of which nothing is left to be known. */
+  async forget(asks: readonly Ask[]): Promise<void> {
+    if (asks.length === 0) return
     await this.driver.transaction(async (connection) => {
       await checkOwn(connection, this.#own)
-      for (const { ordinal, held, units, day } of fresh) {
-        await connection.run('DELETE FROM lookups WHERE run = ? AND row = ?', this.run.number, ordinal)
-        await countBudget(connection, this.#scopes, day, { held: -held, units: -units })
+      let [held, units] = [0, 0]
+      for (const ask of asks) {
+        await connection.run('DELETE FROM lookups WHERE run = ? AND row = ?', this.run.number, ask.ordinal)
+        held += ask.held
+        units += ask.units
       }
+      await countBudget(connection, this.#scopes, { held: -held, units: -units })
     }, `run ${this.run.number}`)
   }
 
@@ -887,6 +938,21 @@ class StoredLookups {
 }
 
 const releaseSql = `UPDATE lookups SET state = 'unknown' WHERE run = ? AND row = ?`
+const takeSql = 'DELETE FROM lookups WHERE run = ? AND row = ? AND state = ?'
+
+/** Thrown where a lookup was read as left, and was answered or sent again before it could be taken. */
+class LookupGone extends Error {}
+
+const originOf = ({
+  run,
+  row,
+  from_run,
+  from_row,
+}: Pick<StoredLookup, 'run' | 'row' | 'from_run' | 'from_row'>): Origin => [from_run ?? run, from_row ?? row]
+
+/** Returns the lower `limit` that a row was sent with because a budget left too little. */
+const loweredIn = (sent: Input, { input, perRecord }: LookupRow): number | undefined =>
+  perRecord !== undefined && sent.limit !== input.limit ? Number(sent.limit) : undefined
 
 /** Returns what sending a lookup again adds to what is set aside and certainly not spent. */
 const needOf = ({ state, held }: StoredLookup): number => (state === 'asked' ? held : 0)

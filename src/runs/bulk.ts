@@ -115,7 +115,7 @@ type SubmitResult = Accepted | SendResult | 'open'
 
 interface BulkPorts extends CallPorts {
   readonly bulkRequests: BulkRequests
-  readonly lookups: Pick<Lookups, 'accept' | 'together' | 'apart' | 'keyOf'>
+  readonly lookups: Pick<Lookups, 'accept' | 'together' | 'alone' | 'apart'>
 }
 
 /** A request for several rows, or for a single one. */
@@ -384,13 +384,18 @@ export class RequestLauncher {
   /** Sends rows: those of requests of earlier parts as they were sent, the others as many together as may be. */
   async send(states: readonly RowState[]): Promise<void> {
     const { stopReason, inFlight } = this.ports
-    const sent = Map.groupBy(states, ({ ask }) => (ask?.isTogether || ask?.work ? ask.key : ''))
+    const sent = Map.groupBy(states, ({ ask }) => (ask?.sentAs || ask?.work ? ask.key : ''))
     const anew: RowState[] = sent.get('') ?? []
     for (const [key, some] of sent) {
       if (key === '') continue
       await this.#room()
       if (stopReason.signal.aborted) return
+      const [first] = some
       const [work] = some.flatMap(({ ask }) => (ask?.work ? [ask.work] : []))
+      if (first?.ask?.sentAs === 'alone' && !work) {
+        await this.#sendAlone(first)
+        continue
+      }
       const accepted = work && { id: work.id, parts: some.map(({ ask }) => ask?.work?.part ?? null) }
       if (isRefused(await this.#calls.start(some, { key, row: rowOfKey(key, false), accepted })))
         anew.push(...some.filter(({ isSettled }) => !isSettled))
@@ -447,11 +452,9 @@ export class RequestLauncher {
   }
 
   async #sendAlone(state: RowState): Promise<readonly RowState[]> {
-    const ask = state.ask as LookupAsk
-    if (ask.isTogether) await this.ports.lookups.apart([state.ordinal])
+    const sent = await this.ports.lookups.alone(state.ask as LookupAsk)
     this.#spendable -= state.most
-    const own = ask.isTogether ? this.ports.lookups.keyOf(state.ordinal) : ask.key
-    this.#calls.startAlone(state, { key: own, row: rowOfKey(own, ask.row?.fresh ?? false) })
+    this.#calls.startAlone(state, sent)
     return [state]
   }
 

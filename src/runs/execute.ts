@@ -109,13 +109,10 @@ class Runner {
   #settled(state: RowState): void {
     const { outcome, original } = state
     if (!outcome) return
-    if (original)
-      this.#writer.add({
-        ...rowOf(state),
-        answer: outcome.answer,
-        source: 'duplicate',
-        from: original.ordinal,
-      })
+    if (original) {
+      const from = original.origin ?? original.ordinal
+      this.#writer.add({ ...rowOf(state), answer: outcome.answer, source: 'duplicate', from })
+    }
     this.#tally.settle(outcome)
     // While calls wait, nothing else would show the last answers.
     const isDue = this.batch.time.now() - this.#shownAt >= showEveryMs
@@ -427,6 +424,8 @@ class Launcher {
   readonly #stated = new NumberMap()
   /** Rows that are recorded and not sent yet. */
   readonly #unsent = new Set<RowState>()
+  #isClaiming = false
+  readonly #retired: RowBatch[] = []
 
   constructor(
     private readonly ports: CallPorts,
@@ -449,8 +448,11 @@ class Launcher {
       for (let left: readonly RowState[] = valid; !stopReason.signal.aborted; ) {
         left = await this.#takeStated(left)
         if (left.length === 0) break
+        this.#isClaiming = true
         const claims = await this.ports.batch.lookups.claim(left, (ordinal) => this.#open.has(ordinal))
         const asks = left.filter((state, at) => this.#take(state, claims[at] as Claim))
+        this.#isClaiming = false
+        for (const old of this.#retired.splice(0)) this.retire(old)
         if (this.#requests) await this.#requests.send(asks)
         else await this.#send(asks)
         const again = left.filter((state) => !state.isSettled && !state.underWay && !asks.includes(state))
@@ -522,9 +524,13 @@ class Launcher {
     else this.#unsent.add(state)
   }
 
-  /** Forgets the rows of a row batch: from now on, equal rows find their recorded answers. */
+  /**
+   * Forgets the rows of a row batch: from now on, equal rows find their recorded answers. Not while rows are claimed, which
+   * may have read the record just before.
+   */
   retire(rowBatch: RowBatch): void {
-    for (const { ordinal } of rowBatch.states) this.#open.delete(ordinal)
+    if (this.#isClaiming) this.#retired.push(rowBatch)
+    else for (const { ordinal } of rowBatch.states) this.#open.delete(ordinal)
   }
 
   /** Takes back what was recorded and certainly not sent. */
@@ -542,9 +548,11 @@ class Launcher {
     }
   }
 
-  /** Returns the row whose answer may be about another row, which was certainly not sent. */
-  #statedBy({ hash, ask }: RowState): number | undefined {
-    if (!this.ports.batch.stated || hash === undefined || ask?.isNew === false) return undefined
+  /** Returns the row whose answer may be about another row, which was certainly not sent: a claim shows that of early rows. */
+  #statedBy({ hash, ask, ordinal }: RowState): number | undefined {
+    const { stated, lookups } = this.ports.batch
+    const wasSent = ask ? !ask.isNew : ordinal < lookups.answeredUpTo
+    if (!stated || hash === undefined || wasSent) return undefined
     return this.#stated.get(hash)
   }
 
@@ -557,19 +565,13 @@ class Launcher {
     await this.writer.kept()
     const answers = await lookups.answersOf(ordinals)
     return states.filter((state, at) => {
-      const from = about[at] ?? -1
-      const answer = answers.get(from)
+      const { answer, from } = answers.get(about[at] ?? -1) ?? {}
       const { identity = '', input } = state
       if (answer?.status !== 'found' || !stated(input, answer.body).includes(identity)) return true
+      state.origin = from
       state.settle({ answer, source: 'duplicate', credits: 0 })
-      this.writer.add({
-        ...rowOf(state),
-        answer,
-        source: 'duplicate',
-        ask: state.ask,
-        from,
-        isSpelling: true,
-      })
+      const { ask } = state
+      this.writer.add({ ...rowOf(state), answer, source: 'duplicate', ask, from, isSpelling: true })
       return false
     })
   }

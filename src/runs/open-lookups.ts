@@ -3,8 +3,7 @@ import { ApiError } from '../api/calls/errors.js'
 import { isMetered } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { isObject } from '../api/values/objects.js'
-import type { Budgets } from '../lookups/budgets.js'
-import { budgetOver } from '../lookups/budgets.js'
+import { type Budgets, budgetOver, scopesOf } from '../lookups/budgets.js'
 import { type LookupOptions, type Lookups, type LookupsOfRun, openLookups } from '../lookups/store.js'
 import { readNumber } from '../storage/driver/connection.js'
 import { type InputFile, toRecord } from './find-run.js'
@@ -66,7 +65,8 @@ export async function openRun(
     member: await ports.target.memberEmail(),
     mayRepeat: await isRepeatable(request, target.caller),
     maxAgeMs,
-    isAlive: maxAgeMs === undefined ? undefined : (holder) => records.locks.isHeld(holder),
+    isAlive:
+      maxAgeMs === undefined ? undefined : (holder, connection) => records.locks.isHeld(holder, connection),
     // Rows that are sent together have a key together.
     takesKeys: request.operation.batch?.bulkRequests === undefined,
   })
@@ -107,7 +107,8 @@ export async function readQuotaBudget(
 ): Promise<{ readonly used: number; readonly most: number } | undefined> {
   if (!isQuota(request)) return undefined
   const sql = 'SELECT coalesce(sum(spent), 0) AS used FROM budgets WHERE scope = ?'
-  const used = await records.database.read((reads) => readNumber(reads, sql, `profiles ${run?.number ?? 0}`))
+  const { profiles } = scopesOf(run?.number ?? 0, '')
+  const used = await records.database.read((reads) => readNumber(reads, sql, profiles))
   return { used, most: request.choices.maxProfiles ?? 0 }
 }
 
@@ -251,9 +252,8 @@ export async function readBudget(
   const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
   if (perRun === undefined && perDay === undefined) return undefined
   const run = known ?? { ...notBegun, profile: target.profile }
-  const scopes = { run: `run ${run.number}`, profiles: '', profile: run.profile }
   const { left, held } = await records.database.read((connection) =>
-    budgetOver(connection, run.number, scopes, { perRun, perDay }, records.now()),
+    budgetOver(connection, scopesOf(run.number, run.profile), { perRun, perDay }, records.now()),
   )
   // Credits set aside for rows under way can still be spent by them.
   return Math.max(0, left + held)

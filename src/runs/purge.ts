@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { countDay, dayOf } from '../lookups/budgets.js'
 import { forEachFree, type Hold } from '../lookups/leases.js'
 import { answeredUpTo, lookupsMark } from '../lookups/store.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
@@ -109,6 +110,9 @@ async function purgeLookups(driver: Driver, run: number, old: readonly OldRun[])
 /** Deletes a run. It is only hidden while answers of it are needed. What it spent stays in the ledger. */
 async function dropRun(connection: Connection, run: number, now: number): Promise<void> {
   const rest = await connection.get('SELECT 1 AS one FROM lookups WHERE run = ? LIMIT 1', run)
+  const left = await connection.get<{ profile: string; at: number; held: number }>(leftSql, run)
+  // What a killed run may have spent still counts in the budget of its last day.
+  if (left) await countDay(connection, left.profile, dayOf(left.at), left.held)
   await connection.run('DELETE FROM budgets WHERE scope IN (?, ?)', `run ${run}`, `profiles ${run}`)
   if (rest) await connection.run(hideSql, now, run)
   else {
@@ -117,5 +121,7 @@ async function dropRun(connection: Connection, run: number, now: number): Promis
   }
 }
 
+const leftSql = `SELECT r.profile, coalesce(r.ended_at, r.started_at) AS at, b.held FROM runs r
+  JOIN budgets b ON b.scope = 'run ' || r.number WHERE r.number = ? AND b.held > 0`
 const hideSql = `UPDATE runs SET forgotten = 1, request = '{}',
   ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END, status = 'stopped' WHERE number = ?`

@@ -15,7 +15,7 @@ import { parseExact, toJson } from '../api/values/json.js'
 import { isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { judge, type RowAnswer } from '../lookups/answer.js'
-import { type Ask, type LookupRow, type Lookups, openLookups } from '../lookups/store.js'
+import { type Ask, type LookupOptions, type LookupRow, type Lookups, openLookups } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
 import type { Run } from './journal/runs.js'
 import { identityOf } from './plan/lookup.js'
@@ -31,7 +31,7 @@ interface SingleLookupPorts {
     readonly workspace: string
     readonly profile: string
     readonly notBefore: number
-    readonly isAlive: (holder: string) => Promise<boolean>
+    readonly isAlive: NonNullable<LookupOptions['isAlive']>
     /** Holds a lock until the process ends; returns its name. */
     readonly holdLock: () => Promise<string>
   }>
@@ -70,7 +70,8 @@ interface Sent {
   readonly lookups: Lookups
   readonly ask: Ask
   readonly row: LookupRow
-  /** Whether the outcome of what was sent is known, and whether its answer is recorded. */
+  /** Whether it was sent, whether the outcome of that is known, and whether its answer is recorded. */
+  isSent: boolean
   isKnown: boolean
   isKept: boolean
 }
@@ -80,6 +81,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   const { clock, ids, since, names, onFault, onStored } = ports
   const sent = new Map<string, Sent>()
   const runs = new Map<string, Promise<Lookups>>()
+  /** Lookups that this process has under way. */
+  const underWay = new Set<number>()
   let rows = 0
   const lock = once(async () => {
     const { database, holdLock } = await ports.open()
@@ -142,16 +145,18 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   }
   const find = async (id: OperationId, row: LookupRow | undefined) => {
     if (!row || !since) return undefined
-    const [outcome] = await (await runOf(id, true)).peek([row])
+    const [outcome] = await (await (runs.get(id) ?? runOf(id, true))).peek([row])
     if (outcome?.answer.status !== 'found') return undefined
     return replyOf(outcome.answer, outcome.storedAt ?? clock.now())
   }
   /** Claims a lookup, or returns the answer that an equal one brought meanwhile. */
   const claim = async (id: OperationId, row: LookupRow): Promise<Sent | Reply> => {
     const lookups = await ownRun(id)
+    underWay.add(row.ordinal)
     for (let polls = 1; ; polls++) {
-      const [one] = await lookups.claim([row])
-      if (one?.is === 'ask') return { lookups, ask: one.ask, row, isKnown: true, isKept: false }
+      const [one] = await lookups.claim([row], (ordinal) => underWay.has(ordinal))
+      if (one?.is === 'ask')
+        return { lookups, ask: one.ask, row, isSent: false, isKnown: true, isKept: false }
       if (one?.is === 'answered' && one.outcome.answer.status === 'found') {
         const stored = replyOf(one.outcome.answer, one.outcome.storedAt ?? clock.now())
         onStored?.(stored.answeredAt)
@@ -170,6 +175,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const isAgain = before !== undefined
     const own = row?.fresh === false ? row : undefined
     const keyed = own || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
+    one.isSent = true
     one.isKnown = false
     const reply = await caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
     one.isKnown = ports.isKnown(reply, isAgain)
@@ -193,10 +199,10 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (one) one.isKept = true
     await lookups.keepSingle(row, answer)
   }
-  const end = async ({ lookups, ask, row, isKnown, isKept }: Sent): Promise<void> => {
-    // A request without a known outcome stays on record, so that its key is used again.
+  const end = async ({ lookups, ask, row, isSent, isKnown, isKept }: Sent): Promise<void> => {
     if (isKept) return
-    if (isKnown) await lookups.withdraw([ask])
+    // What an earlier call has sent, and a request without a known outcome, stay on record, so that the key is used again.
+    if (isKnown && (isSent || ask.isNew)) await lookups.forget([ask])
     else await lookups.release(row.ordinal)
   }
   /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
@@ -212,15 +218,22 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         const isAsked = since !== undefined && options.idempotencyKey === undefined
         const row = isAsked ? await rowOf(id, input) : undefined
         if (!row) return caller.call(id, input, options)
-        const claimed = await claim(id, row)
-        if ('status' in claimed) return claimed
-        const line = `${id} ${row.identity}`
-        sent.set(line, claimed)
+        const stored = await find(id, row)
+        if (stored) onStored?.(stored.answeredAt)
+        if (stored) return stored.reply
         try {
-          return await caller.call(id, input, options)
+          const claimed = await claim(id, row)
+          if ('status' in claimed) return claimed
+          const line = `${id} ${row.identity}`
+          sent.set(line, claimed)
+          try {
+            return await caller.call(id, input, options)
+          } finally {
+            sent.delete(line)
+            await end(claimed).catch(onFault)
+          }
         } finally {
-          sent.delete(line)
-          await end(claimed).catch(onFault)
+          underWay.delete(row.ordinal)
         }
       },
     }

@@ -141,8 +141,8 @@ export const lookupsFor = (
   })
 
 /** The lookups of a run that begins, in memory. */
-export async function newLookups(options: Partial<LookupOptions> = {}): Promise<Lookups> {
-  const driver = await openState(':memory:')
+export async function newLookups(options: Partial<LookupOptions> = {}, state?: Driver): Promise<Lookups> {
+  const driver = state ?? (await openState(':memory:'))
   return lookupsFor(driver, await runsOver(driver).add(newRun()), options)
 }
 

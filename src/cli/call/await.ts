@@ -105,7 +105,7 @@ async function waitFor(
   const { state, done, spent } = progress
   const interruption = exitOfSignal(interrupted)
   if (state !== 'going')
-    await recordSpent(context, accepted.operation.id, spent, { work: `work ${accepted.id}` })
+    await recordSpent(context, accepted.operation.id, spent, { once: `work ${accepted.id}` })
   const empty =
     state === 'finished' && printsResult
       ? await printFound(context, accepted, () => work.records(), known)

@@ -69,8 +69,8 @@ export async function callOnce(
     },
   )
   noteKey(reply.unknown)
-  const credits = costOfCall(row, reply, idempotencyKey !== undefined)
-  if (isPriced(row) && isCostKnown(row, reply)) await recordSpent(context, id, credits)
+  const { credits, ...counted } = costOfCall(row, reply, idempotencyKey)
+  if (isPriced(row) && isCostKnown(row, reply)) await recordSpent(context, id, credits, counted)
   const note = noteIn(reply)
   if (note !== undefined) context.notify(note)
   return reply

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
@@ -42,8 +43,10 @@ interface SpendingOptions {
   readonly open?: () => Promise<Spending>
   readonly held?: string | undefined
   readonly member?: string | undefined
-  /** Accepted work, whose cost is recorded once however many commands wait for it. */
-  readonly work?: string
+  /** What the cost is recorded for once, such as accepted work that several commands wait for. */
+  readonly once?: string | undefined
+  /** What it is recorded for, whatever was recorded before. */
+  readonly marks?: string | undefined
 }
 
 /** Rows of runs are recorded with their answers. A failure is only a notice, because the paid answer matters more. */
@@ -55,13 +58,14 @@ export async function recordSpent(
     open = () => openSpending(context),
     held = holds.get(context.streams),
     member,
-    work,
+    once: first,
+    marks,
   }: SpendingOptions = {},
 ): Promise<void> {
   context.log?.spend(credits)
   if (credits === 0 && held === undefined) return
   holds.delete(context.streams)
-  const [spent, now] = [{ credits, calls: 1, work }, context.clock.now()]
+  const [spent, now] = [{ credits, calls: 1, once: first, marks }, context.clock.now()]
   await record(context, { operation, member }, `The ${credits} credits of this call`, async (spender) => {
     const spending = await open()
     if (held === undefined) await spending.count(spender, spent, now)
@@ -165,18 +169,32 @@ export function createSpendingLayer(context: Context): Layer {
       const row = operation(id)
       const held = await hold(row, input)
       const reply = await caller.call(id, input, call)
-      const cost = costOfCall(row, reply, call?.idempotencyKey !== undefined)
+      const member = call?.member?.email
+      const { credits, ...counted } = costOfCall(row, reply, call?.idempotencyKey, member)
       const settled = isCostKnown(row, reply) ? held : undefined
-      await recordSpent(context, id, cost, { open, held: settled, member: call?.member?.email })
+      await recordSpent(context, id, credits, { ...counted, open, held: settled, member })
       return reply
     },
   })
 }
 
-/** Returns what a single call cost. A replayed reply was counted before, unless the key was not the user's own. */
-export function costOfCall(operation: Operation, reply: Reply, hasOwnKey: boolean): number {
-  if (!isPriced(operation)) return 0
-  return reply.credits + (hasOwnKey ? 0 : (reply.replayed ?? 0))
+/**
+ * Returns what a single call cost. A replayed reply was paid for before: under a key of the user's own it was recorded then,
+ * unless the command was killed in between.
+ */
+export function costOfCall(
+  operation: Operation,
+  { credits, replayed = 0 }: Reply,
+  ownKey: string | undefined,
+  member = '',
+): { readonly credits: number; readonly once?: string; readonly marks?: string } {
+  if (!isPriced(operation)) return { credits: 0 }
+  if (ownKey === undefined) return { credits: credits + replayed }
+  // Keys are often made of what they are for, and members are people.
+  const key = `key ${createHash('sha256')
+    .update(JSON.stringify([member, ownKey]))
+    .digest('hex')}`
+  return credits > 0 ? { credits, marks: key } : { credits: replayed, once: key }
 }
 
 type Given = Pick<OperationRequest['invocation'], 'options'>

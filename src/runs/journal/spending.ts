@@ -4,7 +4,6 @@ import { parseExact, parseJson, toCanonicalJson } from '../../api/values/json.js
 import { hashNumber, hashOf } from '../../csv/identity-filter.js'
 import type { RowAnswer } from '../../lookups/answer.js'
 import {
-  countBudget,
   countSpent,
   dayOf,
   dayScope,
@@ -16,8 +15,6 @@ import { openNumbers } from '../../lookups/numbers.js'
 import { identifiedOf } from '../../lookups/store.js'
 import { type Connection, type Driver, joinGiven, readNumber } from '../../storage/driver/connection.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './runs.js'
-
-export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 
 /** How long a result is remembered: longer than clients ask for one. */
 export const rememberedMs = 90 * 86_400_000
@@ -35,29 +32,24 @@ export const isFirstRecord = async (c: Connection, target: string, record: strin
 
 type SpentCall = [
   spender: Omit<Spender, 'number'>,
-  spent: SpentCalls & { readonly work?: string | undefined },
+  spent: SpentCalls & {
+    /** What the cost is recorded for once, however many calls lead to it. */
+    readonly once?: string | undefined
+    /** What it is recorded for, whatever was recorded before. */
+    readonly marks?: string | undefined
+  },
   now: number,
 ]
 
-/** Records what a single call cost; that of accepted work once, however many calls lead to it. */
+/** Records what a single call cost. */
 async function countCall(
   connection: Connection,
-  ...[spender, { work, ...spent }, now]: SpentCall
+  ...[spender, { once, marks, ...spent }, now]: SpentCall
 ): Promise<void> {
-  if (work !== undefined) await forgetRecords(connection, now)
-  if (work === undefined || (await isFirstRecord(connection, spender.target, work, now)))
-    await countSingle(connection, spender, spent, now)
-}
-
-async function countSingle(
-  connection: Connection,
-  spender: Omit<Spender, 'number'>,
-  spent: SpentCalls,
-  now: number,
-): Promise<void> {
-  const scopes = { run: 'single calls', profiles: '', profile: spender.profile }
-  await countBudget(connection, scopes, dayOf(now), { spent: spent.credits, isDayOnly: true })
-  await countSpent(connection, { ...spender, number: 0 }, spent, now)
+  const record = once ?? marks
+  if (record !== undefined) await forgetRecords(connection, now)
+  const isFirst = record === undefined || (await isFirstRecord(connection, spender.target, record, now))
+  if (isFirst || once === undefined) await countSpent(connection, { ...spender, number: 0 }, spent, now)
 }
 
 /** Spending of a day (UTC, real time) by the calls of a run, or by single calls. */
@@ -152,7 +144,7 @@ export function spendingOver(driver: Driver) {
       now: number,
     ) =>
       driver.transaction(async (c) => {
-        const left = Math.max(0, perDay - (await usedToday(c, profile, dayOf(now))))
+        const left = Math.max(0, perDay - (await usedToday(c, profile, now)))
         const credits = decide(left)
         // What a killed call has set aside counts for its day.
         if (credits !== undefined) await c.run(holdSql, holdScope(profile, dayOf(now), id), credits)

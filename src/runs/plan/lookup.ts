@@ -11,7 +11,7 @@ import { mostCredits } from '../../engine/credits/cost.js'
 import { identityIn, keysOf, keyText } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
 import type { RowOutcome } from '../../lookups/answer.js'
-import type { Ask } from '../../lookups/store.js'
+import type { Ask, Origin } from '../../lookups/store.js'
 import {
   createRowReader,
   describing,
@@ -239,6 +239,8 @@ export class RowState {
   isSettled = false
   /** The equal row whose answer it takes. */
   original: RowState | undefined
+  /** Where the answer is in full that it has taken in another spelling. */
+  origin: Origin | undefined
   #duplicates: RowState[] = []
 
   constructor(

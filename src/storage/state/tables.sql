@@ -96,8 +96,9 @@ CREATE TABLE lookups (
   key {text},
   input {text},
   work {text},
-  held {integer} NOT NULL DEFAULT 0,
-  cost {integer} NOT NULL DEFAULT 0,
+  held {integer} NOT NULL DEFAULT 0
+    CHECK (held = 0 OR held > 0 AND state NOT IN ('found', 'not_found', 'invalid', 'failed')),
+  cost {integer} NOT NULL DEFAULT 0 CHECK (cost >= 0),
   source {text} NOT NULL DEFAULT 'live',
   from_run {integer},
   from_row BIGINT,
@@ -119,11 +120,13 @@ CREATE TABLE equal_lookups (
   PRIMARY KEY (hash, run, row)
 ){clustered};
 
--- What was spent and is set aside, by scope: `run NUMBER`, `profiles NUMBER` for the quota of a run, `day PROFILE DAY`.
+-- What was spent and is set aside, by scope: `run NUMBER`, `profiles NUMBER` for the quota of a run, `day PROFILE DAY` for what
+-- was spent on a day, and `day PROFILE DAY ID` for what a single call has set aside. What runs have set aside counts for the day
+-- by their scopes.
 CREATE TABLE budgets (
   scope {text} PRIMARY KEY,
-  spent {integer} NOT NULL,
-  held {integer} NOT NULL
+  spent {integer} NOT NULL CHECK (spent >= 0),
+  held {integer} NOT NULL CHECK (held >= 0)
 ){clustered};
 
 -- Spending by day, which outlives its lookups. Single calls have the run 0; `member` is the email of who paid. `doubted`

@@ -57,7 +57,7 @@ const forget = (dryRun = false) => eraseFromState(state, jane, now, dryRun)
 /** What the first rows of a run are answered with; absent where there is nothing on record. */
 const rows = async (run: Run) => {
   const lookups = await lookupsFor(state, run)
-  return [...(await lookups.answersOf([...Array(9).keys()]))].map(([ordinal, answer]) => ({
+  return [...(await lookups.answersOf([...Array(9).keys()]))].map(([ordinal, { answer }]) => ({
     ordinal,
     answer,
   }))
@@ -141,6 +141,17 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     await forget()
     const sent = 'SELECT input FROM lookups WHERE input IS NOT NULL'
     expect(await state.read((reads) => reads.all(sent))).toEqual([{ input: '{"email":"ann"}' }])
+  })
+
+  it('removes a lookup that is under way for good: its answer brings back only what it cost', async () => {
+    const run = await started('a')
+    const { lookups, one } = await claim(run, 0, 'person:jane', { email: 'jane' })
+    await forget()
+    if (one?.is !== 'ask') throw new Error('it was not asked')
+    const answer = found({ email: 'jane' }, 2)
+    await lookups.settle([{ ...rowOf(0, 'person:jane'), answer, source: 'live', ask: one.ask }])
+    expect(await rows(run)).toMatchObject([{ answer: { status: 'skipped', body: undefined, credits: 2 } }])
+    expect(await runsOver(state).list()).toMatchObject([{ credits: 2, reserved: 0 }])
   })
 
   it('removes what was typed for a run about them', async () => {

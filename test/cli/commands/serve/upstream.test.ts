@@ -40,6 +40,17 @@ describe('a governed proxy', () => {
     expect(await proxy.machine.json('ledger')).toMatchObject([{ credits: 1, operation: 'accounts.enrich' }])
   })
 
+  it('records a charge that it was killed over, once its key brings the reply again', async () => {
+    const { at, bench } = await engine()
+    const proxy = await proxyOf(at)
+    const given = { 'idempotency-key': 'killed' }
+    const call = { apiKey: at.key, idempotencyKey: 'killed' }
+    await bench.caller.call('accounts.enrich', { domain: 'known.example' }, call)
+    for (const _ of [1, 2])
+      expect((await enrich(proxy, 'known.example', given)).headers.get('idempotent-replayed')).toBe('true')
+    expect(await proxy.machine.json('ledger')).toMatchObject([{ credits: 1, calls: 1 }])
+  })
+
   it('names the server behind it in /health', async () => {
     const { at } = await engine()
     const { baseUrl } = await proxyOf(at)

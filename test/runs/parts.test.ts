@@ -1,0 +1,227 @@
+import { parse } from 'csv-parse/sync'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, Input, Reply } from '../../src/api/calls/caller.js'
+import type { LookupOptions } from '../../src/lookups/store.js'
+import { execute } from '../../src/runs/execute.js'
+import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import type { Batch } from '../../src/runs/ports.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { perFile } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
+import { states } from '../support/states.js'
+import { company, companyBatch, csvOf, fakeCaller, lookupsFor, memorySink, newRun, reply } from './fakes.js'
+
+const folder = perFile(newFolder)
+const day = 86_400_000
+/** A call without an answer: its process is killed before that. */
+const never = new Promise<never>(() => {})
+
+describe.each(states())('parts of a run in %s', (_, open) => {
+  let driver: Driver
+
+  beforeEach(async () => {
+    driver = await open()
+  })
+
+  const begin = (id: string) => runsOver(driver).add(newRun({ id, identityKey: id }))
+  const record = async ({ id }: Run) => (await runsOver(driver).find(id))[0] as Run
+  const openRows = () =>
+    driver.read((reads) =>
+      reads.all(`SELECT run, row FROM lookups WHERE state IN ('asked', 'accepted') OR held <> 0`),
+    )
+
+  /** Runs a part to its end; those that are killed are left before it. */
+  function part(
+    run: Run,
+    rows: readonly string[],
+    caller: Caller,
+    { options = {}, ...more }: Partial<Batch> & { readonly options?: Partial<LookupOptions> } = {},
+  ) {
+    const sink = memorySink()
+    const ended = (async () => {
+      const lookups = await lookupsFor(driver, run, {
+        maxAgeMs: 30 * day,
+        isAlive: async () => false,
+        takesKeys: true,
+        ...options,
+      })
+      const batch = await companyBatch(folder.file(csvOf(rows)), caller, sink, { lookups, ...more })
+      return execute(batch)
+    })()
+    return { ended, rows: () => parse(sink.text(), { columns: true }) as Record<string, string>[] }
+  }
+
+  /** Answers, but for some rows: those are charged, and their process is killed before the answer is there. */
+  function killedAt(isLast: (input: Input) => boolean, answer: (input: Input) => Reply = found) {
+    const killed = Promise.withResolvers<void>()
+    const { caller, calls } = fakeCaller(async (input) => {
+      if (!isLast(input)) return answer(input)
+      setTimeout(killed.resolve, 20)
+      return never
+    })
+    return { caller, calls, isKilled: killed.promise }
+  }
+  const found = ({ domain }: Input) => company(domain)
+  const keysOf = (calls: ReturnType<typeof fakeCaller>['calls']) =>
+    calls.map(({ input, options }) => [input.domain, options?.idempotencyKey])
+
+  it('keep an answer that a row took in another spelling, whoever paid for it', async () => {
+    const stated = (_input: Input, body: unknown) =>
+      (body as { domain: string }).domain === 'a' ? ['domain b', 'domain c'] : []
+    const first = await begin('first')
+    await part(first, ['a'], fakeCaller(found).caller).ended
+    const run = await begin('run')
+    const rows = ['a', 'x', 'b', 'b', 'c']
+    const { caller, calls } = fakeCaller(found)
+    const before = part(run, rows, caller, { stated, concurrency: 1 })
+    await before.ended
+    const again = part(await record(run), rows, fakeCaller(found).caller, { stated })
+    expect(await again.ended).toMatchObject({ found: 5 })
+    expect(again.rows().map(({ industry }) => industry)).toEqual(
+      before.rows().map(({ industry }) => industry),
+    )
+    expect(again.rows()[3]).toMatchObject({ industry: 'Industry of a', _source: 'duplicate' })
+    expect(calls.map(({ input }) => input.domain)).toEqual(['x'])
+  })
+
+  it('ask again for a row that was sent, though an answer has come that is about it, too', async () => {
+    const run = await begin('run')
+    const rows = ['a', 'x', 'y', 'b']
+    const stated = (_input: Input, body: unknown) =>
+      (body as { domain: string }).domain === 'a' ? ['domain b'] : []
+    const late = Promise.withResolvers<void>()
+    const { caller, calls, isKilled } = killedAt(({ domain }) => domain === 'b')
+    const slow: Caller = {
+      ...caller,
+      call: async (id, input, options) => {
+        const answer = caller.call(id, input, options)
+        if (input.domain === 'b') late.resolve()
+        // Not before the other spelling is under way, too.
+        if (input.domain === 'a') await late.promise
+        return answer
+      },
+    }
+    void part(run, rows, slow, { stated, concurrency: 2 }).ended
+    await isKilled
+    const { caller: next, calls: more } = fakeCaller(found)
+    const last = await part(run, rows, next, { stated, concurrency: 2 }).ended
+    expect([last.found, keysOf(calls).at(-1), keysOf(more)]).toEqual([4, ['b', 'run-3'], [['b', 'run-3']]])
+    expect(await record(run)).toMatchObject({ credits: 4, reserved: 0 })
+    expect(await openRows()).toEqual([])
+  })
+
+  it('send a row under the key that a later equal one was sent under before', async () => {
+    const run = await begin('run')
+    const failing = (input: Input): Reply =>
+      input.domain === 'a' ? reply(500, { error: 'down' }) : found(input)
+    let nth = 0
+    const { caller, isKilled } = killedAt(({ domain }) => domain === 'a' && ++nth === 2, failing)
+    const rows = ['a', 'x', 'a']
+    void part(run, rows, caller, { concurrency: 1 }).ended
+    await isKilled
+    const { caller: next, calls } = fakeCaller(found)
+    expect(
+      await part(run, rows, next, { concurrency: 1, options: { budgets: { perRun: 2 } } }).ended,
+    ).toMatchObject({
+      found: 3,
+      credits: 2,
+    })
+    expect(keysOf(calls)).toEqual([['a', 'run-2']])
+    expect(await record(run)).toMatchObject({ credits: 2, reserved: 0, status: 'finished' })
+    expect(await openRows()).toEqual([])
+  })
+
+  it('leave to others what a killed run sent, where they stop before they send it again', async () => {
+    const [killed, stopped, last] = await Promise.all(['killed', 'stopped', 'last'].map(begin))
+    if (!killed || !stopped || !last) throw new Error('a run was not recorded')
+    const { caller, isKilled } = killedAt(({ domain }) => domain === 'a')
+    void part(killed, ['a'], caller).ended
+    await isKilled
+    const stop = new AbortController()
+    const stopping = fakeCaller((input) => {
+      stop.abort()
+      return found(input)
+    })
+    await part(stopped, ['x', 'a'], stopping.caller, { concurrency: 2, signal: stop.signal }).ended
+    expect(stopping.domains()).toEqual(['x'])
+    const { caller: next, calls } = fakeCaller(found)
+    await part(last, ['a'], next).ended
+    expect(keysOf(calls)).toEqual([['a', 'killed-0']])
+  })
+
+  describe('with a limit that a budget lowered', () => {
+    const jobs = (limit: number) => reply(200, { jobs: Array(limit).fill({}) }, limit)
+    const hiring = {
+      operation: 'accounts.hiring',
+      most: () => 100,
+      perRecord: 1,
+      input: ([domain]: readonly string[]) => ({ domain, limit: 100 }),
+    } as const
+
+    it('give no other run what a budget cut, not even after a kill', async () => {
+      const [one, other] = [await begin('one'), await begin('other')]
+      const { caller, isKilled } = killedAt(() => true)
+      const short = { ...hiring, options: { budgets: { perRun: 40 } } }
+      void part(one, ['a'], caller, short).ended
+      await isKilled
+      const asked: Input[] = []
+      const answering = fakeCaller((input) => {
+        asked.push(input)
+        return jobs(Number(input.limit))
+      })
+      await part(one, ['a'], answering.caller, short).ended
+      await part(other, ['a'], answering.caller, hiring).ended
+      expect(asked.map(({ limit }) => limit)).toEqual([40, 100])
+    })
+
+    it('leave no other run the key of a request for fewer records', async () => {
+      const [one, other] = [await begin('one'), await begin('other')]
+      const { caller, isKilled } = killedAt(() => true)
+      void part(one, ['a'], caller, { ...hiring, options: { budgets: { perRun: 40 } } }).ended
+      await isKilled
+      const { caller: next, calls } = fakeCaller(({ limit }) => jobs(Number(limit)))
+      await part(other, ['a'], next, hiring).ended
+      expect(calls.map(({ input, options }) => [input.limit, options?.idempotencyKey])).toEqual([
+        [100, 'other-0'],
+      ])
+    })
+  })
+
+  describe('with a budget for the day', () => {
+    const budgets = { perDay: 3 }
+    const rows = ['a', 'b', 'c', 'd', 'e', 'f']
+
+    it('spend no more on a day because others were sent before midnight', async () => {
+      const [one, other] = [await begin('one'), await begin('other')]
+      let now = day - 1
+      const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const { caller } = fakeCaller(async (input, nth) => {
+        if (nth === 3) asked.resolve()
+        await answered.promise
+        return found(input)
+      })
+      const options = { budgets, now: () => now }
+      const first = part(one, rows.slice(0, 3), caller, { options })
+      await asked.promise
+      now = day
+      const { caller: next, calls } = fakeCaller(found)
+      expect((await part(other, rows.slice(3), next, { options }).ended).stopped?.exit_code).toBe(12)
+      answered.resolve()
+      expect([(await first.ended).credits, calls.length]).toEqual([3, 0])
+    })
+
+    it.each([
+      ['on its last day', 0, 1],
+      ['on no other day', day, 3],
+    ])('leave room for what a killed run may have spent %s', async (_name, later, count) => {
+      const [killed, next] = [await begin('killed'), await begin('next')]
+      const { caller, isKilled } = killedAt(({ domain }) => domain === 'x' || domain === 'y')
+      void part(killed, ['x', 'y'], caller, { options: { now: () => 5 * day } }).ended
+      await isKilled
+      await driver.transaction((c) => c.run(`UPDATE runs SET status = 'stopped' WHERE id = 'killed'`))
+      const { caller: asking, calls } = fakeCaller(found)
+      await part(next, rows, asking, { options: { budgets, now: () => 5 * day + later } }).ended
+      expect(calls).toHaveLength(count)
+    })
+  })
+})
