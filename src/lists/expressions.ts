@@ -91,19 +91,22 @@ export async function parseExpression(text: string, scope: Scope, option: string
   const check = run.check()
   if (!check.valid) refuse('type', error?.range?.start ?? 0, { summary: check.error?.summary })
   let doubtful = 0
+  const test = (values: Readonly<Record<string, unknown>>): boolean => {
+    doubt.isDoubtful = false
+    try {
+      return run(values) === true
+    } catch {
+      const readable = withoutTypes(values)
+      if (readable !== values) return test(readable as typeof values)
+      doubt.isDoubtful = true
+      return false
+    } finally {
+      if (doubt.isDoubtful) doubtful++
+    }
+  }
   return {
     /** Whether the condition is true of values. It never throws: what cannot be evaluated is false. */
-    test: (values: Readonly<Record<string, unknown>>): boolean => {
-      doubt.isDoubtful = false
-      try {
-        return run(values) === true
-      } catch {
-        doubt.isDoubtful = true
-        return false
-      } finally {
-        if (doubt.isDoubtful) doubtful++
-      }
-    },
+    test,
     /** Evaluations in which a missing value, or one of another type, was compared; each such comparison was false. */
     get doubtful() {
       return doubtful
@@ -396,9 +399,11 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
     fx_in: (item, list) =>
       Array.isArray(list)
         ? list.some((one) => isEqual(item, one))
-        : isObject(list)
-          ? Object.hasOwn(list, String(item))
-          : doubted(),
+        : list instanceof Map
+          ? list.has(String(item))
+          : isObject(list)
+            ? Object.hasOwn(list, String(item))
+            : doubted(),
     fx_lt: compare((order) => order < 0),
     fx_le: compare((order) => order <= 0),
     fx_gt: compare((order) => order > 0),
@@ -424,7 +429,20 @@ function toPlain(value: unknown): unknown {
   return isObject(value) && value.isLosslessNumber === true ? Number(String(value)) : value
 }
 
+/** Returns a value whose objects with a field `constructor` are maps: the library would take it for the type of the object. */
+function withoutTypes(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(withoutTypes)
+    return items.every((item, at) => item === value[at]) ? value : items
+  }
+  if (!isObject(value) || value.isLosslessNumber === true) return value
+  const fields = Object.entries(value).map(([name, inner]) => [name, withoutTypes(inner)] as const)
+  if (Object.hasOwn(value, 'constructor')) return new Map(fields)
+  return fields.every(([name, inner]) => inner === value[name]) ? value : Object.fromEntries(fields)
+}
+
 function memberOf(value: unknown, key: unknown): unknown {
+  if (value instanceof Map) return value.get(String(key))
   if (Array.isArray(value)) return value[Number(key)]
   return isObject(value) && Object.hasOwn(value, String(key)) ? value[String(key)] : undefined
 }
