@@ -130,18 +130,22 @@ export async function hashOfFile(path: string): Promise<string> {
 }
 
 /**
- * Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do. One that
- * began before `notBefore` is not written again, since its answers are out of date.
+ * Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do, or one that is
+ * resumed by its id where asking again costs nothing. One that began before `notBefore` is not written again, since its
+ * answers are out of date.
  */
 export async function findKnown(
   request: BatchRequest,
   identity: RunIdentity,
   runs: Runs,
   notBefore: number,
+  isFree: () => Promise<boolean>,
 ): Promise<KnownRun | undefined> {
   const known = await findRun(request, identity, runs)
   if (known && isOutdated(known, notBefore) && !request.run) return undefined
-  if (known?.status !== 'finished' || !request.choices.retryUnknown) return known
+  if (known?.status !== 'finished') return known
+  const isAsked = request.choices.retryUnknown || (request.run !== undefined && (await isFree()))
+  if (!isAsked) return known
   return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
 }
 

@@ -91,7 +91,9 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   if (!dryRun) await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   await stopKilledRuns(records, dryRun ? undefined : identity.identityKey)
   const notBefore = await ports.target.answersFrom()
-  const known = await findKnown(own, identity, records.runs, notBefore)
+  // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
+  const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined
+  const known = await findKnown(own, identity, records.runs, notBefore, isFree)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
   const shared = withShared(request, mapping)

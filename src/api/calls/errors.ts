@@ -55,7 +55,7 @@ export const errors = {
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
   internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it to whoever runs the server.' },
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
-  vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked about this again.' },
+  vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked anew; the same command asks again for work that it accepted.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   too_many_bodies: { status: 503, text: 'Too many large requests at once', exit: 10, hint: 'Send large requests one after the other.' },
   storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; this request was not charged.' },
