@@ -1,5 +1,5 @@
 import { Refusal } from '../api/calls/errors.js'
-import { nearest } from '../api/values/nearest.js'
+import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { StoredProvider } from '../engine/tables/providers.js'
 import { type Expression, parseExpression } from '../lists/expressions.js'
@@ -13,7 +13,6 @@ import {
   type ReadProvider,
   type RequestFile,
   type SubjectField,
-  subjectFields,
   toIntervalMs,
   toMs,
 } from './definition.js'
@@ -35,6 +34,8 @@ export interface VendorRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
+  /** Whether the body is sent as a form. */
+  readonly isForm?: boolean
 }
 
 export type Subject = Partial<Readonly<Record<SubjectField, string>>>
@@ -52,9 +53,21 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
     kinds[name as ProviderKind] = await compileKind(kind, ['kinds', name], readers)
   const { balance, limits = {}, timeout, max_age } = file
   const credits = balance && (await readers.path(balance.credits, ['balance', 'credits']))
+  const names = Object.keys(kinds) as ProviderKind[]
+  const sentFor = (name: ProviderKind) => {
+    const { request, submit, poll, batch } = file.kinds[name] ?? {}
+    return toCanonicalJson({ request, submit, poll, batch })
+  }
   return {
     file,
     kinds,
+    /** By kind, the others whose request is written alike: one that is filled alike serves them all. */
+    sharing: Object.fromEntries(
+      names.map((name) => [
+        name,
+        names.filter((other) => other !== name && sentFor(other) === sentFor(name)),
+      ]),
+    ) as Partial<Record<ProviderKind, readonly ProviderKind[]>>,
     // A little slower than allowed: requests do not arrive as evenly as they leave.
     intervalUs: Math.ceil(Math.max(0, ...(limits.rates ?? []).map(toIntervalMs)) * 1_000 * 1.02),
     timeoutMs: timeout === undefined ? 30_000 : toMs(timeout),
@@ -109,12 +122,6 @@ async function compileKind(
   )
   const { cost = {}, batch, needs, submit, poll, request = submit } = file
   const sent = placeholdersIn(request)
-  const checkPlaceholders = (part: string, template: unknown, known: readonly string[]) => {
-    const word = [...placeholdersIn(template)].find((one) => !known.includes(one))
-    if (word !== undefined) refuse('placeholder', [...at, part], { word, meant: nearest(word, known), known })
-  }
-  checkPlaceholders(submit ? 'submit' : 'request', request, [...subjectFields, 'row'])
-  checkPlaceholders('poll', poll, ['id'])
   if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
   const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
   const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
@@ -133,7 +140,7 @@ async function compileKind(
       outcomes.find(({ expression }) => expression.test({ item: null, ...answer }))?.outcome,
     resultOf: (answer: VendorAnswer): Fields => {
       const values = result.map(({ field, read }) => [field, read(answer)] as const)
-      return Object.fromEntries(values.filter(([, value]) => (value ?? '') !== ''))
+      return Object.fromEntries(values.filter(([, value]) => value !== undefined))
     },
     /** Returns the cost of what came of a row, in millionths; `undefined` where the answer should say it and does not. */
     costOf: (answer: VendorAnswer, is: OutcomeWord) => {
@@ -195,7 +202,7 @@ async function readMapped(mapped: Mapped, path: (text: string) => Promise<Read>)
   const read = await path(from)
   return (answer) => {
     const value = plain(read(answer))
-    if (!map) return value ?? other
+    if (!map) return value ?? (other === undefined ? value : other)
     return Object.hasOwn(map, String(value)) ? map[String(value)] : other
   }
 }
@@ -258,7 +265,7 @@ type Words = Readonly<Record<string, string | undefined>>
 
 /** Fills the placeholders of a request. Where it is about several rows, the array with one template has one for each. */
 function fillRequest(
-  { get, post, query = {}, headers = {}, body }: RequestFile,
+  { get, post, query = {}, headers = {}, body, form }: RequestFile,
   words: Words,
   rows?: readonly Words[],
 ): VendorRequest {
@@ -272,7 +279,14 @@ function fillRequest(
   }
   const search = parameters.size === 0 ? '' : `${path.includes('?') ? '&' : '?'}${parameters}`
   const method = get === undefined ? 'POST' : 'GET'
-  return { method, path: path + search, headers, body: fillValue(body, words, rows) }
+  const sent = {
+    method,
+    path: path + search,
+    headers: fillValue(headers, words) as VendorRequest['headers'],
+  } as const
+  return form
+    ? { ...sent, body: fillValue(form, words), isForm: true }
+    : { ...sent, body: fillValue(body, words, rows) }
 }
 
 /** Fills a template; a text that is a placeholder alone and has no value is left out. */

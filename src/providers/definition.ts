@@ -39,6 +39,14 @@ const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
     founded_year phone network_url`.split(/\s+/),
 }
 
+/** The value that a kind is asked for; a person or company may have any. */
+const mainField: Partial<Record<ProviderKind, string>> = {
+  email: 'email',
+  personal_email: 'personal_email',
+  phone: 'phone',
+  verify: 'email_status',
+}
+
 const say = <T extends z.ZodType>(schema: T, description: string): T => schema.describe(description) as T
 
 const durationPattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
@@ -81,13 +89,22 @@ const requestFields = {
   query: say(z.record(z.string(), template), 'the query; what has no value is left out').optional(),
   headers: say(z.record(z.string(), z.string()), 'headers of this request').optional(),
   body: say(template, 'the body, sent as JSON; what has no value is left out').optional(),
+  form: say(
+    z.record(z.string(), template),
+    'the body, sent as a form; what has no value is left out',
+  ).optional(),
 }
 
 const oneMethod = ({ get, post }: { get?: unknown; post?: unknown }) =>
   (get === undefined) !== (post === undefined)
+const oneBody = ({ body, form }: { body?: unknown; form?: unknown }) =>
+  body === undefined || form === undefined
 /** A request, with what else is said of it. */
 const requestWith = <Fields extends z.ZodRawShape>(fields: Fields) =>
-  z.strictObject({ ...requestFields, ...fields }).refine(oneMethod, { error: 'give get or post' })
+  z
+    .strictObject({ ...requestFields, ...fields })
+    .refine(oneMethod, { error: 'give get or post' })
+    .refine(oneBody, { error: 'give body or form' })
 
 const requestSchema = requestWith({})
 
@@ -167,6 +184,10 @@ const authSchema = z
       .strictObject({
         token_url: say(z.string(), 'where client_id:client_secret, the key, becomes a token'),
         scope: z.string().optional(),
+        credentials: say(
+          z.enum(['header', 'body']),
+          'where client_id and client_secret are sent (default: header)',
+        ).optional(),
       })
       .optional(),
   })
@@ -265,11 +286,94 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
   if (!file) throw new Error('a file is valid or not')
   if (builtIn.includes(file.name)) refuse('reserved', ['name'])
   if (Object.keys(file.kinds).length === 0) refuse('no_kinds', ['kinds'])
-  for (const [kind, { result }] of Object.entries(file.kinds))
-    for (const field of Object.keys(result))
-      if (!resultFields[kind as ProviderKind].includes(field))
-        refuseKey(refuse, ['kinds', kind, 'result'], field, resultFields[kind as ProviderKind])
+  for (const [name, kind] of Object.entries(file.kinds)) {
+    const at = ['kinds', name]
+    const known = resultFields[name as ProviderKind]
+    const fields = Object.keys(kind.result)
+    for (const field of fields) if (!known.includes(field)) refuseKey(refuse, [...at, 'result'], field, known)
+    const wanted = mainField[name as ProviderKind]
+    if (wanted === undefined ? fields.length === 0 : !fields.includes(wanted))
+      refuse('no_result', [...at, 'result'], { wanted: wanted ?? known[0] })
+    if (!kind.outcomes.some(({ is }) => is === 'found')) refuse('no_found', [...at, 'outcomes'])
+    checkKind(kind, at, refuse)
+  }
+  checkAuth(file.auth, refuse)
+  if (file.balance) checkRequest(file.balance, ['balance'], [], refuse)
   return { file, refuse }
+}
+
+/** Refuses requests of a kind that could not be sent as they are meant. */
+function checkKind({ needs, request, submit, poll, batch }: KindFile, at: Path, refuse: Refuse): void {
+  const first = request ?? submit
+  const part = request ? 'request' : 'submit'
+  if (!first) return
+  checkRequest(first, [...at, part], [...subjectFields, 'row'], refuse)
+  for (const field of placeholdersIn(first.get ?? first.post))
+    if (!needs.every((set) => set.some((one) => one === field)))
+      refuse('path_field', [...at, part], { field })
+  if (poll) {
+    checkRequest(poll, [...at, 'poll'], ['id'], refuse)
+    const { get, post, query, headers, body, form } = poll
+    if (!placeholdersIn([get, post, query, headers, body, form]).has('id')) refuse('no_id', [...at, 'poll'])
+  }
+  if (!batch) return
+  const row = listOfRows(first.body)
+  if (row === undefined) refuse('no_list', [...at, part])
+  if (batch.by !== 'order' && !placeholdersIn(row).has('row')) refuse('no_row', [...at, 'batch', 'by'])
+}
+
+/** Returns the element of the list that has one for each row; `undefined` where a template has none. */
+export function listOfRows(template: unknown): unknown {
+  if (Array.isArray(template) && template.length === 1 && placeholdersIn(template).size > 0)
+    return template[0]
+  if (!isObject(template) && !Array.isArray(template)) return undefined
+  for (const inner of Object.values(template)) {
+    const found = listOfRows(inner)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Refuses a request with fields that there are not, or whose address or headers could not be sent. */
+function checkRequest(
+  { get, post, query, headers = {}, body, form }: RequestFile,
+  at: Path,
+  known: readonly string[],
+  refuse: Refuse,
+): void {
+  const path = get ?? post ?? ''
+  const method = get === undefined ? 'post' : 'get'
+  if (/^(?:[a-z][a-z\d+.-]*:)?\/\//i.test(path)) refuse('whole_address', [...at, method], { path })
+  if (/[\s#]/.test(path)) refuse('path_letters', [...at, method], { path })
+  // In a body, braces may mean something else.
+  const named = [...bracedIn([path, query, headers, form]), ...placeholdersIn(body)]
+  const word = named.find((one) => !known.includes(one))
+  if (word !== undefined) refuse('placeholder', at, { word, meant: nearest(word, known), known })
+  checkHeaders(headers, [...at, 'headers'], refuse)
+}
+
+function checkHeaders(headers: Readonly<Record<string, string>>, at: Path, refuse: Refuse): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!headerName.test(name)) refuse('header', [...at, name], { name })
+    if (!headerValue.test(value)) refuse('header_value', [...at, name])
+  }
+}
+
+/** RFC 9110: a token, and what undici sends as it is. */
+const headerName = /^[!#$%&'*+.^_`|~\w-]+$/
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function checkAuth({ header, headers, oauth }: ProviderFile['auth'], refuse: Refuse): void {
+  if (header !== undefined && !headerName.test(header)) refuse('header', ['auth', 'header'], { name: header })
+  if (oauth && /[{}\s]/.test(oauth.token_url)) refuse('token_url', ['auth', 'oauth', 'token_url'])
+  if (!headers) return
+  const known = ['key', 'key_base64']
+  const named = [...bracedIn(headers)]
+  const word = named.find((one) => !known.includes(one))
+  if (word !== undefined)
+    refuse('placeholder', ['auth', 'headers'], { word, meant: nearest(word, known), known })
+  if (named.length === 0) refuse('no_key', ['auth', 'headers'])
+  checkHeaders(headers, ['auth', 'headers'], refuse)
 }
 
 function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never {
@@ -338,5 +442,15 @@ function nodeAt(root: Node | null, at: Path): Node | null {
 }
 
 /** Returns the fields of the row that a template names. */
-export const placeholdersIn = (template: unknown): ReadonlySet<string> =>
-  new Set([...(JSON.stringify(template) ?? '').matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name))
+export const placeholdersIn = (template: unknown): ReadonlySet<string> => bracedIn(template, /\{(\w+)\}/g)
+
+/** Returns what stands in braces in the texts of a template. */
+function bracedIn(template: unknown, braced = /\{([^{}]*)\}/g): ReadonlySet<string> {
+  const names = new Set<string>()
+  const visit = (one: unknown): void => {
+    if (typeof one === 'string') for (const [, name = ''] of one.matchAll(braced)) names.add(name)
+    if (typeof one === 'object' && one !== null) for (const inner of Object.values(one)) visit(inner)
+  }
+  visit(template)
+  return names
+}

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
-import { parseBody } from '../api/values/json.js'
+import { maxLevels } from '../api/operations/facts.js'
+import { exceededLimit, parseBody } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
 import { createExchange } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
@@ -33,23 +34,35 @@ export function createVendorHttp(resolve?: Resolve) {
   ): Promise<VendorAnswer & { readonly text: string }> {
     const answer = await others.exchange(url, targetsOf(allow), options, timeoutMs)
     const { text, status } = answer
-    const body = text.trim() === '' ? null : resultOr(undefined, () => parseBody(text))
+    const isTooDeep =
+      exceededLimit(text, { depth: maxLevels, values: Number.POSITIVE_INFINITY }) !== undefined
+    const read = () => (isTooDeep ? undefined : resultOr(undefined, () => parseBody(text)))
+    const body = text.trim() === '' ? null : read()
     // Garbage for a success may be half an answer that was charged.
-    if (body === undefined && status >= 200 && status < 300)
-      throw new Lost(`${new URL(url).host} answered with something that is not JSON`, true, 'broken')
+    if (body === undefined && status >= 200 && status < 300) {
+      const what = isTooDeep ? `JSON of more than ${maxLevels} levels` : 'something that is not JSON'
+      throw new Lost(`${new URL(url).host} answered with ${what}`, true, 'broken')
+    }
     return { ...answer, body: body ?? null }
   }
 
   /** Returns the token that client credentials are exchanged for; it is kept until shortly before it expires. */
   function tokenOf(target: VendorTarget, timeoutMs: number): Promise<Token> {
     const { file, allow, key } = target
-    const { token_url: url = '', scope } = file.auth.oauth ?? {}
+    const { token_url: url = '', scope, credentials } = file.auth.oauth ?? {}
     const known = tokens.get(tokenName(target))
     const fresh = async (): Promise<Token> => {
-      const form = { grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) }
+      const [id = '', secret = ''] = splitClient(key)
+      const isInBody = credentials === 'body'
+      const form = {
+        grant_type: 'client_credentials',
+        ...(scope === undefined ? {} : { scope }),
+        ...(isInBody ? { client_id: id, client_secret: secret } : {}),
+      }
       const headers = {
-        authorization: `Basic ${base64(key)}`,
-        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+        ...(isInBody ? {} : { authorization: `Basic ${base64(key)}` }),
+        'content-type': formType,
       }
       const request = { method: 'POST', headers, body: String(new URLSearchParams(form)) } as const
       const asked = exchange(url, allow, request, timeoutMs).catch((error: unknown) => {
@@ -59,9 +72,10 @@ export function createVendorHttp(resolve?: Resolve) {
       const { status, body: said } = await asked
       const { access_token, expires_in } = isObject(said) ? said : {}
       if (status === 400 || status === 401 || status === 403) return { refused: status, until: 0 }
-      if (status !== 200 || typeof access_token !== 'string')
+      if (status < 200 || status > 299 || typeof access_token !== 'string')
         throw new Lost(`${new URL(url).host} gave no token (status ${status})`, false, 'broken')
-      const seconds = typeof expires_in === 'number' ? expires_in : 300
+      const given = Number(expires_in ?? Number.NaN)
+      const seconds = Number.isFinite(given) ? given : 300
       return { token: access_token, until: performance.now() + Math.max(0, seconds - 30) * 1_000 }
     }
     const next = known
@@ -79,17 +93,18 @@ export function createVendorHttp(resolve?: Resolve) {
     isAgain = false,
   ): Promise<VendorAnswer & { readonly text: string }> {
     const { file, allow, key } = target
-    const { method, path, headers, body } = request
+    const { method, path, headers, body, isForm = false } = request
     const { header, query, bearer, headers: own = {}, oauth } = file.auth
     const url = new URL(file.base_url.replace(/\/+$/, '') + (path.startsWith('/') ? path : `/${path}`))
     if (query !== undefined) url.searchParams.set(query, key)
-    const content = body === undefined ? undefined : JSON.stringify(body)
+    const content = body === undefined ? undefined : isForm ? toForm(body) : JSON.stringify(body)
     const token = oauth && (await tokenOf(target, timeoutMs))
     // The key is invalid, as the vendor itself would say it.
     if (token && 'refused' in token) return { status: 401, headers: {}, body: null, text: '' }
     const filled = Object.entries(own).map(([name, value]) => [
       name,
-      value.replaceAll('{key}', key).replaceAll('{key_base64}', base64(key)),
+      // A function: of a text, `$` would have a meaning.
+      value.replace(/\{key(_base64)?\}/g, (_, isBase64?: string) => (isBase64 ? base64(key) : key)),
     ])
     const auth = {
       ...(header === undefined ? {} : { [header]: key }),
@@ -100,7 +115,7 @@ export function createVendorHttp(resolve?: Resolve) {
     const usual = {
       accept: 'application/json',
       'user-agent': 'prospect',
-      ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(content === undefined ? {} : { 'content-type': isForm ? formType : 'application/json' }),
     }
     const options = { method, headers: { ...usual, ...headers, ...auth }, body: content ?? null }
     const answer = await exchange(url.href, allow, options, timeoutMs)
@@ -115,5 +130,21 @@ export function createVendorHttp(resolve?: Resolve) {
 
 const tokenName = ({ file: { auth }, key }: VendorTarget): string =>
   [auth.oauth?.token_url, auth.oauth?.scope, key].join(' ')
+
+const formType = 'application/x-www-form-urlencoded'
+
+/** Returns the client id and secret that a key is of OAuth. */
+export const splitClient = (key: string): readonly [string, string] => {
+  const [id = '', ...secret] = key.split(':')
+  return [id, secret.join(':')]
+}
+
+/** Returns a form; a list has its name once for each element. */
+function toForm(body: unknown): string {
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(isObject(body) ? body : {}))
+    for (const one of [value].flat()) form.append(name, isObject(one) ? JSON.stringify(one) : String(one))
+  return String(form)
+}
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

@@ -4,8 +4,9 @@ import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { parseNetworkUrl } from '../api/values/url.js'
 import { toCountryCode } from '../identity/country.js'
+import { placeholder } from '../identity/name.js'
 import { describePhone, toE164 } from '../identity/phone.js'
-import { toDomain } from '../identity/value-kinds.js'
+import { toDomain, toEmail } from '../identity/value-kinds.js'
 import type { Subject } from './compile.js'
 import type { SubjectField } from './definition.js'
 
@@ -40,45 +41,117 @@ export function identityOf({ network_url: url, ...fields }: Subject): string {
 const toText = (name: string, value: string): string =>
   (name === 'country' ? toCountryCode(value) : undefined) ?? value.slice(0, 5_000)
 
-const email = /^[^\s@\p{C}]+@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u
 const statuses = ['valid', 'risky', 'invalid']
 
-/** Returns the values of an answer as we know them; `undefined` where what was asked for is not there. */
-export function readResult(kind: VendorKind, result: Fields, { country }: Subject): Fields | undefined {
-  const address = (value: unknown) =>
-    typeof value === 'string' && value.length <= 254 && email.test(value.trim())
-      ? value.trim().toLowerCase()
-      : undefined
+/** Words that vendors write where they have no value, or do not show it. */
+const nothingWords = new Set(
+  `unknown|undefined|nan|nil|false|not found|not available|unavailable|not unlocked|locked|hidden|redacted|no email|no phone
+    |no data|no result|not disclosed`
+    .split('|')
+    .map((words) => words.trim()),
+)
+
+/** Whether a value of an answer says that there is none. One that the answer lacks is not known. */
+function isNothing(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isNothing)
+  if (typeof value !== 'string') return value === null || value === false
+  const words = value.trim()
+  return (
+    words === '' || placeholder.test(words) || nothingWords.has(words.toLowerCase().replace(/[_-]/g, ' '))
+  )
+}
+
+/** Marks of what is hidden, as in `j***@acme.example`. */
+const mask = /[*•●…]/
+const hiddenMailbox = /\.{2,}|x{3,}/
+const hiddenNumber = /[*•●…]|\.{2,}|x{2,}|#{2,}/i
+
+/** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
+const noMailbox =
+  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|e?mail|verified)$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$/
+const exampleMailbox =
+  /^(?:e?mail|name|user|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?)$/
+const exampleDomain = /^(?:domain|example|company|email|yourdomain|yourcompany)\.(?:com|net|org)$/
+
+/** Whether an address only stands for one, so that nothing was found. */
+export function isNoAddress(email: string): boolean {
+  const [mailbox = '', domain = ''] = email.split('@')
+  if (mask.test(email) || hiddenMailbox.test(mailbox)) return true
+  return noMailbox.test(mailbox) || (exampleMailbox.test(mailbox) && exampleDomain.test(domain))
+}
+
+/** Returns an address as we know it; `nothing` where it only stands for one, `undefined` for other text. */
+function toAddress(value: unknown): string | undefined {
+  if (isNothing(value)) return 'nothing'
+  if (typeof value !== 'string' || value.length > 320 || /\p{C}/u.test(value.trim())) return undefined
+  const found = toEmail(value)
+  if (mask.test(value) || (found !== undefined && isNoAddress(found))) return 'nothing'
+  return found !== undefined && found.length <= 254 ? found : undefined
+}
+
+const isHiddenNumber = (value: unknown): boolean => typeof value === 'string' && hiddenNumber.test(value)
+
+/** Returns the numbers among values; `nothing` where there are none, `undefined` where they are no numbers. */
+function toNumbers(value: unknown, country: string | undefined) {
+  const values = [value].flat()
+  const numbers = values.flatMap((one) => {
+    const text = typeof one === 'number' ? String(one) : one
+    const number = typeof text === 'string' && !isHiddenNumber(text) ? toE164(text, country) : undefined
+    return number === undefined ? [] : [describePhone(number)]
+  })
+  if (numbers.length > 0) return numbers
+  return values.every((one) => isNothing(one) || isHiddenNumber(one)) ? 'nothing' : undefined
+}
+
+/**
+ * Returns the values of an answer as we know them: `nothing` where it says that there is none, `undefined` where what was
+ * asked for is not there.
+ */
+export function readResult(
+  kind: VendorKind,
+  result: Fields,
+  { country }: Subject,
+): Fields | 'nothing' | undefined {
   const status = (value: unknown) => (statuses.includes(String(value)) ? value : 'risky')
-  const phones = (value: unknown) =>
-    [value].flat().flatMap((one) => {
-      const number = typeof one === 'string' ? toE164(one, country) : undefined
-      return number === undefined ? [] : [describePhone(number)]
-    })
-  if (kind === 'verify')
-    return statuses.includes(String(result.email_status)) ? { email_status: result.email_status } : undefined
+  if (kind === 'verify') {
+    const { email_status } = result
+    if (statuses.includes(String(email_status))) return { email_status }
+    return isNothing(email_status) ? 'nothing' : undefined
+  }
   if (kind === 'phone') {
-    const phone = phones(result.phone)
-    return phone.length > 0 ? { phone } : undefined
+    const phone = toNumbers(result.phone, country)
+    return Array.isArray(phone) ? { phone } : phone
   }
   if (kind === 'email' || kind === 'personal_email') {
-    const found = address(result[kind])
-    return found === undefined
-      ? undefined
+    const found = toAddress(result[kind])
+    return found === undefined || found === 'nothing'
+      ? found
       : { [kind]: found, [`${kind}_status`]: status(result[`${kind}_status`]) }
   }
   const { email: mail, email_status, phone, headcount, founded_year, ...texts } = result
   const counts = Object.entries({ headcount, founded_year }).flatMap(([name, value]) =>
-    Number.isSafeInteger(Number(value)) && value !== undefined ? [[name, Number(value)]] : [],
+    Number.isSafeInteger(Number(value)) && value !== undefined && !isNothing(value)
+      ? [[name, Number(value)]]
+      : [],
   )
   const known = Object.entries(texts).flatMap(([name, value]) =>
-    typeof value === 'object' ? [] : [[name, toText(name, String(value))]],
+    value === undefined || typeof value === 'object' || isNothing(value)
+      ? []
+      : [[name, toText(name, String(value))]],
   )
-  const found = address(mail)
+  const found = toAddress(mail)
+  const numbers = toNumbers(phone, country)
   const fields = {
     ...Object.fromEntries([...known, ...counts]),
-    ...(found === undefined ? {} : { email: found, email_status: status(email_status) }),
-    ...(phones(phone).length > 0 ? { phone: phones(phone) } : {}),
+    ...(found === undefined || found === 'nothing'
+      ? {}
+      : { email: found, email_status: status(email_status) }),
+    ...(Array.isArray(numbers) ? { phone: numbers } : {}),
   }
-  return Object.keys(fields).length > 0 ? fields : undefined
+  if (Object.keys(fields).length > 0) return fields
+  const given = Object.values({ ...texts, mail: found === 'nothing' ? null : mail, phone, headcount })
+  return given.some((value) => value !== undefined) &&
+    given.every((value) => value === undefined || isNothing(value))
+    ? 'nothing'
+    : undefined
 }

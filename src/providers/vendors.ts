@@ -1,4 +1,5 @@
 import pLimit, { type LimitFunction } from 'p-limit'
+import { retryAfterMs } from '../api/calls/caller.js'
 import { fails, passes } from '../api/calls/retry.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
@@ -67,28 +68,41 @@ interface AtWork {
   readonly breaker: ReturnType<typeof createBreaker>
   /** The questions whose cost is not known yet. */
   readonly open: Set<string>
+  /** How many were answered. */
+  answered: number
 }
 
-interface Question {
-  readonly loaded: Loaded
+/** What a provider is asked about a row, for one of its kinds. */
+interface Asked {
   readonly kind: CompiledKind
   readonly key: CallKey
   readonly fields: Subject
+}
+
+interface Question extends Asked {
+  readonly loaded: Loaded
   readonly asking: Asking
+  /** The other kinds that the same request serves. */
+  readonly served: readonly Asked[]
 }
 
 type Ended = Omit<VendorReply, 'name'>
 
+/** How a call ended, to be kept. */
+type Ending = Pick<ProviderCall, 'state' | 'cost'> & Partial<Pick<ProviderCall, 'answer' | 'error'>>
+
 /** How far a request brought a question: the vendor put it off or accepted it, another process has it, or it ended. */
-type Step = Ended | 'again' | 'submitted' | 'taken'
+type Step = Ended | 'again' | 'limited' | 'submitted' | 'taken'
 
 const knownMs = 1_000
 /** How soon a call of another process is looked at, and how often at most. */
 const [lookMs, maxLookMs] = [100, 1_000]
 /** Most repetitions of a request that the vendor put off. */
 const maxRepeats = 30
-/** How long a provider without credits, or with an invalid key, is left alone. */
+/** How long a provider without credits, or with an invalid key, is left alone; and the longest wait for one. */
 const pauseMs = 3_600_000
+/** How long a request is put off at least that its vendor wants at once again. */
+const leastWaitMs = 250
 /** How much longer than its answer may take a call is believed to be under way. */
 const leaseMarginMs = 5_000
 /** How long a batch waits for more rows. */
@@ -117,7 +131,7 @@ class VendorDesk implements Vendors {
   readonly #atWork = new Map<string, AtWork>()
   readonly #asking = new Map<string, Promise<Ended>>()
   readonly #batches = new Map<string, Batch>()
-  readonly #polls = new Map<string, Promise<PolledWork>>()
+  readonly #polls = new Map<string, Promise<VendorAnswer | Lost>>()
 
   constructor(private readonly ports: VendorPorts) {}
 
@@ -148,8 +162,15 @@ class VendorDesk implements Vendors {
       const fields = compiled?.fieldsOf(subject)
       // It cannot be asked about this row.
       if (!loaded || !compiled || !fields) continue
-      const key = { workspaceId: asking.workspaceId, provider: name, kind, identity: identityOf(fields) }
-      questions.push({ loaded, kind: compiled, key, fields, asking })
+      const ask = (of: VendorKind, by: CompiledKind, sent: Subject): Asked => ({
+        kind: by,
+        key: { workspaceId: asking.workspaceId, provider: name, kind: of, identity: identityOf(sent) },
+        fields: sent,
+      })
+      const served = servedBy(loaded.compiled, kind, subject).map((one) =>
+        ask(one.name, one.kind, one.fields),
+      )
+      questions.push({ loaded, asking, served, ...ask(kind, compiled, fields) })
     }
     for (const question of await this.#recordedFirst(questions)) {
       const reply = { name: question.key.provider, ...(await this.#askOnce(question)) }
@@ -228,7 +249,8 @@ class VendorDesk implements Vendors {
   async #find(question: Question): Promise<Ended> {
     const { key } = question
     let waitMs = lookMs
-    for (let again = 0; ; ) {
+    const work = this.#workOf(question)
+    for (let [again, answered] = [0, work.answered]; ; ) {
       const now = this.ports.clock.now()
       const call = await this.ports.store.read((tx) => findCall(tx, key))
       const known = call && (await this.#recorded(question, call, now))
@@ -243,7 +265,9 @@ class VendorDesk implements Vendors {
         : (await this.#request([question]))[0]
       // Another process has it, or the vendor: the store says what comes of it.
       if (step === 'taken' || step === 'submitted') continue
-      if (step !== 'again' && step !== undefined) return step
+      if (step !== 'again' && step !== 'limited' && step !== undefined) return step
+      // Others had their turn meanwhile, so that this one comes, too.
+      if (step === 'limited' && work.answered > answered) [again, answered] = [0, work.answered]
       if (++again > maxRepeats) return { is: 'skipped', why: 'rate_limited' }
     }
   }
@@ -251,18 +275,23 @@ class VendorDesk implements Vendors {
   /** Returns what a recorded call says; `wait` while another process has it, `undefined` where it may be asked. */
   async #recorded(question: Question, call: ProviderCall, now: number): Promise<Ended | 'wait' | undefined> {
     const { compiled, apiKey } = question.loaded
+    const isOld = now - call.askedAt >= compiled.maxAgeMs
+    const isAccepted = call.vendorId !== null
     if (call.state === 'submitted') {
       if (apiKey === undefined) return { is: 'skipped', why: 'no_key' }
-      const ended = await this.#collect(question, call)
-      return ended === 'again' ? undefined : ended
+      return this.#collect(question, call)
     }
     if (call.state === 'asked') {
       if (call.leaseUntil > now) return 'wait'
       const isOver = await this.#write((tx) => updateCall(tx, call, { state: 'unknown', answeredAt: now }))
       return isOver ? { is: 'unknown' } : 'wait'
     }
-    if (now - call.askedAt >= compiled.maxAgeMs || call.state === 'failed') return undefined
-    if (call.state === 'unknown') return { is: 'unknown' }
+    if (isOld) return undefined
+    // What the vendor accepted is not submitted again: it may have charged for it.
+    if (call.state === 'failed') return isAccepted ? { is: 'skipped', why: 'failed' } : undefined
+    // Asking for accepted work is free: the vendor may have done it since.
+    if (call.state === 'unknown')
+      return isAccepted && apiKey !== undefined ? this.#collect(question, call) : { is: 'unknown' }
     return call.state === 'found' ? { is: 'found', fields: call.answer as Fields } : { is: 'not_found' }
   }
 
@@ -343,7 +372,7 @@ class VendorDesk implements Vendors {
   /** Returns for how many rows the budgets suffice now. */
   async #leftFor(question: Question): Promise<number> {
     const { workspaceId, provider } = question.key
-    const { most } = question.kind
+    const most = mostOf(question)
     const budgets = budgetsOf(question, this.ports.clock.now()).filter(({ limit }) => limit !== undefined)
     if (budgets.length === 0) return Number.POSITIVE_INFINITY
     return this.ports.store.read(async (tx) => {
@@ -376,10 +405,12 @@ class VendorDesk implements Vendors {
     const now = this.ports.clock.now()
     const claim = async (tx: Connection) => {
       const calls: ProviderCall[] = []
-      for (const [place, { key, fields, kind }] of questions.entries()) {
+      const served = new Map<string, ProviderCall>()
+      for (const [place, question] of questions.entries()) {
+        const { key, fields } = question
         const last = await findCall(tx, key)
         if (last && isOpen(last, now, first.loaded)) throw new Taken()
-        calls.push({
+        const call: ProviderCall = {
           ...key,
           attempt: (last?.attempt ?? 0) + 1,
           state: 'asked',
@@ -389,20 +420,28 @@ class VendorDesk implements Vendors {
           ofRows: questions.length,
           answer: null,
           error: null,
+          sentAs: null,
           cost: 0,
-          reserved: kind.most,
+          reserved: mostOf(question),
           memberId,
           run,
           askedAt: now,
           answeredAt: null,
           leaseUntil: now + timeoutMs + leaseMarginMs,
-        })
+        }
+        calls.push(call)
+        for (const { key: of, fields: subject } of question.served) {
+          const known = await findCall(tx, of)
+          if (known && isOpen(known, now, first.loaded)) continue
+          const own = { attempt: (known?.attempt ?? 0) + 1, subject, sentAs: key.kind, reserved: 0 }
+          served.set(placeOf(of), { ...call, ...of, ...own })
+        }
       }
       const reserved = calls.reduce((sum, call) => sum + call.reserved, 0)
       for (const { of, limit } of budgetsOf(first, now))
         if (!(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit)))
           throw new Taken()
-      for (const call of calls) await insertCall(tx, call)
+      for (const call of [...calls, ...served.values()]) await insertCall(tx, call)
       return calls
     }
     try {
@@ -421,130 +460,176 @@ class VendorDesk implements Vendors {
     const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
     const answer = await this.#exchange(first, request)
     if (answer instanceof Lost)
-      return this.#settle(first, calls, answer.sent ? 'unknown' : 'failed', answer.message)
-    if (!kind.file.submit || !kind.isAccepted(answer)) return this.#judge(questions, calls, answer)
-    const vendorId = kind.idOf(answer)
-    if (vendorId === undefined) return this.#settle(first, calls, 'unknown', 'The answer has no id')
+      return this.#settle(questions, calls, answer.sent ? 'unknown' : 'failed', answer.message)
+    return kind.file.submit
+      ? this.#submitted(questions, calls, answer)
+      : this.#judge(questions, calls, answer)
+  }
+
+  /** Keeps that the vendor accepted the work; some answer with the result itself. */
+  async #submitted(
+    questions: readonly Question[],
+    calls: readonly ProviderCall[],
+    answer: VendorAnswer,
+  ): Promise<readonly Step[]> {
+    const [first] = questions
+    if (!first) return []
+    const { kind } = first
+    const isAccepted = kind.isAccepted(answer)
+    const vendorId = isAccepted ? kind.idOf(answer) : undefined
+    const isResult = calls.every((call, at) =>
+      isResultOf(questions[at] ?? first, call, answer, vendorId !== undefined),
+    )
+    if (isResult) return this.#keep(questions, calls, answer)
+    if (vendorId === undefined)
+      return isAccepted
+        ? this.#settle(questions, calls, 'unknown', 'The answer has no id')
+        : this.#judge(questions, calls, answer)
     // Before the first poll: from here on nobody asks again.
     await this.#write(async (tx) => {
-      for (const call of calls) await updateCall(tx, call, { state: 'submitted', vendorId })
+      for (const [at, call] of calls.entries())
+        for (const { call: one } of await groupOf(tx, questions[at] ?? first, call))
+          await updateCall(tx, one, { state: 'submitted', vendorId })
     }, first.asking.workspaceId)
     return calls.map(() => 'submitted')
   }
 
-  /** Keeps what an answer says about each row. */
+  /** Keeps what the answer to a request says about each row; work that was not accepted was not found either. */
   async #judge(
     questions: readonly Question[],
     calls: readonly ProviderCall[],
     answer: VendorAnswer,
-    isPolled = false,
-  ): Promise<(Ended | 'again')[]> {
+  ): Promise<readonly Step[]> {
     const [first] = questions
     if (!first) return []
-    const { kind, loaded } = first
-    const { workspaceId, name } = loaded.stored
+    const { kind, key } = first
     const { batch, submit } = kind.file
-    // Work that was not accepted was not found either, whatever the outcomes say.
-    const isResult = submit === undefined || isPolled
-    const isItems = batch !== undefined && isResult && answer.status < 400
-    const outcome = isItems ? undefined : kind.outcomeOf(answer)
+    if (batch && !submit && answer.status < 400) return this.#keep(questions, calls, answer)
+    const outcome = kind.outcomeOf(answer)
     const is = outcome?.is
-    const waitMs = outcome?.waitMs ?? 1_000
     if (is === 'again' || is === 'rate_limited') {
-      await this.#end(first, calls)
+      await this.#end(questions, calls)
+      const waitMs = waitOf(answer, outcome?.waitMs, this.ports.clock.now())
       const until = this.ports.clock.now() + waitMs
+      if (waitMs > pauseMs) return this.#pause(key, calls, 'rate_limited', until)
+      const { workspaceId, provider } = key
       if (is === 'rate_limited')
-        await this.#write((tx) => postpone(tx, workspaceId, name, until * 1_000), workspaceId)
+        await this.#write((tx) => postpone(tx, workspaceId, provider, until * 1_000), workspaceId)
       await this.ports.sleep(waitMs)
-      return calls.map(() => 'again')
+      return calls.map(() => (is === 'again' ? 'again' : 'limited'))
     }
     if (is === 'out_of_credits' || is === 'invalid_key') {
-      await this.#end(first, calls)
-      const pausedUntil = this.ports.clock.now() + pauseMs
-      const pause = { pausedUntil, pausedBy: is }
-      await this.#write((tx) => updateProvider(tx, workspaceId, name, pause), workspaceId)
-      this.#known.delete(workspaceId)
-      return calls.map(() => ({ is: 'skipped', why: is }))
+      await this.#end(questions, calls)
+      return this.#pause(key, calls, is)
     }
-    const isOfRow = !batch && isResult && (is === 'found' || is === 'not_found')
-    if (!isItems && !isOfRow) {
-      const isLost = is === 'unknown' || (is !== 'failed' && fails(answer))
-      return this.#settle(first, calls, isLost ? 'unknown' : 'failed', `Status ${answer.status}`)
-    }
-    const results: Ended[] = []
-    for (const [at, call] of calls.entries())
-      results.push(await this.#judgeRow(questions[at] ?? first, call, answer))
-    return results
+    if (!batch && !submit && (is === 'found' || is === 'not_found'))
+      return this.#keep(questions, calls, answer)
+    // A success that is neither accepted work nor explained may be work that was done.
+    const isUnexplained = submit !== undefined && answer.status >= 200 && answer.status < 300
+    const isLost = is === 'unknown' || (is !== 'failed' && (fails(answer) || isUnexplained))
+    return this.#settle(questions, calls, isLost ? 'unknown' : 'failed', `Status ${answer.status}`)
   }
 
-  /** Keeps what an answer says about a row. What is said to be found and is not there is half an answer. */
-  async #judgeRow(question: Question, call: ProviderCall, answer: VendorAnswer): Promise<Ended> {
-    const { kind, key, fields: subject } = question
-    const item = kind.file.batch ? kind.itemOf(answer, call.identity, call.place, call.ofRows) : null
-    const own = { ...answer, item: item ?? null }
-    const is = item === undefined ? undefined : kind.outcomeOf(own)?.is
-    const fields =
-      is === 'found' ? readResult(key.kind as VendorKind, kind.resultOf(own), subject) : undefined
-    if (is === 'not_found' || fields) {
-      await this.#end(question, [call], {
-        state: fields ? 'found' : 'not_found',
-        answer: fields ?? null,
-        cost: kind.costOf(own, fields ? 'found' : 'not_found') ?? call.reserved,
-      })
-      return fields ? { is: 'found', fields } : { is: 'not_found' }
-    }
-    const state = is === 'failed' ? 'failed' : 'unknown'
-    const [ended] = await this.#settle(question, [call], state, 'The answer lacks the row')
-    return ended as Ended
+  /** Lets a provider alone for a while. */
+  async #pause(
+    { workspaceId, provider }: CallKey,
+    calls: readonly ProviderCall[],
+    why: string,
+    until = this.ports.clock.now() + pauseMs,
+  ): Promise<Ended[]> {
+    const pause = { pausedUntil: until, pausedBy: why }
+    await this.#write((tx) => updateProvider(tx, workspaceId, provider, pause), workspaceId)
+    this.#known.delete(workspaceId)
+    return calls.map(() => ({ is: 'skipped', why }))
+  }
+
+  /** Keeps what the result says about each row, and about those of the other kinds that the request served. */
+  async #keep(
+    questions: readonly Question[],
+    calls: readonly ProviderCall[],
+    answer: VendorAnswer,
+  ): Promise<Ended[]> {
+    await this.#end(questions, calls, (asked, call, row) => endingOf(asked, call, answer, row))
+    return calls.map((call, at) => {
+      const question = questions[at] as Question
+      const { state, answer: fields } = endingOf(question, call, answer, rowOf(question, call))
+      if (state === 'found') return { is: 'found', fields: fields as Fields }
+      if (state === 'not_found' || state === 'unknown') return { is: state }
+      return { is: 'skipped', why: 'failed' }
+    })
   }
 
   async #settle(
-    question: Question,
+    questions: readonly Question[],
     calls: readonly ProviderCall[],
     state: 'unknown' | 'failed',
     error: string,
   ): Promise<Ended[]> {
-    await this.#end(question, calls, { state, error, cost: 0 })
+    await this.#end(questions, calls, () => ({ state, error, cost: 0 }))
     return calls.map(() => (state === 'unknown' ? { is: 'unknown' } : { is: 'skipped', why: 'failed' }))
   }
 
-  /** Keeps how calls ended; those that the vendor did not take are forgotten. What was set aside is corrected, except for unknown ones. */
+  /**
+   * Keeps how calls ended, with those of other kinds that a request served; those that the vendor did not take are forgotten.
+   * What was set aside is corrected, except for unknown ones.
+   */
   async #end(
-    question: Question,
+    questions: readonly Question[],
     calls: readonly ProviderCall[],
-    change?: Pick<ProviderCall, 'state' | 'cost'> & Partial<ProviderCall>,
+    endingFor?: (asked: Asked, call: ProviderCall, row: string) => Ending,
   ): Promise<void> {
-    const { loaded, asking } = question
     const answeredAt = this.ports.clock.now()
+    const [first] = questions
+    if (!first) return
     await this.#write(async (tx) => {
-      for (const call of calls) {
-        const isEnded = change
-          ? await updateCall(tx, call, { ...change, answeredAt })
-          : (await dropCall(tx, call)) > 0
-        if (!isEnded || change?.state === 'unknown') continue
-        const { workspaceId, provider, run, askedAt } = call
-        for (const { of } of budgetsOf({ loaded, asking: { ...asking, run } }, askedAt))
-          await spendBudget(tx, { workspaceId, provider, run: of }, (change?.cost ?? 0) - call.reserved)
+      for (const [at, call] of calls.entries()) {
+        const question = questions[at] ?? first
+        const group = await groupOf(tx, question, call)
+        const row = rowOf(question, call)
+        const endings = oneCost(group.map((one) => endingFor?.(one.asked, one.call, row)))
+        for (const [n, { call: one }] of group.entries()) {
+          const ending = endings[n]
+          const isEnded = ending
+            ? await updateCall(tx, one, { ...ending, answeredAt })
+            : (await dropCall(tx, one)) > 0
+          if (!isEnded || ending?.state === 'unknown') continue
+          const { workspaceId, provider, run, askedAt, reserved } = one
+          const { loaded, asking } = question
+          for (const { of } of budgetsOf({ loaded, asking: { ...asking, run } }, askedAt))
+            await spendBudget(tx, { workspaceId, provider, run: of }, (ending?.cost ?? 0) - reserved)
+        }
       }
-    }, asking.workspaceId)
-    for (const call of calls) this.#workOf(question).open.delete(placeOf(call))
+    }, first.asking.workspaceId)
+    const work = this.#workOf(first)
+    for (const call of calls) work.open.delete(placeOf(call))
+    if (endingFor) work.answered += calls.length
   }
 
-  /** Polls for the answer about a row that the vendor accepted, and keeps it. */
-  async #collect(question: Question, call: ProviderCall): Promise<Ended | 'again' | undefined> {
-    const name = `${call.workspaceId} ${call.provider} ${call.kind} ${call.vendorId}`
-    const poll = () => this.#exchange(question, question.kind.poll(call.vendorId ?? ''))
-    const paced = () => this.#workOf(question).limit(() => this.#pace(question).then(poll))
-    const work = () =>
-      pollWork(this.ports, question.kind, call.askedAt, paced).finally(() => this.#polls.delete(name))
-    const answer = await getOrMake(this.#polls, name, work)
-    // The next one who asks polls again.
-    if (answer === 'unreachable') return { is: 'unknown' }
-    const [ended] =
-      answer === 'lost'
-        ? await this.#settle(question, [call], 'unknown', 'The vendor lost the work')
-        : await this.#judge([question], [call], answer, true)
-    return ended
+  /** Polls for the answer about a row that the vendor accepted, and keeps it. The work is never submitted again. */
+  async #collect(question: Question, call: ProviderCall): Promise<Ended> {
+    const { kind, key } = question
+    const name = `${call.workspaceId} ${call.provider} ${call.vendorId}`
+    const ask = () => this.#exchange(question, kind.poll(call.vendorId ?? ''))
+    const send = () => this.#workOf(question).limit(() => this.#pace(question).then(ask))
+    // The rows of one request wait for the same answer.
+    const poll = (waitMs: number) =>
+      getOrMake(this.#polls, name, () =>
+        this.ports
+          .sleep(waitMs)
+          .then(send)
+          .finally(() => this.#polls.delete(name)),
+      )
+    try {
+      const row = rowOf(question, call)
+      const read = (answer: VendorAnswer) => readAnswer(question, call, answer, row).outcome
+      const { is, answer } = await pollWork(this.ports, kind, call.askedAt, poll, read)
+      if (answer) return (await this.#keep([question], [call], answer))[0] as Ended
+      if (is === 'out_of_credits' || is === 'invalid_key') await this.#pause(key, [call], is)
+      // The next one who asks polls again.
+      return (await this.#settle([question], [call], 'unknown', workErrors[is]))[0] as Ended
+    } finally {
+      this.#workOf(question).open.delete(placeOf(call))
+    }
   }
 
   async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | Lost> {
@@ -561,38 +646,63 @@ class VendorDesk implements Vendors {
       limit: pLimit(loaded.compiled.file.limits?.concurrent ?? defaultConcurrency),
       breaker: createBreaker(),
       open: new Set<string>(),
+      answered: 0,
     }))
   }
 }
 
-/** What became of work that a vendor accepted: its answer, lost, or not known because no poll was answered. */
-type PolledWork = VendorAnswer | 'lost' | 'unreachable'
+/** Why work that a vendor accepted has no answer. */
+const workErrors = {
+  lost: 'The vendor does not know the work',
+  late: 'The vendor did not end the work in time',
+  unreachable: 'No poll was answered',
+  out_of_credits: 'A poll was refused: out of credits',
+  invalid_key: 'A poll was refused: invalid key',
+}
 
-/** Polls for work that was accepted at `since`, until the vendor has done it or its time is over. */
+/** What became of work that a vendor accepted: its answer, or why there is none yet. */
+type PolledWork =
+  | { readonly is: 'done'; readonly answer: VendorAnswer }
+  | { readonly is: keyof typeof workErrors; readonly answer?: undefined }
+
+/**
+ * Polls for work that was accepted at `since`, until the vendor has done it or its time is over. `read` says what an answer
+ * means for a row: one that is put off is asked for again, whatever else the answer says.
+ */
 export async function pollWork(
-  { clock, sleep }: Pick<VendorPorts, 'clock' | 'sleep'>,
+  { clock }: Pick<VendorPorts, 'clock'>,
   kind: CompiledKind,
   since: number,
-  poll: () => Promise<VendorAnswer | Lost>,
+  poll: (waitMs: number) => Promise<VendorAnswer | Lost>,
+  read: (answer: VendorAnswer) => ReturnType<CompiledKind['outcomeOf']>,
 ): Promise<PolledWork> {
   const { every = '5s', give_up = '10m' } = kind.file.poll ?? {}
-  for (;;) {
-    // Where a killed process had it, it may have been there for long.
+  for (let waitMs = toMs(every); ; ) {
+    // Where a killed process had it, or it was given up, it may have been there for long.
     const isLast = clock.now() >= since + toMs(give_up)
-    if (!isLast) await sleep(toMs(every))
-    const answer = await poll()
+    const leftMs = since + toMs(give_up) - clock.now()
+    const answer = await poll(isLast ? 0 : Math.min(waitMs, leftMs))
+    waitMs = toMs(every)
     // Asking is free: what failed is asked again.
-    if (answer instanceof Lost || passes(answer)) {
-      if (isLast) return 'unreachable'
+    if (answer instanceof Lost || fails(answer)) {
+      if (isLast) return { is: 'unreachable' }
+      if (!(answer instanceof Lost)) waitMs = Math.max(waitMs, waitOf(answer, 0, clock.now()))
       continue
     }
-    if (kind.isLost(answer)) return 'lost'
-    if (kind.isDone(answer)) return answer
-    if (isLast) return 'lost'
-    const waitMs = answer.status >= 400 ? kind.outcomeOf(answer)?.waitMs : undefined
-    if (waitMs !== undefined) await sleep(waitMs)
+    if (kind.isLost(answer)) return { is: 'lost' }
+    const isDone = kind.isDone(answer) && !passes(answer)
+    const { is, waitMs: asked } = (isDone || answer.status >= 400 ? read(answer) : undefined) ?? {}
+    if (is === 'out_of_credits' || is === 'invalid_key') return { is }
+    const isPutOff = is === 'again' || is === 'rate_limited'
+    if (isDone && !isPutOff) return { is: 'done', answer }
+    if (isLast) return { is: passes(answer) ? 'unreachable' : 'late' }
+    if (isPutOff || passes(answer)) waitMs = Math.max(waitMs, waitOf(answer, asked, clock.now()))
   }
 }
+
+/** Returns how long a vendor wants a request to be put off: as its answer says, else as its file does. */
+const waitOf = ({ headers }: VendorAnswer, usual: number | undefined, now: number): number =>
+  Math.max(leastWaitMs, retryAfterMs(headers['retry-after'], now) ?? usual ?? 1_000)
 
 /** Returns the loss that a request rejected with as a value; throws anything else. */
 export const asLost = (error: unknown): Lost => {
@@ -608,6 +718,107 @@ interface Batch {
 }
 
 const placeOf = ({ kind, identity }: Pick<CallKey, 'kind' | 'identity'>): string => `${kind} ${identity}`
+
+/** Returns the other kinds of a provider that the same request about a row serves. */
+function servedBy({ kinds, sharing }: CompiledProvider, name: VendorKind, subject: Subject) {
+  const sentFor = (kind: CompiledKind, fields: Subject) =>
+    toCanonicalJson(kind.request([{ ...fields, row: '' }]))
+  const own = kinds[name]
+  const fields = own?.fieldsOf(subject)
+  if (!own || !fields) return []
+  return (sharing[name] ?? []).flatMap((other) => {
+    const kind = kinds[other]
+    const sent = kind?.fieldsOf(subject)
+    return kind && sent && sentFor(kind, sent) === sentFor(own, fields)
+      ? [{ name: other, kind, fields: sent }]
+      : []
+  })
+}
+
+/** Returns the most that a request about a row costs, whichever of the kinds that it serves is paid for. */
+const mostOf = ({ kind, served }: Question): number =>
+  Math.max(kind.most, ...served.map((one) => one.kind.most))
+
+/** Returns the {row} that a request about a row was sent with. */
+const rowOf = ({ served }: Question, { identity, sentAs }: ProviderCall): string =>
+  served.find(({ key }) => key.kind === sentAs)?.key.identity ?? identity
+
+/** Returns a call with those of other kinds that its request served and that have not ended. */
+async function groupOf(tx: Connection, question: Question, call: ProviderCall) {
+  const group: { readonly asked: Asked; readonly call: ProviderCall }[] = [{ asked: question, call }]
+  const sender = call.sentAs ?? call.kind
+  for (const asked of question.served) {
+    const other = await findCall(tx, asked.key)
+    const isOfRequest =
+      other &&
+      other.askedAt === call.askedAt &&
+      other.run === call.run &&
+      (other.sentAs ?? other.kind) === sender
+    if (isOfRequest && isUnsettled(other)) group.push({ asked, call: other })
+  }
+  return group
+}
+
+const isUnsettled = ({ state }: ProviderCall): boolean =>
+  state === 'asked' || state === 'submitted' || state === 'unknown'
+
+/** Leaves the greatest of the costs of one request: it is paid once, whatever it serves. */
+function oneCost(endings: readonly (Ending | undefined)[]): readonly (Ending | undefined)[] {
+  const costs = endings.map((ending) => ending?.cost ?? 0)
+  const at = costs.indexOf(Math.max(...costs))
+  return endings.map((ending, n) => ending && (n === at ? ending : { ...ending, cost: 0 }))
+}
+
+/** What of a call its answer is read with. */
+type SentCall = Pick<ProviderCall, 'identity' | 'place' | 'ofRows' | 'reserved'>
+type AskedKind = Pick<Asked, 'kind' | 'fields'> & { readonly key: Pick<CallKey, 'kind'> }
+
+/** Returns what an answer says about a row: the first outcome that fits, and the values of what is found. */
+export function readAnswer(
+  { kind, key, fields: subject }: AskedKind,
+  { place, ofRows, identity }: SentCall,
+  answer: VendorAnswer,
+  row = identity,
+) {
+  const isItem = kind.file.batch !== undefined && answer.status < 400
+  const item = isItem ? kind.itemOf(answer, row, place, ofRows) : null
+  const own = { ...answer, item: item ?? null }
+  const said = item === undefined ? undefined : kind.outcomeOf(own)
+  // A refusal of several rows says of none of them that it was not found.
+  const isOfAll = kind.file.batch !== undefined && !isItem
+  const outcome = isOfAll && (said?.is === 'found' || said?.is === 'not_found') ? undefined : said
+  const found =
+    outcome?.is === 'found' ? readResult(key.kind as VendorKind, kind.resultOf(own), subject) : undefined
+  return { own, outcome, found }
+}
+
+/** Returns how an answer ends a call. What is said to be found and is not there is half an answer. */
+export function endingOf(
+  asked: AskedKind,
+  call: SentCall,
+  answer: VendorAnswer,
+  row = call.identity,
+): Ending {
+  const { kind } = asked
+  const { own, outcome, found } = readAnswer(asked, call, answer, row)
+  const is = found === 'nothing' ? 'not_found' : outcome?.is
+  if (is === 'not_found' || (is === 'found' && typeof found === 'object')) {
+    const fields = typeof found === 'object' ? found : null
+    return { state: is, answer: fields, cost: kind.costOf(own, is) ?? call.reserved }
+  }
+  if (is === 'failed')
+    return { state: 'failed', error: 'The vendor says so', cost: kind.costOf(own, is) ?? 0 }
+  return { state: 'unknown', error: 'The answer lacks the row', cost: 0 }
+}
+
+/** Whether the answer to a submit is the result about a row, and not only that it was accepted. */
+export function isResultOf(asked: AskedKind, call: SentCall, answer: VendorAnswer, hasId: boolean): boolean {
+  if (answer.status >= 400) return false
+  const isDone = asked.kind.isDone(answer)
+  const { state } = endingOf(asked, call, answer)
+  // While work is under way, it may look as if nothing was found.
+  return state === 'found' ? isDone || !hasId : state === 'not_found' && isDone && !hasId
+}
 
 /** Another process has a question, or what was left of a budget. */
 class Taken extends Error {}
@@ -647,7 +858,7 @@ async function createBreaker() {
 const isOpen = (call: ProviderCall, now: number, { compiled }: Loaded): boolean =>
   call.state === 'submitted' ||
   call.state === 'asked' ||
-  (call.state !== 'failed' && now - call.askedAt < compiled.maxAgeMs)
+  ((call.state !== 'failed' || call.vendorId !== null) && now - call.askedAt < compiled.maxAgeMs)
 
 /** The budgets that a call is counted in: that of its run, and that of the day. */
 function budgetsOf({ asking, loaded }: Pick<Question, 'asking' | 'loaded'>, now: number) {

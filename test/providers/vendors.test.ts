@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openVendors } from '../../src/providers/vendors.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
-import { answering, closeAfterTest } from '../client/listeners.js'
+import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
@@ -163,6 +163,273 @@ describe('a waterfall over vendors', () => {
     expect(vendor.asked.size).toBe(0)
     for (const name of ['One', 'Two', 'Three']) await ask(name, { vendor1: 2 })
     expect([...vendor.asked.keys()]).toEqual(['One', 'Two'])
+  })
+})
+
+/** Adds a provider `own` with one or more kinds, whose vendor answers as it is told, and counts what it is asked. */
+async function withAnswers(
+  kinds: string,
+  answer: (
+    request: { readonly method: string; readonly url: URL; readonly body: string },
+    times: number,
+  ) => Said,
+  { auth = '{ header: X-API-KEY }', apiKey = key } = {},
+) {
+  const seen: { readonly url: string; readonly body: string; readonly headers: IncomingHttpHeaders }[] = []
+  const { origin } = closeAfterTest(
+    await answering(async (request, response) => {
+      const { body } = await received(request)
+      const url = new URL(request.url ?? '', 'http://vendor')
+      const times = seen.filter((one) => one.url === request.url).length
+      seen.push({ url: String(request.url), body, headers: request.headers })
+      const [status, said, headers = {}] = answer({ method: request.method ?? '', url, body }, times)
+      response.writeHead(status, headers).end(JSON.stringify(said))
+    }),
+  )
+  here = machine()
+  onTestFinished(() => here.remove())
+  await here.run('init')
+  const given = auth.replace('ORIGIN', origin)
+  here.write('own.yaml', `name: own\nbase_url: ${origin}\nauth: ${given}\nkinds:\n${kinds}`)
+  const add = 'providers add own.yaml --key-stdin --allow-target 127.0.0.0/8'
+  const { code, stderr } = await here.run(add, { stdin: apiKey })
+  if (code !== 0) throw new Error(stderr)
+  return seen
+}
+type Said = readonly [status: number, body: unknown, headers?: Readonly<Record<string, string>>]
+
+/** A kind that is asked by name; `more` are further lines of it. */
+const byNameKind = (kind: string, request: string, ...more: string[]) =>
+  `  ${kind}:\n${['needs: [[first_name, last_name, domain]]', `request: ${request}`, ...more]
+    .map((line) => `    ${line}\n`)
+    .join('')}`
+
+const emailOutcomes =
+  'outcomes: [{ when: "status == 429", is: rate_limited, wait: 1h }, { when: "true", is: found }]'
+const emailResult = ['result: { email: body.email }', 'cost: { from: body.credits, found: 1, not_found: 0 }']
+
+describe('one request of a vendor', () => {
+  const get = '{ get: /people, query: { last: "{last_name}" } }'
+  const both = [
+    byNameKind(
+      'email',
+      get,
+      'outcomes: [{ when: "body.email != null", is: found }, { when: "status == 200", is: not_found }]',
+      'result: { email: body.email }',
+      'cost: { found: 1, not_found: 0 }',
+    ),
+    byNameKind(
+      'phone',
+      get,
+      'outcomes: [{ when: "body.phone != null", is: found }, { when: "status == 200", is: not_found }]',
+      'result: { phone: body.phone }',
+      'cost: { found: 1, not_found: 0 }',
+    ),
+  ].join('')
+  const body = { email: 'king@acme.example', phone: '+33612341000' }
+  const who = [...person('King'), '--network-url', 'https://www.linkedin.com/in/king']
+
+  it('that serves two kinds is sent and paid once', async () => {
+    const seen = await withAnswers(both, () => [200, body])
+    const types = '--enrichment-type email --enrichment-type phone'.split(' ')
+    const line = ['contacts', 'waterfall', '--sync', ...who, ...types, '--max-cost', 'own=1', '--json']
+    const { json } = await run(...line)
+    expect(json).toMatchObject({
+      email: body.email,
+      email_source: 'own',
+      phone: [body.phone],
+      phone_source: 'own',
+    })
+    await run(...line.slice(0, -5), '--enrichment-type', 'phone')
+    expect(seen).toHaveLength(1)
+    expect(await here.json('providers stats')).toMatchObject([
+      { kind: 'email', found: 1, cost: 1, at_risk: 0 },
+      { kind: 'phone', found: 1, cost: 0, at_risk: 0 },
+    ])
+    expect(await here.json('ledger --by provider')).toMatchObject([{ provider: 'own', calls: 1, cost: 1 }])
+  })
+
+  it('that serves two kinds costs what one of them says, and gives back what was set aside', async () => {
+    const seen = await withAnswers(
+      both.replace('cost: { found: 1, not_found: 0 }\n  phone', 'cost: { found: 2, not_found: 0 }\n  phone'),
+      () => [200, { email: null, phone: body.phone }],
+    )
+    for (const name of ['One', 'Two', 'Three'])
+      await run(
+        ...[
+          'contacts',
+          'waterfall',
+          '--sync',
+          ...person(name),
+          '--network-url',
+          `https://www.linkedin.com/in/${name}`,
+        ],
+        ...['--enrichment-type', 'email', '--enrichment-type', 'phone'],
+      )
+    expect(seen).toHaveLength(3)
+    expect(await here.json('providers stats')).toMatchObject([
+      { kind: 'email', not_found: 3, cost: 0, at_risk: 0 },
+      { kind: 'phone', found: 3, cost: 3, at_risk: 0 },
+    ])
+  })
+})
+
+describe('a request to a vendor', () => {
+  it('can be a form, with a client id and secret that became a token in a body', async () => {
+    const seen = await withAnswers(
+      byNameKind(
+        'email',
+        '{ post: /find, form: { last: "{last_name}", at: "{domain}", title: "{country}" } }',
+        emailOutcomes,
+        ...emailResult,
+      ),
+      ({ url }) =>
+        url.pathname === '/token'
+          ? [200, { access_token: 'token', expires_in: '3600' }]
+          : [200, { email: 'king@acme.example' }],
+      {
+        auth: '{ oauth: { token_url: "ORIGIN/token", credentials: body } }',
+        apiKey: 'my-client:my$&secret-0123',
+      },
+    )
+    expect(await find('King&Co')).toMatchObject({ email_source: 'own' })
+    const [token, asked] = seen
+    expect(Object.fromEntries(new URLSearchParams(token?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: 'my-client',
+      client_secret: 'my$&secret-0123',
+    })
+    expect(token?.headers.authorization).toBeUndefined()
+    expect([asked?.body, asked?.headers['content-type'], asked?.headers.authorization]).toEqual([
+      'last=King%26Co&at=acme.example',
+      'application/x-www-form-urlencoded',
+      'Bearer token',
+    ])
+  })
+
+  it('sends a key as it is', async () => {
+    const seen = await withAnswers(
+      byNameKind(
+        'email',
+        '{ get: /find, headers: { x-last: "{last_name}" } }',
+        emailOutcomes,
+        ...emailResult,
+      ),
+      () => [200, { email: 'king@acme.example' }],
+      { auth: '{ headers: { authorization: "Key {key} {key_base64}" } }', apiKey: "a$&$'$$key-0123456789" },
+    )
+    await find('King')
+    const base64 = Buffer.from("a$&$'$$key-0123456789").toString('base64')
+    expect(seen[0]?.headers).toMatchObject({
+      authorization: `Key a$&$'$$key-0123456789 ${base64}`,
+      'x-last': 'King',
+    })
+  })
+
+  it('is repeated when the vendor says, and not when its file does', async () => {
+    let until = 0
+    const seen = await withAnswers(
+      byNameKind('email', '{ get: /find, query: { last: "{last_name}" } }', emailOutcomes, ...emailResult),
+      ({ url }) => {
+        if (until === 0) until = Date.now() + 900
+        return Date.now() < until
+          ? [429, {}, { 'retry-after': '1' }]
+          : [200, { email: `${url.searchParams.get('last')?.toLowerCase()}@acme.example` }]
+      },
+    )
+    const rows = await batch(numbered(12, 'King'))
+    expect(rows.map((row) => row.email)).toEqual(numbered(12, 'king').map((name) => `${name}@acme.example`))
+    // Each row that was refused is sent once again, after the second that the vendor wants.
+    expect(seen).toHaveLength(24)
+  })
+
+  it('is not waited for where the vendor wants to be left alone for hours', async () => {
+    const kind = byNameKind(
+      'email',
+      '{ get: /find, query: { last: "{last_name}" } }',
+      emailOutcomes,
+      ...emailResult,
+    )
+    const seen = await withAnswers(kind, () => [429, {}, { 'retry-after': '7200' }])
+    expect(await find('King')).toMatchObject({ message: 'No data found; not asked: own (rate limited)' })
+    expect(await find('Queen')).toMatchObject({ message: 'No data found; not asked: own (rate limited)' })
+    expect(seen).toHaveLength(1)
+  })
+})
+
+describe('an answer of a vendor', () => {
+  const kind = byNameKind(
+    'email',
+    '{ get: /find, query: { last: "{last_name}" } }',
+    emailOutcomes,
+    ...emailResult,
+  )
+
+  it.each([
+    ...[
+      'email_not_unlocked@domain.com',
+      'j***@acme.example',
+      'j••••@acme.example',
+      'a…@acme.example',
+      'email@domain.com',
+    ],
+    ...[
+      '',
+      ' ',
+      'N/A',
+      'n/a',
+      'null',
+      '-',
+      'not found',
+      'Not available',
+      null,
+      [],
+      'notavailable@acme.example',
+    ],
+  ])('that has %j for an address found nothing, at the cost that it names', async (email) => {
+    const seen = await withAnswers(kind, () => [200, { email, credits: 0.5 }])
+    expect(await find('King')).toMatchObject({ email: null, message: 'No data found' })
+    expect(await find('King')).toMatchObject({ email: null, message: 'No data found' })
+    expect(seen).toHaveLength(1)
+    expect(await here.json('providers stats')).toMatchObject([
+      { not_found: 1, unknown: 0, cost: 0.5, at_risk: 0 },
+    ])
+  })
+
+  it.each(['Null@acme.example', 'mailto:Ada.Unknown@acme.example', 'Ada King <ada.unknown@acme.example>'])(
+    'that has %j for an address found it',
+    async (email) => {
+      await withAnswers(kind, () => [200, { email: email.replace('Null', 'Ada.Unknown') }])
+      expect(await find('King')).toMatchObject({ email: 'ada.unknown@acme.example', email_source: 'own' })
+    },
+  )
+
+  it.each(['06 12 XX XX XX', '+33 6 ** ** ** 12', 'N/A', '', null, []])(
+    'that has %j for a number found none',
+    async (phone) => {
+      const phones = kind.replace('email', 'phone').replace('{ email: body.email }', '{ phone: body.phone }')
+      await withAnswers(phones.replace('[[first_name, last_name, domain]]', '[[network_url]]'), () => [
+        200,
+        { phone },
+      ])
+      const line =
+        'contacts waterfall --sync --enrichment-type phone --network-url https://www.linkedin.com/in/king'
+      expect((await run(...line.split(' '), '--json')).json).toMatchObject({
+        phone: [],
+        message: 'No data found',
+      })
+      expect(await here.json('providers stats')).toMatchObject([
+        { not_found: 1, unknown: 0, cost: 0, at_risk: 0 },
+      ])
+    },
+  )
+
+  it('is read whatever its fields are called', async () => {
+    const conditions = 'outcomes: [{ when: "body.data.email != null && body.constructor == 1", is: found }]'
+    const own = byNameKind('email', '{ get: /find }', conditions, 'result: { email: body.data.email }')
+    const data = { constructor: 'x', email: 'king@acme.example' }
+    await withAnswers(own, () => [200, { constructor: 1, data }])
+    expect(await find('King')).toMatchObject({ email: 'king@acme.example' })
   })
 })
 
@@ -540,7 +807,7 @@ describe('two processes that have one question to a vendor', () => {
     await here.run(['init'])
     const refusing = fakeFile(origin, 'vendor1')
       .replace('body.success == true', 'status == 402')
-      .replace('{ when: "item.phone', '{ when: "status == 402", is: out_of_credits }, { when: "item.phone')
+      .replace('{ when: "item.phone', '{ when: "status == 402", is: failed }, { when: "item.phone')
     await addProvider(here, `max_cost_per_day: 10\n${refusing}`)
     const lookUp = () =>
       here.run(
@@ -553,7 +820,7 @@ describe('two processes that have one question to a vendor', () => {
     await until(() => polls.length === 2)
     for (const response of polls) response.writeHead(402).end('{}')
     for (const { stdout, stderr } of [await one, await other])
-      expect(stdout + stderr).toContain('vendor1 (out of credits)')
+      expect(stdout + stderr).toContain('vendor1 (failed)')
     const store = await openEngineDatabase(join(here.home, 'engine.db'))
     const budgets = await store.read((tx) => tx.all<{ spent: number }>('SELECT spent FROM provider_budgets'))
     expect(budgets).toContainEqual({ spent: 0 })

@@ -33,6 +33,8 @@ CREATE TABLE provider_calls (
   of_rows {integer} NOT NULL,
   answer {text},
   error {text},
+  -- The kind whose request it was part of, and whose cost; null for a request of its own.
+  sent_as {text},
   cost BIGINT NOT NULL,
   reserved BIGINT NOT NULL,
   member_id {text} NOT NULL,

@@ -49,6 +49,8 @@ const callTable = new RecordTable('provider_calls', {
   place: column.number,
   ofRows: column.number,
   error: column.maybeText,
+  /** The kind whose request served it, too; null for a request of its own. */
+  sentAs: column.maybeText,
   /** Millionths of the provider's credits, as of all amounts here. */
   cost: column.number,
   /** The most that it may cost, while that is not known. */
@@ -133,7 +135,8 @@ export const updateCall = async (
 export const dropCall = (tx: Connection, call: ProviderCall) =>
   tx.run(`DELETE FROM provider_calls WHERE ${ofOpen}`, ...keyOf(call), call.attempt)
 
-const inFlight = "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0"
+const inFlight = `workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0
+  AND sent_as IS NULL`
 
 /** How many requests to a provider are in flight in all processes. */
 export const countInFlight = async (tx: Connection, workspaceId: string, provider: string, now: number) =>
@@ -227,7 +230,7 @@ interface CallCosts
 /** What a provider was asked by a member in a run on a day (UTC), and what that cost in its credits, the oldest day first. */
 export async function listCosts(tx: Connection, workspaceId: string) {
   const sql = `SELECT ${groupings.day} AS day, provider, kind AS operation, run, ${groupings.member} AS member,
-      count(*) AS calls, sum(cost) AS cost
+      sum(CASE WHEN sent_as IS NULL THEN 1 ELSE 0 END) AS calls, sum(cost) AS cost
     FROM provider_calls WHERE workspace_id = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
   const rows = await tx.all<CallCosts>(sql, workspaceId)
   return rows.map(({ day, member, cost, ...row }) => ({

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import templates from '../../../src/providers/templates.json' with { type: 'json' }
-import { closeAfterTest } from '../../client/listeners.js'
+import { closeAfterTest, freePort } from '../../client/listeners.js'
 import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { acmemail, fakeFile, fakeVendor } from '../../support/vendors.js'
@@ -150,6 +150,44 @@ describe('providers with a vendor', () => {
     const argv = `providers test acmemail --kind phone --network-url ${url} --json`
     expect((await here.run(argv)).json).toMatchObject({ accepted: true, ...expected })
     expect([...vendor.asked.values()]).toEqual([1])
+  })
+
+  it.each([
+    ['Lost', 'closed the connection without an answer'],
+    ['Half', 'answered with only a part of its body'],
+    ['Garbage', 'answered with something that is not JSON'],
+    ['Slow', 'did not answer within 1 s'],
+  ])('are tested without a result where their answer is lost (%s)', async (name, reason) => {
+    const vendor = closeAfterTest(await fakeVendor())
+    here.write('acme.yaml', fakeFile(vendor.origin).replace('timeout: 60s', 'timeout: 1s'))
+    await add('--allow-target 127.0.0.0/8')
+    const line = `providers test acmemail --first-name Ada --last-name ${name} --domain acme.example --json`
+    expect(errorOf(await here.run(line))).toMatchObject({
+      exit_code: 10,
+      code: 'unreachable',
+      error: expect.stringContaining(reason),
+      hint: expect.stringContaining('It may have charged'),
+    })
+  })
+
+  it('are tested without a result where they cannot be reached', async () => {
+    here.write('acme.yaml', fakeFile(`http://127.0.0.1:${await freePort()}`))
+    await add('--allow-target 127.0.0.0/8')
+    const line = 'providers test acmemail --first-name Ada --last-name King --domain acme.example --json'
+    expect(errorOf(await here.run(line))).toMatchObject({
+      exit_code: 10,
+      error: expect.stringContaining('refused the connection'),
+      hint: 'The request was not sent, so nothing was charged.',
+    })
+  })
+
+  it('is not added where its key has not the parts that are sent', async () => {
+    const oauth = '{ oauth: { token_url: "https://login.example/token", credentials: body } }'
+    here.write('acme.yaml', acmemail().replace('{ header: X-API-KEY }', oauth))
+    expect(errorOf(await add())).toMatchObject({
+      exit_code: 3,
+      error: 'The key of acmemail must be client_id:client_secret, which become a token.',
+    })
   })
 
   it.each(Object.keys(templates))('has a template for %s that can be added', async (name) => {

@@ -56,10 +56,11 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .withOptions(addOptions)
       .printResult(async (context, { args: [source = ''], options }) => {
         const registry = await openRegistry(context)
-        const { checkProvider, kindsOf } = await import('../../../providers/registry.js')
+        const { checkKey, checkProvider, kindsOf } = await import('../../../providers/registry.js')
         const { allowTarget = [] } = options
         const file = await checkProvider(await readSource(context, source), source, allowTarget)
         const key = await readKey(context, source, options)
+        checkKey(file, key)
         const added = await registry.add(file, allowTarget)
         const keyName = providerKeyName(added.workspaceId, added.name)
         storeKey(context, keyName, key)
@@ -204,8 +205,10 @@ async function openProvider(context: Context, name: string) {
   const { stored, compiled } = await registry.open(name)
   const key = storedKey(context.home, providerKeyName(stored.workspaceId, name))
   // An answer may repeat what was sent.
-  for (const secret of [key ?? '', Buffer.from(key ?? '').toString('base64')]) context.conceal(secret)
-  const { createVendorHttp } = await import('../../../providers/http.js')
+  const { createVendorHttp, splitClient } = await import('../../../providers/http.js')
+  const secrets = [key ?? '', Buffer.from(key ?? '').toString('base64')]
+  for (const secret of compiled.file.auth.oauth ? [...secrets, splitClient(key ?? '')[1]] : secrets)
+    context.conceal(secret)
   const http = createVendorHttp()
   context.onClose(() => http.close())
   return { compiled, key, http, target: { file: compiled.file, allow: stored.allow, key: key ?? '' } }
@@ -252,32 +255,43 @@ const testCommand: CommandFactory = ({ command }) =>
         const { text, ...said } = await http.send(to, one, compiled.timeoutMs)
         return said
       }
-      let answer = await send(request)
+      const refuse = (error: unknown): never => {
+        const { message, sent } = asLost(error)
+        throw new Refusal('provider.no_answer', { name, reason: message, sent })
+      }
+      const { endingOf, isResultOf, pollWork, readAnswer, asLost } = await import(
+        '../../../providers/vendors.js'
+      )
+      const asked = { kind, key: { kind: word }, fields }
+      const sent = { identity: '1', place: 0, ofRows: 1, reserved: kind.most }
+      let answer = await send(request).catch(refuse)
       const accepted = kind.file.submit ? kind.isAccepted(answer) : null
-      let isEnded = accepted !== false
-      if (accepted) {
-        const { pollWork, asLost } = await import('../../../providers/vendors.js')
-        const id = kind.idOf(answer)
+      const id = accepted ? kind.idOf(answer) : undefined
+      let isResult = accepted === null || isResultOf(asked, sent, answer, id !== undefined)
+      if (id !== undefined && !isResult) {
         context.notify(`Accepted. Waiting for the result, up to ${kind.file.poll?.give_up ?? '10m'}.`)
-        const poll = async () => {
-          const said = await send(kind.poll(id ?? '')).catch(asLost)
+        const poll = async (waitMs: number) => {
+          await context.sleep(waitMs)
+          const said = await send(kind.poll(id)).catch(asLost)
           if (!(said instanceof Error)) answer = said
           return said
         }
-        isEnded =
-          id !== undefined && typeof (await pollWork(context, kind, context.clock.now(), poll)) !== 'string'
+        const read = (one: VendorAnswer) => readAnswer(asked, sent, one).outcome
+        isResult = (await pollWork(context, kind, context.clock.now(), poll, read)).is === 'done'
       }
-      const item = kind.file.batch && isEnded ? (kind.itemOf(answer, '1', 0, 1) ?? null) : null
-      const own = { ...answer, item }
-      const outcome = accepted && !isEnded ? 'unknown' : (kind.outcomeOf(own)?.is ?? null)
-      const cost = isEnded && outcome !== null ? kind.costOf(own, outcome) : undefined
+      const { own, outcome } = readAnswer(asked, sent, answer)
+      // What a command makes of it: work that did not end has no result, and what was not accepted was not done.
+      const ending = isResult ? endingOf(asked, sent, answer) : undefined
+      const isTold = outcome?.is !== 'found' && outcome?.is !== 'not_found'
+      const said = accepted === null && isTold ? outcome?.is : ending?.state
+      const is = said ?? (accepted === false ? (outcome?.is ?? null) : accepted ? 'unknown' : null)
       return {
         request: { method: request.method, path: request.path, body: request.body ?? null, key: 'hidden' },
         answer: { status: answer.status, body: redactBody(context, answer.body) },
         accepted,
-        outcome,
-        read: outcome === 'found' ? kind.resultOf(own) : null,
-        cost: cost === undefined ? null : cost / micros,
+        outcome: is,
+        read: is === 'found' ? kind.resultOf(own) : null,
+        cost: ending === undefined || is === null ? null : ending.cost / micros,
         test_key: isFree,
       }
     })

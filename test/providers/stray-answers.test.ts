@@ -1,0 +1,121 @@
+import { createServer, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { closeAfterTest } from '../client/listeners.js'
+import { numbersFrom } from '../client/stray-server.js'
+import { machine } from '../support/command.js'
+import { perFile, perTest } from '../support/each.js'
+import { addProvider, vendorNames } from '../support/vendors.js'
+
+const here = perTest(machine)
+const dns = perFile(vendorNames)
+
+/** What a server does with each answer beside sending it, on a connection that it does not close. */
+const habits = {
+  'repeats each answer up to 6 ms later': { delayMs: 4, repeatMs: 6, isAppended: false },
+  'repeats each answer at once, after a delay': { delayMs: 12, repeatMs: 0, isAppended: false },
+  'appends the answer to itself': { delayMs: 4, repeatMs: undefined, isAppended: true },
+} as const
+
+/** A server that answers who is asked for, in the path or in the body. */
+async function straying({ delayMs, repeatMs, isAppended }: (typeof habits)[keyof typeof habits]) {
+  const random = numbersFrom(Date.now() % 1_000_000)
+  const sockets = new Set<Socket>()
+  let strays = 0
+  const answer = async (socket: Socket, name: string) => {
+    const text = JSON.stringify({ email: `${name.toLowerCase()}@acme.example`, said: name })
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: keep-alive\r\n'
+    const whole = `${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+    await pause(random() * delayMs)
+    strays++
+    if (isAppended) return void socket.write(whole + text + whole)
+    if (repeatMs === 0) return void socket.write(whole + whole)
+    socket.write(whole)
+    await pause(random() * (repeatMs ?? 0))
+    socket.write(whole)
+  }
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    let read = ''
+    socket.on('error', () => {})
+    socket.on('data', (bytes) => {
+      read += bytes
+      for (;;) {
+        const end = read.indexOf('\r\n\r\n')
+        const length = Number(/content-length: (\d+)/i.exec(read)?.[1] ?? 0)
+        if (end < 0 || read.length < end + 4 + length) return
+        const request = read.slice(0, end + 4 + length)
+        read = read.slice(request.length)
+        const name = /last=(\w+)/.exec(request)?.[1] ?? /"name":"Company (\w+)"/.exec(request)?.[1] ?? ''
+        void answer(socket, name)
+      }
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  const close = async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  return { origin: `http://127.0.0.1:${port}`, close, strays: () => strays, connections: () => sockets.size }
+}
+
+const numbered = (count: number, name: string) => Array.from({ length: count }, (_, at) => `${name}${at}`)
+
+it.each(Object.entries(habits))(
+  'no row of 400 has the answer about another one where a vendor %s',
+  async (_, how) => {
+    const vendor = closeAfterTest(await straying(how))
+    await here.run('init')
+    await addProvider(
+      here,
+      `name: acme
+base_url: ${vendor.origin}
+auth: { header: X-API-KEY }
+kinds:
+  email:
+    needs: [[first_name, last_name, domain]]
+    request: { get: /find, query: { last: "{last_name}" } }
+    outcomes: [{ when: "body.email != null", is: found }]
+    result: { email: body.email }
+    cost: { found: 1 }
+`,
+    )
+    const names = numbered(400, 'King')
+    here.write(
+      'people.csv',
+      `first_name,last_name,domain\n${names.map((name) => `Ada,${name},acme.example\n`).join('')}`,
+    )
+    const argv = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+    const { code } = await here.run(argv, { env: { PROSPECT_DNS: dns.address } })
+    expect(code).toBe(0)
+    expect(here.rows('out.csv').map((row) => row.email)).toEqual(
+      names.map((name) => `${name.toLowerCase()}@acme.example`),
+    )
+    expect([vendor.strays(), vendor.connections()]).toEqual([400, 400])
+  },
+)
+
+it.each(Object.entries(habits))(
+  'no row of 300 has the answer about another one where an address %s',
+  async (_, how) => {
+    const address = closeAfterTest(await straying(how))
+    await here.run('init')
+    const names = numbered(300, 'Row')
+    here.write(
+      'list.csv',
+      `name,domain\n${names.map((name) => `Company ${name},${name}.example\n`).join('')}`,
+    )
+    here.write(
+      'flow.yaml',
+      `name: flow
+input: { csv: list.csv }
+steps: [{ http: { post: "${address.origin}", result: { said: said }, per_second: 10000 } }]
+output: { csv: out.csv, columns: [name, said] }
+`,
+    )
+    expect((await here.run('flow run flow.yaml')).code).toBe(0)
+    expect(here.rows('out.csv')).toEqual(names.map((name) => ({ name: `Company ${name}`, said: name })))
+    expect([address.strays(), address.connections()]).toEqual([300, 300])
+  },
+)
