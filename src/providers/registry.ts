@@ -19,12 +19,7 @@ import {
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { compileProvider, compileStored, micros } from './compile.js'
-import {
-  type ProviderFile,
-  type ProviderKind,
-  providerKinds,
-  readProvider,
-} from './definition.js'
+import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
 import { orderScope } from './order.js'
 
 /** What lookups may cost at a data vendor, in its own credits; `expected` is null while too little is known. */
