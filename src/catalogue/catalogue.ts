@@ -97,6 +97,9 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       records: Iterable<Fields> | AsyncIterable<Fields>,
       origin: Origin = 'own',
     ) => (await import('./import/import.js')).importRecords(kind, records, { ...ports, origin }),
+    /** Removes the records of the sample that own data says nothing about. */
+    removeSample: async () =>
+      (await import('./import/remove-sample.js')).removeSample(driver, ids, clock.now()),
     /** Returns where the records came from, without counting them; `undefined` where there are none. */
     origins: () => driver.read(readOrigins),
     stats: () => driver.read(countAll),

@@ -3,6 +3,7 @@ import type { Clock, Ids } from '../../src/api/ports/ports.js'
 import type { Fields } from '../../src/api/values/objects.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { kinds, type RecordKind } from '../../src/catalogue/kinds/kind.js'
+import { readSample } from '../../src/catalogue/sample/sample.js'
 import { openShared } from '../../src/storage/database/open.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
@@ -42,6 +43,16 @@ const emptied: Driver[] = []
 
 /** Where a file of tests says that catalogues are kept in PostgreSQL. */
 export const inPostgres = 'PROSPECT_TEST_CATALOGUE'
+
+/** Loads a part of the sample: 30 companies, with what is theirs. */
+export async function loadPart(catalogue: Catalogue): Promise<void> {
+  const { companies, people, jobs, posts } = readSample(stillClock.now())
+  const some = companies.slice(0, 30)
+  const domains = new Set(some.map(({ domain }) => domain))
+  const isTheirs = ({ company_domain }: Fields) => domains.has(company_domain)
+  const part = { companies: some, people: people.filter(isTheirs), jobs: jobs.filter(isTheirs), posts }
+  for (const kind of kinds) await catalogue.importRecords(kind, part[kind], 'sample')
+}
 
 /** A catalogue with these companies, and what else it has. */
 export async function openWith(

@@ -32,6 +32,7 @@ const suites = [
   'lookup/providers',
   'search/stack',
   'records/technologies',
+  'sample/remove',
   'lookup/titles',
   'records/written-names',
 ]

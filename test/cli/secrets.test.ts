@@ -60,7 +60,7 @@ it('creates every file and folder without access for others, whatever the umask'
   const seen = await watching(here.home)
   const lines = [
     'init --yes',
-    'data sample --companies 20 --people 20',
+    'data sample',
     'config set timeout 60',
     'profiles add team --base-url https://api.example/api/v2',
     'accounts enrich --csv in.csv -o out.csv --summary-json summary.json',
@@ -102,7 +102,6 @@ async function everyCommand(): Promise<readonly (readonly string[])[]> {
   return commands.map(({ command: words, arguments: given }) => [
     ...words.split(' '),
     ...given.filter(({ required }) => required).map(({ name }) => usual[name] ?? name),
-    ...(words === 'data sample' ? ['--companies', '5', '--people', '5'] : []),
   ])
 }
 

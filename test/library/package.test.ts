@@ -128,7 +128,7 @@ describe.runIf(isLong)('the packed package', () => {
   it('has a command that works without the repository', () => {
     const command = join('node_modules', '.bin', 'prospect')
     expect(run(command, '--version').stdout).toBe(`${manifest.version}\n`)
-    expect(run(command, 'data', 'sample', '--companies', '20', '--people', '20').status).toBe(0)
+    expect(run(command, 'data', 'sample').status).toBe(0)
     const enriched = run(command, 'accounts', 'enrich', '--domain', 'acme-robotics.example', '--json')
     expect([enriched.status, JSON.parse(enriched.stdout)]).toMatchObject([
       0,

@@ -655,7 +655,7 @@ describe.each(states())('%s', (name, open) => {
         },
       ),
       {
-        numRuns: name === 'SQLite' ? tries(12, 60, 600) : tries(2, 8, 80),
+        numRuns: name === 'SQLite' ? tries(12, 60) : tries(2, 8),
         timeout: 30_000,
         // One run that is killed at its first step in any case.
         examples: [[{ picks: [1, 2, 4, 5], patience: 0, parts: [early, { ...early, before: false }] }]],

@@ -60,6 +60,21 @@ export async function readRecord(connection: Connection, kind: keyof typeof ids,
   return row && (await complete(connection, row))
 }
 
+/** Returns the records with some keys, in the format of an import. */
+export async function readRecordsAt(
+  connection: Connection,
+  kind: RecordKind,
+  keys: readonly number[],
+): Promise<ReadonlyMap<number, Fields>> {
+  const { sql, complete } = exported[kind]
+  const where = 'WHERE o.key IN (SELECT atom FROM json_each(?))'
+  const rows =
+    keys.length === 0 ? [] : await connection.all<StoredRecord>(`${sql} ${where}`, JSON.stringify(keys))
+  const found = new Map<number, Fields>()
+  for (const row of rows) found.set(row.key, await complete(connection, row))
+  return found
+}
+
 function completeEmployed(_: Connection, row: StoredRecord): Fields {
   return { ...readEmployer(row), ...(JSON.parse(row.record) as Fields) }
 }

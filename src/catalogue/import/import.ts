@@ -28,6 +28,7 @@ import {
   prepareFile,
   prepareRows,
 } from './prepare.js'
+import { noteSample } from './sample-records.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
@@ -81,7 +82,10 @@ async function importBatches(
   let isBulk = false
   const transact = (take: TakePortions) =>
     driver.transaction(async (connection) => {
-      const taken = await take(toImportTarget(connection))
+      const target = toImportTarget(connection, (of, changes) =>
+        noteSample(ports.origin, connection, of, changes),
+      )
+      const taken = await take(target)
       await countOrigins(ports.origin, connection, kind, taken.own, clock.now())
       return taken
     })

@@ -7,7 +7,7 @@ import { cleanName, foldName, foldText } from '../../identity/name.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { date, indexedText, invalid, parseCompanySize, shorten, wholeNumber } from '../../identity/readers.js'
 import { toCompanyDomain } from '../../identity/value-kinds.js'
-import { type Connection, send } from '../../storage/driver/connection.js'
+import { type Connection, insertList, send, type Value } from '../../storage/driver/connection.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
 import { toCompanyRow } from './match-company.js'
 import { readUses } from './technologies.js'
@@ -30,8 +30,11 @@ function readHeadcountHistory(entries: readonly Fields[]): HeadcountEntry[] {
   })
 }
 
-const upsertEntry = `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
-  ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount`
+const upsertEntry = insertList(
+  'headcount_history',
+  { company: 'BIGINT', department: 'TEXT', date: 'TEXT', headcount: 'BIGINT' },
+  'ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount',
+)
 
 /** Adds entries, or replaces those of the same day and department. Stores each department's headcount and growth in a year. */
 export async function writeHeadcountHistory(
@@ -42,13 +45,16 @@ export async function writeHeadcountHistory(
   }[],
 ): Promise<void> {
   const companies = new Set<number>()
+  // One statement changes no entry twice: of equal ones the last counts.
+  const added = new Map<string, Value[]>()
   for (const { row, history } of changes) {
     if (!history) continue
     companies.add(row.key)
     for (const { department, date: day, headcount } of history)
-      send(connection, upsertEntry, row.key, department, day, headcount)
+      added.set(`${row.key} ${day} ${department}`, [row.key, department, day, headcount])
   }
   if (companies.size === 0) return
+  await connection.dialect.insertRows(connection, upsertEntry, [...added.values()])
   const entries = await connection.all<HeadcountEntry & { company: number }>(
     selectHistories,
     JSON.stringify([...companies]),

@@ -69,16 +69,9 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
     const [before] = known.find('identity', identity)
     const stored = before && (JSON.parse(before.record) as StoredJob)
     const merged: StoredJob = { ...stored, ...job }
-    const row = {
-      key: before?.key ?? context.nextKey('jobs'),
-      company,
-      identity,
-      ...toJobFacts(merged),
-      record: JSON.stringify(merged),
-      texts: toJobTexts(merged),
-    }
+    const row = toJobRow(before?.key ?? context.nextKey('jobs'), company, merged)
     const hasNewTexts = stored?.job_title !== merged.job_title || stored?.description !== merged.description
-    changes.push({ row, before, hasNewTexts })
+    changes.push({ row, before, hasNewTexts, said: () => ({ ...job, ...employer }) })
     known.set(row)
     if (!before) return 'added'
     return before.record === row.record ? 'unchanged' : 'updated'
@@ -86,6 +79,15 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
   await context.target.keep(jobTable, changes, async (connection) => writeRows(connection, 'jobs', changes))
   return outcomes
 }
+
+export const toJobRow = (key: number, company: number, job: StoredJob): JobRow => ({
+  key,
+  company,
+  identity: toJobIdentity(job, company),
+  ...toJobFacts(job),
+  record: JSON.stringify(job),
+  texts: toJobTexts(job),
+})
 
 export const toJobTexts = ({ job_title, description }: StoredJob): [title: string, description: string] => [
   job_title ?? '',

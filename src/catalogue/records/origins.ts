@@ -1,4 +1,4 @@
-import type { Connection } from '../../storage/driver/connection.js'
+import { type Connection, readNumber } from '../../storage/driver/connection.js'
 import type { RecordKind } from '../kinds/kind.js'
 
 /** Where records came from: `data sample`, or anything else. */
@@ -34,6 +34,30 @@ export async function countOrigins(
     // An import that only changes the sample has no row of its own.
     if (changed === 0) await connection.run(update, now)
   }
+}
+
+/** Counts what is left without the sample; the time is kept, because answers from it are out of date. */
+export async function countRemoval(connection: Connection, now: number): Promise<void> {
+  const companies = await readNumber(connection, 'SELECT count(*) FROM companies')
+  const people = await connection.get('SELECT 1 AS one FROM people LIMIT 1')
+  const [sample] = await connection.all<{ imported_at: number | null }>(
+    `SELECT imported_at FROM origins WHERE origin = 'sample'`,
+  )
+  const own: Origin = 'own'
+  if (companies > 0 || people)
+    await connection.run(
+      `INSERT INTO origins (origin, companies, has_people, imported_at) VALUES (?, ?, ?, ?)
+        ON CONFLICT (origin) DO UPDATE SET companies = excluded.companies, has_people = excluded.has_people`,
+      own,
+      companies,
+      people ? 1 : 0,
+      sample?.imported_at ?? now,
+    )
+  await connection.run(
+    `INSERT INTO origins (origin, companies, has_people, imported_at) VALUES ('sample', 0, 0, ?)
+      ON CONFLICT (origin) DO UPDATE SET companies = 0, has_people = 0, imported_at = excluded.imported_at`,
+    now,
+  )
 }
 
 /** Reads what a catalogue holds, without counting it; `undefined` where it has no company and no person. */

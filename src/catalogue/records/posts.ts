@@ -99,7 +99,11 @@ export async function importPosts(context: ImportContext, posts: readonly Prepar
       published_at: merged.published_at === undefined ? null : Date.parse(merged.published_at),
       record: JSON.stringify(merged),
     }
-    changes.push({ row, before, engagers })
+    const said = () => ({
+      ...post,
+      engagers: engagers.map(({ url, engagement }) => ({ network_profile_url: url, engagement })),
+    })
+    changes.push({ row, before, said, engagers })
     known.set(row)
     if (!before) return 'added'
     // Engagers are not compared with the stored ones.

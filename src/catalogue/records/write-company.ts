@@ -1,4 +1,5 @@
 import type { Refusal } from '../../api/calls/errors.js'
+import type { Fields } from '../../api/values/objects.js'
 import { foldName } from '../../identity/name.js'
 import type { NetworkProfile } from '../../identity/profile.js'
 import { invalid, isInvalid } from '../../identity/readers.js'
@@ -134,8 +135,10 @@ class CompaniesInImport {
     await this.context.target.keep(companyTable, this.#changes, writeCompanies)
   }
 
-  #add({ row, uses, history }: PreparedCompany): CompanyChange {
+  #add(company: PreparedCompany): CompanyChange {
+    const { row, uses, history } = company
     return {
+      said: () => toSaid(company),
       // A copy would take as long as everything else here.
       row: Object.assign(row, { key: this.context.nextKey('companies') }),
       before: undefined,
@@ -147,7 +150,8 @@ class CompaniesInImport {
     }
   }
 
-  #merge(before: KnownCompany, { row, uses, history }: PreparedCompany): CompanyChange {
+  #merge(before: KnownCompany, company: PreparedCompany): CompanyChange {
+    const { row, uses, history } = company
     const account = JSON.parse(before.record) as StoredAccount
     const merged = toCompanyRow(
       { ...account, ...(JSON.parse(row.record) as StoredAccount), id: account.id },
@@ -159,6 +163,7 @@ class CompaniesInImport {
       },
     )
     return {
+      said: () => toSaid(company),
       row: Object.assign(merged, { key: before.key }),
       before,
       hasNewTexts: toCompanyTexts(account).some((text, index) => text !== merged.texts[index]),
@@ -179,7 +184,22 @@ function toOutcome({ before, isNewRow, uses, history }: CompanyChange): Outcome 
   return isNewRow || uses?.some(hasDetails) || history ? 'updated' : 'unchanged'
 }
 
-async function writeCompanies(connection: Connection, changes: readonly CompanyChange[]): Promise<void> {
+/** Returns what an imported company says, without the id that it may have been given. */
+function toSaid({ row, uses, history }: PreparedCompany): Fields {
+  const { id: _, ...account } = JSON.parse(row.record) as StoredAccount
+  return {
+    ...account,
+    ...(uses && {
+      technology_details: uses.map(({ mentions: job_mentions, ...use }) => ({ ...use, job_mentions })),
+    }),
+    ...(history && { headcount_history: history }),
+  }
+}
+
+export async function writeCompanies(
+  connection: Connection,
+  changes: readonly CompanyChange[],
+): Promise<void> {
   const changed = changes.filter(({ isNewRow }) => isNewRow)
   // An id never changes.
   writeRows(connection, 'companies', changed, keyColumns, ['id'])

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../api/ports/ports.js'
+import type { Fields } from '../../api/values/objects.js'
 import { foldName } from '../../identity/name.js'
 import { invalid, isInvalid } from '../../identity/readers.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
@@ -132,9 +133,10 @@ export function isAtNamedCompany({ record }: Pick<KnownPerson, 'record'>, compan
   return company_name !== undefined && foldName(company_name) === company
 }
 
-function addPerson(key: number, incoming: NewPerson, company: number | null): PersonChange {
+export function addPerson(key: number, incoming: NewPerson, company: number | null): PersonChange {
   const row = company === null ? toRowWithoutCompany(incoming) : incoming.row
   return {
+    said: () => toSaid(incoming),
     // A copy would take as long as everything else here.
     row: Object.assign(row, { key, company }),
     before: undefined,
@@ -164,6 +166,7 @@ function mergePerson(before: KnownPerson, incoming: NewPerson, company: number |
     person.full_name ??= `${person.first_name} ${person.last_name}`
   const row = toPersonRow(person, incoming.slug ?? before.slug)
   return {
+    said: () => toSaid(incoming),
     row: Object.assign(row, { key: before.key, company }),
     before,
     hasNewTexts: toPersonTexts(stored).some((text, index) => text !== row.texts[index]),
@@ -171,6 +174,12 @@ function mergePerson(before: KnownPerson, incoming: NewPerson, company: number |
     phones: person.phones ?? [],
     messenger: person.messenger,
   }
+}
+
+/** Returns what an imported person says, without ids that they may have been given. */
+function toSaid({ id, row, employer }: NewPerson): Fields {
+  const { id: _, network_id: __, ...person } = JSON.parse(row.record) as StoredPerson
+  return { ...person, ...(id !== undefined && { network_id: id }), ...employer }
 }
 
 function withoutEmployer(person: StoredPerson): PersonFields {
@@ -197,7 +206,7 @@ const deletePhone = 'DELETE FROM phones WHERE number = ? AND person = ?'
 const upsertPhone = `INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?)
   ON CONFLICT (number, person) DO UPDATE SET messenger = excluded.messenger`
 
-async function writePeople(connection: Connection, changes: readonly PersonChange[]): Promise<void> {
+export async function writePeople(connection: Connection, changes: readonly PersonChange[]): Promise<void> {
   writeRows(connection, 'people', changes, keyColumns)
   for (const { row, earlierPhones, phones, messenger } of changes) {
     for (const number of earlierPhones)

@@ -6,56 +6,36 @@ import { dayMs } from '../../api/values/dates.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/import.js'
-import type { RecordKind } from '../kinds/kind.js'
+import { kinds, type RecordKind } from '../kinds/kind.js'
 
-interface SampleOptions {
-  /** Number of companies, all 500 by default; never fewer than the hand-written ones. */
-  readonly companies?: number
-  /** Number of people, all 5,000 by default. */
-  readonly people?: number
-  /** The latest date in the data, in milliseconds since 1970. */
-  readonly now: number
-}
-
-const handWritten = 25
-
-/** Returns invented companies, people, jobs and posts: no person or company is real. `scripts/sample.js` made them. */
-export function readSample({ companies = 500, people = 5_000, now }: SampleOptions) {
-  const [head = '{}', ...lines] = brotliDecompressSync(readFileSync(findFile()))
-    .toString()
-    .trimEnd()
-    .split('\n')
+/**
+ * Returns invented companies, people, jobs and posts, whose newest dates are of `now`: no person or company is real.
+ * To change them, unpack the file (`node -e 'process.stdin.pipe(zlib.createBrotliDecompress()).pipe(process.stdout)'
+ * < sample.ndjson.br > sample.ndjson`), edit its lines of `[kind, record]` after the first, which has the date that the
+ * others are written for, and pack it again with `createBrotliCompress` in the same command.
+ */
+export function readSample(now: number): Readonly<Record<RecordKind, readonly Fields[]>> {
+  const text = brotliDecompressSync(readFileSync(findFile())).toString()
+  const [head = '{}', ...lines] = text.trimEnd().split('\n')
   const days = Math.floor((now - (JSON.parse(head) as { made: number }).made) / dayMs)
-  const shifted = (text: string) =>
-    text.replace(/(?<=")\d{4}-\d\d-\d\d(?=["T])/g, (day) =>
+  const shifted = (line: string) =>
+    line.replace(/(?<=")\d{4}-\d\d-\d\d(?=["T])/g, (day) =>
       new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10),
     )
-  const all: Record<RecordKind, Fields[]> = { companies: [], people: [], jobs: [], posts: [] }
+  const sample: Record<RecordKind, Fields[]> = { companies: [], people: [], jobs: [], posts: [] }
   for (const line of lines) {
     const [kind, record] = JSON.parse(shifted(line)) as [RecordKind, Fields]
-    all[kind].push(record)
+    sample[kind].push(record)
   }
-  const chosen = all.companies.slice(0, Math.max(handWritten, companies))
-  const domains = new Set(chosen.map(({ domain }) => domain))
-  const isThere = ({ company_domain }: Fields) => domains.has(company_domain)
-  const staff = all.people.filter(isThere).slice(0, people)
-  const profiles = new Set(staff.map(({ network_profile_url }) => network_profile_url))
-  const posts = all.posts.filter(({ author_profile_url }) => profiles.has(author_profile_url))
-  return { companies: chosen, people: staff, jobs: all.jobs.filter(isThere), posts }
+  return sample
 }
 
 /** Imports the sample into a catalogue; records with the same keys are updated. */
-export async function loadSample(
-  catalogue: Pick<Catalogue, 'importRecords'>,
-  options: SampleOptions,
-): Promise<Readonly<Record<RecordKind, ImportReport>>> {
-  const sample = readSample(options)
-  return {
-    companies: await catalogue.importRecords('companies', sample.companies, 'sample'),
-    people: await catalogue.importRecords('people', sample.people, 'sample'),
-    jobs: await catalogue.importRecords('jobs', sample.jobs, 'sample'),
-    posts: await catalogue.importRecords('posts', sample.posts, 'sample'),
-  }
+export async function loadSample(catalogue: Pick<Catalogue, 'importRecords'>, now: number) {
+  const sample = readSample(now)
+  const reports: Partial<Record<RecordKind, ImportReport>> = {}
+  for (const kind of kinds) reports[kind] = await catalogue.importRecords(kind, sample[kind], 'sample')
+  return reports as Readonly<Record<RecordKind, ImportReport>>
 }
 
 /** Returns the path of the file: beside the program, above the library's chunks, or beside this one. */

@@ -106,3 +106,10 @@ CREATE TABLE origins (
   has_people {int} NOT NULL,
   imported_at {int}
 ){clustered};
+-- Which records the sample wrote. `own` is what own data says of one, in the format of an import; null where it says nothing.
+CREATE TABLE sample_records (
+  kind {text} NOT NULL,
+  key {int} NOT NULL,
+  own {text},
+  PRIMARY KEY (kind, key)
+){clustered};

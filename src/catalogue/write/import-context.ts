@@ -1,5 +1,6 @@
 import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../api/ports/ports.js'
+import type { Fields } from '../../api/values/objects.js'
 import { isInvalid } from '../../identity/readers.js'
 import { type Connection, insertInto, send, type Value } from '../../storage/driver/connection.js'
 import type { RowInserter } from '../dialect/dialect.js'
@@ -15,6 +16,8 @@ export interface Change<Row extends Candidate = Candidate, Before = Candidate> {
   /** Its columns by their names, and the texts that keyword searches find it by. */
   readonly row: Row
   readonly before: Before | undefined
+  /** Returns what the imported record says, in the format of an import. */
+  readonly said: () => Fields
 }
 
 /** The same of a row that is found by texts. */
@@ -35,12 +38,17 @@ export interface ImportTarget {
   ): Promise<void>
 }
 
-/** A target that writes everything into a catalogue. */
-export const toImportTarget = (connection: Connection): ImportTarget => ({
+/** A target that writes everything into a catalogue; `note` is called before rows are written. */
+export const toImportTarget = (
+  connection: Connection,
+  note: (kind: RecordKind, changes: readonly Change[]) => Promise<void>,
+): ImportTarget => ({
   readMaxKey: (table) => readMaxKey(connection, table),
   readRows: (table, lookups) => readRows(connection, table, lookups),
-  keep: async (_, changes, write) => {
-    if (changes.length > 0) await write(connection, changes)
+  keep: async ({ name }, changes, write) => {
+    if (changes.length === 0) return
+    await note(name, changes)
+    await write(connection, changes)
   },
 })
 

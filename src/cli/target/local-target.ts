@@ -140,7 +140,8 @@ export function describeCatalogue(home: Pick<Home, 'engine'>, origins: Origins |
   const { sampleCompanies = 0, ownCompanies = 0, hasOwnPeople = false, importedAt = null } = origins ?? {}
   const imported_at = isoTime(importedAt)
   const counts = { companies: ownCompanies, sample_companies: sampleCompanies, imported_at }
-  if (!origins) return { kind: 'empty', text: `an empty catalogue ${place}`, ...counts }
+  const isEmpty = ownCompanies === 0 && !hasOwnPeople && sampleCompanies === 0
+  if (isEmpty) return { kind: 'empty', text: `an empty catalogue ${place}`, ...counts }
   const sample = countOf(sampleCompanies, 'sample company', 'sample companies')
   if (ownCompanies === 0 && !hasOwnPeople)
     return { kind: 'practice', text: `practice data ${place} (${sample})`, ...counts }
@@ -205,7 +206,7 @@ const readOrigins = async (context: Context): Promise<Origins | undefined> =>
 export const answersFrom = async (context: Context): Promise<number> =>
   context.isLocal() ? ((await readOrigins(context))?.changedAt ?? 0) : 0
 
-async function hasCatalogue(home: Home): Promise<boolean> {
+export async function hasCatalogue(home: Home): Promise<boolean> {
   if (withCatalogue.has(home)) return true
   if (!isPostgres(home.engine)) return existsSync(home.catalogue)
   const { hasSharedCatalogue } = await import('../../storage/database/open.js')

@@ -4,15 +4,13 @@ import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.
 import { postgresCopy } from '../../../src/catalogue/dialect/postgres.js'
 import { copiedTables, copyCatalogue } from '../../../src/catalogue/export/export.js'
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
-import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { openShared } from '../../../src/storage/database/open.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { perTest } from '../../support/each.js'
-import { tries } from '../../support/effort.js'
 import { newFolder } from '../../support/new-folder.js'
 import { freshSchema } from '../../support/postgres.js'
-import { countedIds, exported, stillClock } from '../open.js'
+import { countedIds, exported, loadPart, stillClock } from '../open.js'
 
 const folder = perTest(newFolder)
 const schema = perTest(freshSchema)
@@ -38,7 +36,7 @@ const built = () =>
 
 it('P40: a catalogue that is copied to a server and back to a file is the same, byte for byte', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
-  await loadSample(first.catalogue, { companies: 60, people: tries(300, 2_500), now: stillClock.now() })
+  await loadPart(first.catalogue)
   const [expected, rules] = [await said(first.catalogue), await built()]
   const copied = await copyCatalogue(first.driver, server.driver)
   expect(copied).toMatchObject({ rows: expect.any(Number) })

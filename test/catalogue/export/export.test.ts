@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
-import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { perTest } from '../../support/each.js'
-import { bytesOf, exported, openEmpty, stillClock } from '../open.js'
+import { bytesOf, exported, loadPart, openEmpty } from '../open.js'
 
 describe('an export of a catalogue', () => {
   const catalogue = perTest(openEmpty)
   const copy = perTest(openEmpty)
-  beforeEach(() => loadSample(catalogue, { companies: 60, people: 300, now: stillClock.now() }))
+  beforeEach(() => loadPart(catalogue))
 
   it('can be imported unchanged', async () => {
     for (const kind of kinds) {

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { perTest } from '../../support/each.js'
-import { openEmpty, stillClock } from '../open.js'
+import { loadPart, openEmpty, stillClock } from '../open.js'
 
 const now = stillClock.now()
-const sample = (catalogue: Catalogue) => loadSample(catalogue, { companies: 30, people: 20, now })
 const acme = { domain: 'acme.test', name: 'Acme' }
 const jane = {
   network_profile_url: 'https://www.network.example/in/jane-roe',
@@ -24,14 +21,14 @@ describe('the origins of a catalogue', () => {
   })
 
   it('count the sample once, however often it is loaded', async () => {
-    await sample(catalogue)
-    await sample(catalogue)
+    await loadPart(catalogue)
+    await loadPart(catalogue)
     expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn, changedAt: now })
     expect((await catalogue.stats()).companies).toBe(30)
   })
 
   it('count own companies beside the sample, also those that only people name', async () => {
-    await sample(catalogue)
+    await loadPart(catalogue)
     await catalogue.importRecords('companies', [acme, acme])
     await catalogue.importRecords('people', [jane])
     const found = {
@@ -45,7 +42,7 @@ describe('the origins of a catalogue', () => {
   })
 
   it('stay those of a sample whose records an import only changes', async () => {
-    await sample(catalogue)
+    await loadPart(catalogue)
     await catalogue.importRecords('companies', [{ domain: 'acme-robotics.example', industry: 'Toys' }])
     expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn, changedAt: now })
   })

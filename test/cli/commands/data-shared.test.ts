@@ -96,8 +96,19 @@ describe('a catalogue on a shared database', () => {
     }
   })
 
+  it('has no sample any more once one machine has removed it', async () => {
+    expect(await there.json('data', 'sample', '--remove', ...at())).toMatchObject({ removed: { people: 0 } })
+    await here.run(['data', 'sample', ...at()])
+    here.write('people.csv', people)
+    await here.run(['data', 'import', 'people', 'people.csv', ...at()])
+    const { removed } = await there.json<{ removed: object }>('data', 'sample', '--remove', ...at())
+    expect(removed).toEqual({ companies: 500, people: 5_000, jobs: 911, posts: 40 })
+    const left = { companies: 1, people: 2, jobs: 0, technologies: 0, posts: 0 }
+    expect(await here.json('data', 'stats', ...at())).toEqual(left)
+  })
+
   it('does not serve when the catalogue has a newer schema', async () => {
-    await here.run(['data', 'sample', '--companies', '1', '--people', '1', ...at()])
+    await here.run(['data', 'sample', ...at()])
     await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 1099`)
     const served = await here.run(['serve', '--port', '0', ...at()])
     expect([served.code === 0, served.stdout]).toEqual([false, ''])

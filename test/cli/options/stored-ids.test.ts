@@ -35,7 +35,7 @@ describe('ids of this machine', () => {
   })
 
   it('are accepted as a beginning and as --last for jobs, deliveries, keys and workspaces', async () => {
-    await here.run('data sample --companies 2 --people 2 --quiet')
+    await here.run('data sample --quiet')
     const hook = '--webhook-url http://127.0.0.1:9/x --no-wait'
     await here.run(`lists create --name L --companies '{"domain":"a.example"}' ${hook}`)
     await here.run('engine jobs run')
@@ -60,7 +60,7 @@ describe('ids of this machine', () => {
   })
 
   it('are accepted as a beginning and as --last for searches, lists, enrichments and personas of the engine', async () => {
-    await here.run('data sample --companies 5 --people 5 --quiet')
+    await here.run('data sample --quiet')
     await here.run('leads advanced-search --job-titles a --no-live --wait')
     await here.run(`lists create --name L --companies '{"domain":"a.example"}' --wait`)
     const person = '--first-name A --last-name B --domain a.example'

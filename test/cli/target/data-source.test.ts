@@ -60,8 +60,8 @@ describe('commands', () => {
   const home = perTest(machine)
   beforeEach(() => home.write('in.csv', 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n'))
   const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--summary-json', 'sum.json']
-  const practice = 'practice data on this machine (30 sample companies)'
-  const loadSample = () => home.json('data sample --companies 30 --people 10')
+  const practice = 'practice data on this machine (500 sample companies)'
+  const loadSample = () => home.json('data sample')
 
   it('say that invented companies were asked where nothing was found, and what to do', async () => {
     await loadSample()
@@ -72,7 +72,7 @@ describe('commands', () => {
     await ends(home.run([...batch, '--fresh']), 0, hint)
     const summary = home.read('sum.json')
     expect(JSON.parse(summary)).toMatchObject({
-      source: { kind: 'practice', sample_companies: 30, text: practice },
+      source: { kind: 'practice', sample_companies: 500, text: practice },
     })
     await ends(home.run('accounts enrich --domain siemens.com'), 9, hint)
   })
@@ -89,7 +89,7 @@ describe('commands', () => {
     await home.run('data import companies in.csv --map domain=website')
     const { stderr } = await home.run(batch)
     expect(stderr).toMatch(
-      /Answers come from your catalogue on this machine \(2 companies, imported \d+ \w{3}, beside 30/,
+      /Answers come from your catalogue on this machine \(2 companies, imported \d+ \w{3}, beside 500/,
     )
   })
 
@@ -122,7 +122,7 @@ describe('commands', () => {
   it('name the source above what is left, and with it in JSON', async () => {
     await loadSample()
     const { stdout } = await home.run('limits', { terminal: true, columns: 100 })
-    expect(stdout).toMatch(/^Answers from +practice data on this machine \(30 sample companies\)\nPlan /)
+    expect(stdout).toMatch(/^Answers from +practice data on this machine \(500 sample companies\)\nPlan /)
     expect(await home.json('limits')).toMatchObject({ source: { kind: 'practice', text: practice } })
     const { stdout: rows } = await home.run('limits --format ids')
     expect(rows).not.toContain('practice')

@@ -17,7 +17,7 @@ import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { countOf, formatNumber, listCounts } from '../../output/text.js'
-import { importCommand, kindArgument, sampleCommand } from './import.js'
+import { importCommand, kindArgument } from './import.js'
 import {
   type Erased,
   type ExistingDatabases,
@@ -31,6 +31,7 @@ import {
   openExisting,
   rewriteFiles,
 } from './person.js'
+import { sampleCommand } from './sample.js'
 
 export const dataCommand: CommandFactory = ({ command, group }) =>
   group('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge', [

@@ -5,7 +5,6 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument } from 'commander'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { dayMs } from '../../../api/values/dates.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ImportReport } from '../../../catalogue/import/import.js'
 import {
@@ -46,7 +45,6 @@ import {
   formatNumber,
   formatReasons,
   formatToFix,
-  listCounts,
   oneLine,
 } from '../../output/text.js'
 
@@ -137,7 +135,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   return refuseRejects(context, report, written, isDryRun)
 }
 
-async function warnOfNewLookups(context: Context): Promise<void> {
+export async function warnOfNewLookups(context: Context): Promise<void> {
   if (!isThere(context.home.state) || isShared(context.home)) return
   const spent = await (await openSpending(context)).list({ target: 'local' })
   if (spent.some(({ credits }) => credits > 0))
@@ -283,7 +281,8 @@ const singular: Readonly<Record<string, string>> = {
   posts: 'post',
 }
 
-const countRecords = (kind: string, count: number): string => countOf(count, singular[kind] ?? kind, kind)
+export const countRecords = (kind: string, count: number): string =>
+  countOf(count, singular[kind] ?? kind, kind)
 
 const shownRejects = 20
 
@@ -299,32 +298,4 @@ function refuseRejects(
   if (rejects !== undefined) context.notify(formatToFix(rejectedTotal, rejects))
   const more = rejectedTotal - Math.min(shownRejects, rejected.length)
   throw new Refusal('import.rows_rejected', { rows: rejectedTotal, more, rejects, isDryRun })
-}
-
-export const sampleCommand: CommandFactory = ({ command }) =>
-  command('sample', 'Load invented companies, people, jobs and posts')
-    .withOptions(size)
-    .withOptions(catalogueOption)
-    .printResult(
-      async (context, { options }) => {
-        const { companies, people } = options
-        return addSample(withCatalogueOption(context, options), withoutUndefined({ companies, people }))
-      },
-      { layout: (added) => `Loaded ${listCounts(added as Record<string, number>)}.\n` },
-    )
-
-const size = optionRows({
-  companies: ['<n>', 'how many companies, from 25 to 500 (default: 500)', whole],
-  people: ['<n>', 'how many people, at most 5,000 (default: 5,000)', whole],
-})
-
-/** Loads a sample into the catalogue; its newest dates are of today. Returns the number of its records, by kind. */
-export async function addSample(context: Context, asked: OptionsOf<typeof size>): Promise<object> {
-  const { loadSample } = await import('../../../catalogue/sample/sample.js')
-  const catalogue = await context.catalogue()
-  context.notify('Loading sample data…')
-  const now = Math.floor(context.clock.now() / dayMs) * dayMs
-  const reports = await loadSample(catalogue, { ...asked, now })
-  await ensureWorkspace(context)
-  return Object.fromEntries(kinds.map((kind) => [kind, reports[kind].added + reports[kind].updated]))
 }

@@ -28,7 +28,7 @@ import {
   type RemoteTarget,
   targetIn,
 } from '../../target/resolve-target.js'
-import { addSample } from '../data/import.js'
+import { addSample } from '../data/sample.js'
 import { changeProfile, currentProfile } from './profiles.js'
 
 export const loginCommand: CommandFactory = ({ command }) =>
@@ -220,7 +220,7 @@ export const initCommand: CommandFactory = ({ command }) =>
       const { workspace, member, key, credits, created } = made
       if (key !== undefined) storeKey(context, localOrigin(workspace.id), key)
       if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
-      if (sample) await addSample(context, {})
+      if (sample) await addSample(context)
       const { name: profile } = currentProfile(context)
       const { name: workspaceName, plan } = workspace
       await print(context, { workspace: workspaceName, member: member.email, plan, credits, profile })

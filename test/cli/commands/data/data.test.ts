@@ -149,19 +149,47 @@ describe('data sample', () => {
   it('creates at least the records for the command that its help suggests', async () => {
     const { stdout } = await here.run('data sample --help')
     const next = /Next: prospect (.+)/.exec(stdout)?.[1]?.split(' ') ?? []
-    await here.json('data sample --companies 0 --people 0')
+    await here.json('data sample')
     expect((await here.run(next)).code).toBe(0)
   })
 
   it('prints the counts of created records', async () => {
-    const { json: added, stderr } = await here.run('data sample --companies 60 --people 70 --json')
+    const { json: added, stderr } = await here.run('data sample --json')
     expect(stderr).toContain('Created the workspace Local on this machine')
     // It does not suggest itself.
     expect(stderr).not.toContain('data sample')
-    expect(added).toMatchObject({ companies: 60, people: 70 })
+    expect(added).toMatchObject({ companies: 500, people: 5_000 })
     expect(await here.json('data stats')).toMatchObject(added as object)
-    const none = 'data sample --companies 0 --people 0 --format table'
-    expect((await here.run(none)).stdout).toMatch(/^Loaded \d+ companies, \d+ jobs\.\n$/)
+    const again = await here.run('data sample --format table')
+    expect(again.stdout).toBe('Loaded 500 companies, 5,000 people, 911 jobs, 40 posts.\n')
+  })
+
+  it('is removed with --remove, and what your own data says stays', async () => {
+    await here.json('data sample')
+    await here.fill('companies', 'name,domain\nMine,acme-robotics.example\n')
+    const domain = '--domain acme-robotics.example'
+    expect(await here.json(`accounts enrich ${domain}`)).toMatchObject({ name: 'Mine', industry_id: '135' })
+    const removed = await here.run('data sample --remove --format table')
+    expect(removed.stdout).toBe(
+      'Removed 499 companies, 5,000 people, 911 jobs, 40 posts. Kept with what your own data says: 1 company.\n',
+    )
+    expect(removed.stderr).toContain('Earlier answers from your catalogue are no longer reused')
+    expect(await here.json(`accounts enrich ${domain}`)).toMatchObject({ name: 'Mine', industry_id: null })
+    expect((await here.run('data sample --remove --format table')).stdout).toBe('There is no sample data.\n')
+  })
+
+  it('is not there to be removed on a new machine, which stays as it is', async () => {
+    const { code, stdout } = await here.run('data sample --remove --format table')
+    expect([code, stdout, here.exists('catalogue.db')]).toEqual([0, 'There is no sample data.\n', false])
+  })
+
+  it('leaves an empty catalogue, which answers nothing from before', async () => {
+    await here.json('data sample')
+    await here.json('accounts enrich --domain acme-robotics.example')
+    await here.json('data sample --remove')
+    const ended = await here.run('accounts enrich --domain acme-robotics.example')
+    expect(ended.code).toBe(9)
+    expect(ended.stderr).toContain('The catalogue is empty')
   })
 
   it('creates a sample with init --sample', async () => {
