@@ -74,6 +74,8 @@ export interface BatchTarget {
   member(): Promise<string | undefined>
   /** Returns where answers come from; `undefined` where that is not known. */
   source(): Promise<AnswerSource | undefined>
+  /** Throws a Refusal where it has no record to answer from. */
+  requireRecords(): Promise<void>
   /** Returns the email of that member; `undefined` at another server. */
   memberEmail(): Promise<string | undefined>
   /** Returns what keeps out whom the target suppresses; `undefined` where that is nobody. */

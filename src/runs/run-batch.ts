@@ -68,6 +68,7 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   const constants = await dialog.completeConstants(mapping)
   const request = { ...asked, constants, choices: { ...asked.choices, map, encoding: input.encoding } }
   const batch = await planBatch(ports, request, input, mapping)
+  if (batch.known?.status !== 'finished') await ports.target.requireRecords()
   const quote = () => makeQuote(ports, batch)
   if (request.choices.dryRun) return { kind: 'quote', quote: await quote(), mapping }
   if (batch.known?.status !== 'finished') await dialog.confirm(quote)

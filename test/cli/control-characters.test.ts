@@ -7,12 +7,12 @@ import examples from '../../src/cli/program/examples.json' with { type: 'json' }
 import type { MappedCommand } from '../../src/cli/program/program.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering as listening } from '../client/listeners.js'
-import { answering, type Given, machine, streamsOf, wordsOf } from '../support/command.js'
+import { answering, type Given, stockedMachine, streamsOf, wordsOf } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { sample, tries } from '../support/effort.js'
 import { inTerminal } from '../support/terminal.js'
 
-const here = perTest(machine)
+const here = perTest(stockedMachine)
 
 /** One of each kind: escape sequences, C0, C1, deletion, marks of text direction and line separators. */
 const attacks = (

@@ -16,7 +16,7 @@ import {
 import { join, resolve } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { fileLock, hold } from '../../src/runs/records.js'
-import { ends, machine } from '../support/command.js'
+import { ends, machine, stockedMachine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
@@ -144,10 +144,13 @@ describe('the output of a batch', () => {
       // Nothing keeps root from writing.
       const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
       const home = at('of-user')
-      for (const path of [home, at('locked')]) mkdirSync(path, { mode: path === home ? 0o700 : 0o555 })
+      mkdirSync(home, { mode: 0o700 })
+      mkdirSync(at('locked'), { mode: 0o555 })
+      await stockedMachine(home)
+      const before = readdirSync(home)
       if (user.uid !== undefined) {
         chmodSync(here.home, 0o755)
-        chownSync(home, user.uid, user.gid)
+        for (const name of ['.', ...before]) chownSync(join(home, name), user.uid, user.gid)
       }
       const argv = [
         resolve('bin/prospect.js'),
@@ -160,7 +163,7 @@ describe('the output of a batch', () => {
         '',
         expect.stringMatching(/^-o locked\/out\.csv: the folder \S+\/locked cannot be written\./),
       ])
-      expect(readdirSync(home)).toEqual([])
+      expect(readdirSync(home)).toEqual(before)
     },
   )
 })

@@ -6,14 +6,14 @@ import { constants as system } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ends, machine } from '../support/command.js'
+import { ends, practiceMachine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { launch, prospect } from '../support/processes.js'
 import { until } from '../support/until.js'
 
 let children: ReturnType<typeof launch>[]
-const here = perTest(machine)
+const here = perTest(practiceMachine)
 beforeEach(() => {
   children = []
   execFileSync('mkfifo', [at('pipe')])

@@ -15,8 +15,8 @@ const ask = (
   argv = 'accounts enrich --domain x',
 ) => here.run(argv, { caller: answering(...[reply].flat()), ...given })
 
-describe('a command that only reads, where there is no workspace', () => {
-  const reading = casesOf<string>('cli/refusals/reading')
+describe('a command that reads, looks up or spends, where there is no workspace', () => {
+  const reading = casesOf<string>('cli/refusals/nothing-set-up')
 
   it.each(reading)('exits with 2 and creates nothing: %s', async (words) => {
     const missing = here.path('mistyped')
@@ -29,14 +29,13 @@ describe('a command that only reads, where there is no workspace', () => {
     expect(existsSync(missing)).toBe(false)
   })
 
-  it.each([
-    'data sample --companies 2 --people 2',
-    'accounts enrich --domain x.example',
-    'engine credits add 1',
-  ])('has something to read after %s', async (words) => {
-    await here.run(words)
-    expect((await here.run('credits')).code).toBe(0)
-  })
+  it.each(['data sample --companies 2 --people 2', 'init --yes', 'engine credits add 1'])(
+    'has something to read after %s',
+    async (words) => {
+      await here.run(words)
+      expect((await here.run('credits')).code).toBe(0)
+    },
+  )
 
   it('needs no workspace for a server', async () => {
     const env = { PROSPECT_API_KEY: canary, PROSPECT_BASE_URL: 'http://127.0.0.1:1/api/v2' }
@@ -160,21 +159,4 @@ describe('a rate limit', () => {
 
 it.each(['0.0001', '1.0005', '99999999'])('accepts any positive --timeout: %s', async (seconds) => {
   expect((await ask({ body: {} }, {}, `account --timeout ${seconds}`)).code).toBe(0)
-})
-
-describe('nothing found in an empty catalogue', () => {
-  it.each([
-    ['accounts enrich --domain x.example', 9],
-    ['accounts search --preview --keyword x', 0],
-    ['intents stack --stacks react --wait -o none.csv', 0],
-  ])('names the catalogue as the reason: %s', async (words, code) => {
-    await ends(here.run(words), code, 'The catalogue is empty.')
-    await here.run('data sample --companies 2 --people 2')
-    expect((await here.run(words)).stderr).not.toContain('The catalogue is empty.')
-  })
-
-  it('says so after a batch, too', async () => {
-    const given = { stdin: 'domain\na.example\n' }
-    await ends(here.run('accounts enrich --csv - -o out.csv', given), 0, 'The catalogue is empty.')
-  })
 })

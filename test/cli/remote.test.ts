@@ -27,7 +27,7 @@ describe('a command against a server', () => {
   it.each(casesOf<[string, number]>('cli/remote/runs-against-a-server'))(
     'runs against a server as against the engine: %s exits %i',
     async (line, code) => {
-      await here.json('init')
+      await here.fill('companies', 'domain\nsole.example\n')
       const [far, near] = [await run(line), await here.run([...line.split(' '), '--local'])]
       expect([far.code, near.code === code || line.includes('known')]).toEqual([code, true])
     },

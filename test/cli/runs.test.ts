@@ -1,9 +1,9 @@
 import { readdirSync, renameSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { answering, ends, type Given, machine } from '../support/command.js'
+import { answering, ends, type Given, practiceMachine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
-const here = perTest(machine)
+const here = perTest(practiceMachine)
 
 /** A target that knows every domain for a credit each, until `credits` are spent. */
 function companies(credits = Number.POSITIVE_INFINITY) {

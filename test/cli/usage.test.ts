@@ -1,12 +1,12 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { command, errorOf, type Given, machine } from '../support/command.js'
+import { command, errorOf, type Given, stockedMachine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { workbookOfRows } from '../support/workbooks.js'
 
 /** A machine with a workspace and files, none of which a refused command changes. */
-const there = perFile(machine)
+const there = perFile(stockedMachine)
 const files: Readonly<Record<string, string | Uint8Array>> = {
   'companies.csv': 'Company,Website,Land\nA,a.example,France\nB,b.example,\n',
   'people.csv': 'First Name,Last Name,Company,LinkedIn\nAda,L,A,https://www.linkedin.com/in/ada\n',
@@ -26,7 +26,6 @@ const files: Readonly<Record<string, string | Uint8Array>> = {
   'in.pdf': '%PDF-1.7\n',
 }
 beforeAll(async () => {
-  await there.run('init')
   await there.json('runs list')
   for (const [name, text] of Object.entries(files)) there.write(name, text, 0o600)
   there.write('open.secret', 'whsec_AAAA', 0o644)

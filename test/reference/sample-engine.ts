@@ -37,9 +37,7 @@ export async function openSampleEngine(
   const clock = new TestClock()
   const ids = seededIds('sample')
   const store = await openEngineDatabase(location)
-  // Of its own where the engine has a file: that of an earlier run would be there with it.
-  const database = isPostgres(location) ? await openShared(location) : openSqlite(':memory:')
-  const catalogue = await openCatalogue(database, { clock, ids: countedIds() })
+  const catalogue = await openCatalogue(openSqlite(':memory:'), { clock, ids: countedIds() })
   await loadSample(catalogue, clock.now())
   const admin = createAdmin({ store, clock, ids })
   const { key = '', member } = await admin.init({ workspace: 'Example', email: 'ada@example.com' })

@@ -162,6 +162,10 @@ export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-')))
       const ended = run(line, { ...given, onOutput })
       ended.then(({ stderr }) => reject(new Error(stderr)), reject)
     })
+  const setUp = async (given?: Given): Promise<void> => {
+    const { code, stderr } = await run('init --yes --quiet', given)
+    if (code !== 0) throw new Error(stderr)
+  }
   return {
     home,
     /** Signals to the commands that run here. */
@@ -176,8 +180,13 @@ export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-')))
       writeFileSync(path(name), content, mode === undefined ? {} : { mode }),
     /** The rows of a CSV file by the names of its columns. */
     rows: (name: string): Record<string, string>[] => parse(read(name), { columns: true, bom: true }),
-    /** Imports records into the catalogue. */
-    fill: (kind: string, records: string | Uint8Array) => run(`data import ${kind} -`, { stdin: records }),
+    /** Creates a workspace for practice, with 1,000 credits and no data, where there is none. */
+    setUp,
+    /** Imports records into the catalogue of a workspace for practice. */
+    fill: async (kind: string, records: string | Uint8Array) => {
+      await setUp()
+      return run(`data import ${kind} -`, { stdin: records })
+    },
     /** The credits that the workspace has left. */
     balance: async (given: Given = {}) => {
       const { json: shown } = await run('credits --json', given)
@@ -190,6 +199,20 @@ export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-')))
     },
     remove: () => rmSync(home, { recursive: true, force: true }),
   }
+}
+
+/** Creates a machine with a workspace for practice, which has no data. */
+export async function practiceMachine(home?: string): Promise<Machine> {
+  const here = machine(home)
+  await here.setUp()
+  return here
+}
+
+/** Creates a machine with a workspace for practice, whose catalogue has one company: Sole Ltd of sole.example. */
+export async function stockedMachine(home?: string): Promise<Machine> {
+  const here = await practiceMachine(home)
+  await ends(here.fill('companies', 'name,domain\nSole Ltd,sole.example\n'), 0)
+  return here
 }
 
 /** Expects how a command ends and what it says on stderr, and returns the rest. */

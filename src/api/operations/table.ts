@@ -329,6 +329,14 @@ export function commandOf(id: string): string {
   return flag === undefined ? command : `${command} --${flag}`
 }
 
+const vendorRows: readonly OperationId[] = [
+  ...(['contacts.enrich', 'contacts.enrich_sync', 'contacts.bulk_enrich'] as const),
+  ...(['leads.enrich', 'leads.bulk_enrich', 'accounts.enrich', 'accounts.bulk_enrich'] as const),
+]
+
+/** Returns whether the engine asks data vendors for what its records lack. */
+export const asksVendors = ({ id }: Pick<Operation, 'id'>): boolean => vendorRows.includes(id)
+
 /** Returns the area of an operation: the part of its id before the dot. */
 export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))
 

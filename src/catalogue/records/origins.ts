@@ -26,7 +26,8 @@ export async function countOrigins(
   now: number,
 ): Promise<void> {
   const companies = named + (kind === 'companies' ? added : 0)
-  const hasPeople = kind === 'people' && added > 0
+  // Whoever engaged with a post is found by it, too.
+  const hasPeople = (kind === 'people' || kind === 'posts') && added > 0
   if (companies > 0 || hasPeople) await connection.run(addSql, origin, companies, hasPeople ? 1 : 0, now)
   else if (added + updated > 0) {
     const update = 'UPDATE origins SET imported_at = ?'

@@ -17,6 +17,7 @@ import { describe } from '../messages.js'
 import { fileOf } from '../output/output.js'
 import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
+import { requireRecords } from '../target/local-target.js'
 import { targetIn } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
@@ -110,6 +111,7 @@ async function gatherRows(
   const file = fileOf(context.globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
   for (const line of describeMapping(mapping, context.streams.stderr.columns)) context.notify(oneLine(line))
+  await requireRecords(context, [operation])
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table

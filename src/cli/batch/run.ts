@@ -19,7 +19,7 @@ import { runPlaceOption } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
-import { answersFrom } from '../target/local-target.js'
+import { answersFrom, requireRecords } from '../target/local-target.js'
 import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
@@ -231,6 +231,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       member: () => memberOf(context),
       memberEmail: () => memberEmail(context),
       source: () => context.source(),
+      requireRecords: () => requireRecords(context, [command.operation]),
       suppressor: () => context.suppressor(),
       bulk: (run) => bulkOptions(context, command, run),
     },

@@ -11,6 +11,7 @@ import { waitOf } from '../options/webhooks.js'
 import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
 import { countOf, formatNumber } from '../output/text.js'
+import { requireRecords } from '../target/local-target.js'
 import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportSuccess, runSync, sendAndPrint } from './call.js'
@@ -57,6 +58,7 @@ export async function runAsync(
   const receiver = isLocal || isSent ? undefined : await receiverOf(given, request)
   if (dryRun === true) return runSync(given, receiver?.request ?? request)
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
+  await requireRecords(context, [operation])
   await confirmCall(context, request)
   if (isSent) return runSync(context, request)
   const run = async (interrupted?: AbortSignal): Promise<number> => {

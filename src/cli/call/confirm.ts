@@ -281,7 +281,7 @@ const timeText = ({ seconds }: BatchQuote): string =>
 export async function limitsOf(context: Context): Promise<Limits | TargetRefusal> {
   if (!context.isLocal()) return serverLimits(context)
   const apiKey = await context.apiKey()
-  return (await context.admin({ create: false })).limits(apiKey)
+  return (await context.admin()).limits(apiKey)
 }
 
 export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found

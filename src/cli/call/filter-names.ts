@@ -7,6 +7,7 @@ import { decodeSearchUrl } from '../../catalogue/search-url/decode.js'
 import { foldText } from '../../identity/name.js'
 import type { Context } from '../context/context.js'
 import { recordsIn } from '../output/records.js'
+import { hasCatalogue } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
 import { callOnce, everyPage } from './send.js'
 
@@ -94,7 +95,8 @@ export async function resolveListName(context: Context, name: string): Promise<s
 
 /** Returns the industries whose ids are known, and with a local target those of its catalogue. */
 export async function readIndustries(context: Context) {
-  const stored = context.isLocal() ? await (await context.catalogue()).industries() : []
+  const isStored = context.isLocal() && (await hasCatalogue(context.home))
+  const stored = isStored ? await (await context.catalogue()).industries() : []
   const counts = new Map(stored.map(({ id, name, companies }) => [id ?? name, companies]))
   const known = Object.entries(industries).map(([id, name]) => ({ id, name, companies: counts.get(id) ?? 0 }))
   const others = stored.flatMap(({ id, name, companies }) =>
@@ -112,7 +114,7 @@ export async function explainSearch(context: Context, { operation, input }: Oper
   const isLocal = context.isLocal()
   try {
     const search = decodeSearchUrl(String(input.search_url), kind)
-    const total = isLocal ? await (await context.catalogue()).count(search, context.clock.now()) : null
+    const total = isLocal ? await countHere(context, search) : null
     if (!isLocal) context.notify('The number of matches is not known in advance.')
     return { search: { filters: withLabels(search.filters), total } }
   } catch (error) {
@@ -122,6 +124,9 @@ export async function explainSearch(context: Context, { operation, input }: Oper
     return { search: { filters: null, total: null } }
   }
 }
+
+const countHere = async (context: Context, search: ReturnType<typeof decodeSearchUrl>): Promise<number> =>
+  (await hasCatalogue(context.home)) ? (await context.catalogue()).count(search, context.clock.now()) : 0
 
 const withLabels = (filters: object): Record<string, unknown> =>
   Object.fromEntries(

@@ -126,17 +126,20 @@ export interface Machine extends StreamsContext {
 
 /** Everything a command may need. Target and engine are opened on first use, and closed with the command. */
 export interface Context extends Machine {
-  /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
+  /** Opens the chosen target. */
   caller(): Promise<Caller>
   /** Returns what keeps out whom the chosen target suppresses; `undefined` where that is nobody. */
   suppressor(): Promise<Suppressor | undefined>
   /** Opens the chosen server, without the layers of this machine. */
   server(): Promise<OpenedServer>
+  /** Throws a Refusal where the target is this machine's engine, which has no workspace yet. */
   apiKey(): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
   isLocal(): boolean
-  /** Without a workspace, creates one with a member and a key, unless `create` is false. */
-  admin(options?: { readonly create?: boolean }): Promise<Admin>
+  /** With `create`, makes a workspace with a member and a key where there is none, and reports it. */
+  admin(options?: { readonly create: true }): Promise<Admin>
+  /** Whether the chosen target can answer: a server always, this machine's engine once it has a workspace. Creates nothing. */
+  isSetUp(): Promise<boolean>
   catalogue(): Promise<Catalogue>
   /** `undefined` where it is not known. `member` is the owner of the key where the caller knows it. */
   source(member?: string): Promise<AnswerSource | undefined>

@@ -112,18 +112,18 @@ export async function openEngineStore(context: Machine) {
  * Creates nothing. What a machine recorded (`records`) may also be of other targets.
  */
 export async function requireWorkspace(context: Context, reads: 'engine' | 'records'): Promise<void> {
-  const { engine, state } = context.home
-  if (!context.isLocal() || (reads === 'records' && existsSync(state))) return
-  if (isThere(engine)) {
-    const admin = await context.admin({ create: false })
-    if ((await admin.workspaces()).length > 0) return
-  }
-  throw new Refusal('usage.not_set_up', { place: isPostgres(engine) ? 'this database' : dirname(engine) })
+  if (reads === 'records' && existsSync(context.home.state)) return
+  if (!(await context.isSetUp())) throw notSetUp(context.home)
 }
 
-/** Creates the workspace of this machine's engine with the first data for it. An engine on a server is not touched. */
+export const notSetUp = ({ engine }: Context['home']): Refusal =>
+  new Refusal('usage.not_set_up', { place: isPostgres(engine) ? 'this database' : dirname(engine) })
+
+/** Creates the workspace with the first data for it; not on a server that does not permit it to who loads the data. */
 export async function ensureWorkspace(context: Pick<Context, 'home' | 'admin'>): Promise<void> {
-  if (!isThere(context.home.engine)) await context.admin()
+  await context.admin({ create: true }).catch((error: unknown) => {
+    if (!isPostgres(context.home.engine)) throw error
+  })
 }
 
 /** Holds a lock until the command ends. Throws (exit 15) where another command has it. */
@@ -134,11 +134,8 @@ export async function holdLock(context: Context, name: string): Promise<void> {
   hold(context, path, { of: 'lock', name })
 }
 
-/** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */
-export async function openAdmin(context: Context): Promise<Admin> {
-  const admin = await context.admin({ create: false })
-  return (await admin.workspaces()).length > 0 ? admin : context.admin()
-}
+/** Opens the engine's administration for a command that sets the engine up where that was not done. */
+export const openAdmin = (context: Context): Promise<Admin> => context.admin({ create: true })
 
 /** How often a server that permits no writes is asked again. */
 const readOnlyPauseMs = 1_000
@@ -160,7 +157,7 @@ export const openWhenWritable = <T>(context: Context, open: () => Promise<T>): P
 
 /** Reports a server that permits only reads, which what runs waits for. */
 export async function notifyUnlessWritable(context: Context): Promise<void> {
-  const admin = await context.admin({ create: false })
+  const admin = await context.admin()
   await admin.requireWritable().catch((error: unknown) => notifyReadOnly(context, error))
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
-import { areaOf, type Operation, type OperationId } from '../../api/operations/table.js'
+import { areaOf, asksVendors, type Operation, type OperationId } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -19,9 +19,10 @@ import { extraOf } from '../call/extras.js'
 import { withFields } from '../call/print.js'
 import { hasPages } from '../call/send.js'
 import { findStored } from '../call/spending.js'
+import { requireSetUp } from '../commands/setup/set-up.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { openAdmin, requireWorkspace } from '../context/open-databases.js'
+import { openAdmin } from '../context/open-databases.js'
 import {
   type CommandEnvironment,
   expandId,
@@ -46,6 +47,7 @@ import { toOptions } from '../options/values.js'
 import { waitOf, waitOptions } from '../options/webhooks.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
+import { requireRecords } from '../target/local-target.js'
 import examples from './examples.json' with { type: 'json' }
 
 /** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */
@@ -83,18 +85,18 @@ export async function operationCommand(
   if (hasPages(shape))
     command.addOption(new Option('--all', 'get every page, as one answer').helpGroup(groups.request))
   addBatchOptions(command, operation, shape)
-  if (asksVendors.includes(operation.id))
+  if (asksVendors(operation))
     for (const option of toOptions(vendorOptions)) {
       const isOfAddresses = option.attributeName() === 'accept' && !operation.id.startsWith('contacts.')
       command.addOption(option.helpGroup(groups.request).hideHelp(isOfAddresses))
     }
   if (hasRecords(operation, shape)) command.addLayout()
-  if (readsEngine(operation)) command.reads('engine')
   return command
     .addNote(factsText(operation))
     .addExamples(...examplesOf[operation.id])
     .run(async (plain, given) => {
-      const context = await withVendorOptions(plain, given.options)
+      const target = isShown(operation, given) ? plain : await requireSetUp(plain, databaseOf(given))
+      const context = await withVendorOptions(target, given.options)
       const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
       const invocation = { ...given, options, args: await resolveLocalId(context, operation, given) }
       const input = await collectInput(context, operation, shape, invocation)
@@ -102,8 +104,12 @@ export async function operationCommand(
     })
 }
 
-/** Whether an operation only reads the engine. The technologies are those of the catalogue. */
-const readsEngine = ({ method, id }: Operation): boolean => method === 'GET' && id !== 'accounts.technologies'
+const databaseOf = ({ options: { database } }: Invocation): string | undefined =>
+  typeof database === 'string' ? database : undefined
+
+/** Returns whether only a request is printed, for which nothing has to be set up. */
+const isShown = (operation: Operation, { options }: Invocation): boolean =>
+  options.dryRun === true && options.csv === undefined && kindOf(operation) === undefined
 
 /** Returns the options of the fields: required ones first, else in the order of the schema. */
 const fieldOptions = (operation: Operation, fields: readonly Field[]): Option[] =>
@@ -153,10 +159,10 @@ function factsText(operation: Operation): string {
  * exit code.
  */
 export async function callOperation(
-  context: Context,
+  plain: Context,
   { operation, shape, input: given }: OperationCall,
 ): Promise<number> {
-  if (readsEngine(operation)) await requireWorkspace(context, 'engine')
+  const context = await requireSetUp(plain)
   const names = pathParameters(operation)
   // As with `--input`, what is wrong with a field is said in its own name, not in that of an option.
   const options: Fields = { input: '-', ...(operation.starts ? { wait: true } : {}) }
@@ -191,6 +197,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
   checkTyped(request, input)
   if (context.globals.verbose) await context.notifySource()
   if (operation.starts === undefined) {
+    if (options.dryRun !== true) await requireRecords(context, [operation])
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
       withFields(context, shape)
       if (!(await findStored(context, { ...request, input })))
@@ -256,8 +263,3 @@ async function resolveLocalId(context: Context, operation: Operation, { args, op
   // The engine says what is wrong with an id that nothing has.
   return [(await expandId(id, kind.noun, ids)) ?? id]
 }
-
-const asksVendors: readonly OperationId[] = [
-  ...(['contacts.enrich', 'contacts.enrich_sync', 'contacts.bulk_enrich'] as const),
-  ...(['leads.enrich', 'leads.bulk_enrich', 'accounts.enrich', 'accounts.bulk_enrich'] as const),
-]

@@ -171,10 +171,11 @@ function contextOf(
         conceal(key)
         return key
       },
-      admin: async ({ create = true } = {}) => {
-        if (create) await local.key(context)
+      admin: async (options) => {
+        if (options?.create) await local.create(context)
         return local.admin()
       },
+      isSetUp: async () => !context.isLocal() || local.hasWorkspace(),
       withGlobals: (change) => withGlobals({ ...globals, ...change } as GlobalOptions),
       withDatabase: (database, options) => {
         if (!options && database === home().engine) return context

@@ -1,5 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { Caller } from '../../api/calls/caller.js'
+import { Refusal } from '../../api/calls/errors.js'
+import { isMetered } from '../../api/operations/facts.js'
+import { asksVendors, type Operation, type OperationId } from '../../api/operations/table.js'
 import type { Source, Targets } from '../../api/ports/ports.js'
 import { parseJson } from '../../api/values/json.js'
 import { lazily, once } from '../../api/values/objects.js'
@@ -15,7 +18,7 @@ import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Home, Machine, TargetOptions } from '../context/context.js'
 import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
-import { openEngineStore, openStateOf } from '../context/open-databases.js'
+import { isThere, notSetUp, openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, lazyVendors } from './lazy-ports.js'
@@ -61,21 +64,29 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     })
     return workspace ? keepKeys(machine, made, localOrigin(workspace.id)) : made
   })
+  /** Returns the workspace in use. Creates no database. */
+  const readWorkspace = async () =>
+    isThere(machine.home.engine) ? (await shared()).store.read((tx) => findWorkspace(tx)) : undefined
   return {
+    hasWorkspace: async () => (await readWorkspace()) !== undefined,
     hasVendors: async () => {
-      const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
+      const workspace = await readWorkspace()
       return workspace !== undefined && vendors.has(workspace.id)
     },
     catalogue,
     admin,
     worker,
     caller,
-    /** The first use creates workspace, member and key, and reports it. A lost key is replaced by a new one. */
+    /** Returns the key of this machine for the workspace in use. A lost one is replaced by a new one. */
     key: once(async (context: Machine): Promise<string> => {
-      const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
-      const known = workspace && storedKey(machine.home, localOrigin(workspace.id))
-      return known ?? makeKey(context, await admin())
+      const workspace = await readWorkspace()
+      if (!workspace) throw notSetUp(machine.home)
+      return storedKey(machine.home, localOrigin(workspace.id)) ?? makeKey(context, await admin())
     }),
+    /** Creates workspace, member and key where there is no workspace, and reports it. */
+    create: async (context: Machine): Promise<void> => {
+      if (!(await readWorkspace())) await makeKey(context, await admin())
+    },
   }
 }
 
@@ -114,7 +125,7 @@ async function openCatalogue({ home, prepareHome, clock, ids, onClose }: Machine
 /** Homes whose catalogue is open: it is there, and to look for a shared one takes another connection. */
 const withCatalogue = new WeakSet<Home>()
 
-/** Makes a key of this machine for the workspace in use, which the first use creates, and stores it. */
+/** Makes a key of this machine for the workspace in use, which is created where there is none, and stores it. */
 export async function makeKey(machine: Machine, admin: Admin): Promise<string> {
   const { home, notify } = machine
   const { workspace, member, credits, created, key: fresh } = await admin.init()
@@ -213,6 +224,25 @@ export async function hasCatalogue(home: Home): Promise<boolean> {
   return hasSharedCatalogue(home.engine)
 }
 
+/** What the engine answers from the records of its catalogue, beside what is charged, counted, filtered or asked for a file. */
+const readsRecords: readonly OperationId[] = ['accounts.technologies', 'contacts.check_data_availability']
+
+const answersFromRecords = (row: Operation): boolean =>
+  isMetered(row) || row.filters === true || row.batch !== undefined || readsRecords.includes(row.id)
+
+/**
+ * Throws a Refusal (exit 2) where one of the operations would be answered from this machine's catalogue, and that is empty:
+ * nothing found would read as an answer. Data vendors of the workspace answer, too.
+ */
+export async function requireRecords(context: Context, rows: readonly Operation[]): Promise<void> {
+  const asking = rows.filter(answersFromRecords)
+  if (asking.length === 0 || !context.isLocal()) return
+  const { kind } = describeCatalogue(context.home, await readOrigins(context), context.clock.now())
+  if (kind !== 'empty') return
+  if (asking.every(asksVendors) && (await context.hasVendors())) return
+  throw new Refusal('usage.empty_catalogue', { place: placeOf(context.home) })
+}
+
 export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Answers come from ${text}.`
 
 export async function notifySource(context: Context, member?: string): Promise<void> {
@@ -222,8 +252,6 @@ export async function notifySource(context: Context, member?: string): Promise<v
 
 /** Says why nothing can be found; `undefined` where a catalogue has more than sample data, and of a server. */
 export function describeMissing(source: AnswerSource | undefined): string | undefined {
-  if (source?.kind === 'empty')
-    return 'The catalogue is empty. Fill it with prospect data sample or prospect data import.'
   return source?.kind === 'practice'
     ? `${nameSource(source)} All of it is invented: prospect init connects a vendor; prospect data import loads your own data.`
     : undefined

@@ -9,6 +9,7 @@ import type { Context, GlobalOptions, Home, Profile, Settings, Streams } from '.
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
+import { notSetUp } from '../context/open-databases.js'
 
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
@@ -216,7 +217,7 @@ export async function targetNames(context: Context): Promise<RecordedTarget> {
   const { home } = context
   if (isOwn(home)) {
     // State that was moved back from a server belongs to this machine again.
-    const engine = existsSync(home.engine) ? await engineOf(context, { create: false }) : undefined
+    const engine = existsSync(home.engine) ? await findEngine(context) : undefined
     const formerly = engine === undefined ? [] : [{ target: `${localName} ${engine}` }]
     return { name: localName, engine, formerly }
   }
@@ -251,9 +252,15 @@ const enginePathBeside = ({ catalogue }: Home): string => join(dirname(catalogue
 const isOwn = (home: Home): boolean => home.engine === enginePathBeside(home)
 
 /** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
-async function engineOf(context: Context, options?: { readonly create: boolean }) {
-  const [first] = await (await context.admin(options)).workspaces()
+async function findEngine(context: Context): Promise<string | undefined> {
+  const [first] = await (await context.admin()).workspaces()
   return first && engineName(first.id, first.createdAt)
+}
+
+async function engineOf(context: Context): Promise<string> {
+  const name = await findEngine(context)
+  if (name === undefined) throw notSetUp(context.home)
+  return name
 }
 
 /** Returns the name of the engine in a file, which is opened read-only. */

@@ -1,13 +1,10 @@
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { command, ends, machine } from '../../support/command.js'
+import { command, ends, practiceMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
-const here = perTest(machine)
-beforeEach(async () => {
-  await here.run('init')
-  here.write('in.csv', 'Foo,Bar\nx,a.example\ny,b\nz,c\n')
-})
+const here = perTest(practiceMachine)
+beforeEach(() => here.write('in.csv', 'Foo,Bar\nx,a.example\ny,b\nz,c\n'))
 
 const down = '\u001b[B'
 const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--dry-run', '--format', 'json']

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ends, errorOf, machine } from '../../support/command.js'
+import { ends, errorOf, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
-const here = perTest(machine)
+const here = perTest(stockedMachine)
 
 const body = async (line: string) =>
   (await here.json<{ body: Record<string, unknown> }>(`${line} --dry-run`)).body

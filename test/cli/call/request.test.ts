@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ends, errorOf, machine } from '../../support/command.js'
+import { ends, errorOf, practiceMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
-const here = perTest(machine)
+const here = perTest(practiceMachine)
 
 describe('missing required fields', () => {
   it('asks for a missing required field at a terminal', async () => {

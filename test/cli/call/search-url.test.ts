@@ -1,9 +1,8 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, machine } from '../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { errorOf, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
-const here = perTest(machine)
-beforeEach(() => here.json('init'))
+const here = perTest(stockedMachine)
 
 const explain = (url: string, ...options: string[]) =>
   here.run(['leads', 'extract', url, '--dry-run', '--json', ...options])

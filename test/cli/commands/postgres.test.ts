@@ -10,6 +10,7 @@ const on = (url: string) => ({ env: { PROSPECT_DATABASE_URL: url } })
 
 describe('commands on PostgreSQL', () => {
   it('stores the engine and its ledger in PostgreSQL', async () => {
+    await here.setUp(on(schema.url))
     const companies = 'name,domain\nAcme,acme.example\n'
     await here.run('data import companies -', { stdin: companies, ...on(schema.url) })
     const found = await here.run('accounts enrich --domain acme.example --json', on(schema.url))

@@ -35,6 +35,7 @@ describe('the API key', () => {
   })
 
   it('does not print a key from a damaged file', async () => {
+    await here.fill('companies', 'domain\nsole.example\n')
     here.write('credentials.json', `{"keys": ${canary}`, 0o600)
     const ended = await ends(here.run('accounts technologies'), 3)
     expect(ended.stderr).not.toContain(canary)

@@ -13,41 +13,41 @@ beforeEach(() => {
 })
 
 /** A command that creates the workspace where there is none. */
-const technologies = (more = '') => command(`accounts technologies ${more}`, { env: { PROSPECT_HOME: home } })
-const refusal = async () => errorOf(await technologies())
+const topUp = (more = '') => command(`engine credits set 1000 ${more}`, { env: { PROSPECT_HOME: home } })
+const refusal = async () => errorOf(await topUp())
 const modeOf = async (path: string) => (await lstat(path)).mode & 0o777
 
 describe('the home folder', () => {
   it('says once that the workspace was created', async () => {
-    const [first, second] = [await technologies(), await technologies()]
+    const [first, second] = [await topUp(), await topUp()]
     expect(first.stderr).toMatch(/^Created the workspace .* plan growth, 1,000 credits\..*\n$/)
     expect([second.code, second.stderr]).toEqual([0, ''])
   })
 
   it('does not mention the created workspace with --quiet', async () => {
-    expect(await technologies('--quiet')).toMatchObject({ code: 0, stderr: '' })
+    expect(await topUp('--quiet')).toMatchObject({ code: 0, stderr: '' })
   })
 
   it('creates another key when its stored one was lost', async () => {
-    await technologies()
+    await topUp()
     await rm(join(home, 'credentials.json'))
-    expect((await technologies()).code).toBe(0)
+    expect((await command('credits', { env: { PROSPECT_HOME: home } })).code).toBe(0)
   })
 
   it('refuses an engine that was emptied while the key of its workspace is stored', async () => {
-    await technologies()
+    await topUp()
     for (const name of await readdir(home)) if (/^engine\.db-/.test(name)) await rm(join(home, name))
     await writeFile(join(home, 'engine.db'), '')
     const error = expect.stringContaining('engine.db is empty')
     expect(await refusal()).toMatchObject({ exit_code: 10, error })
     expect((await lstat(join(home, 'engine.db'))).size).toBe(0)
     await rm(join(home, 'engine.db'))
-    expect((await technologies()).code).toBe(0)
+    expect((await topUp()).code).toBe(0)
   })
 
   it('makes an empty home folder private, and refuses a full one that others can read', async () => {
     await mkdir(home, { mode: 0o755 })
-    expect((await technologies()).code).toBe(0)
+    expect((await topUp()).code).toBe(0)
     expect(await modeOf(home)).toBe(0o700)
     await chmod(home, 0o755)
     expect(await refusal()).toMatchObject({ exit_code: 2, hint: `Run: chmod 700 ${home}` })
@@ -85,7 +85,7 @@ describe('the home folder', () => {
 
   it('creates missing parent folders of the home', async () => {
     home = root.at('a/b')
-    expect((await technologies()).code).toBe(0)
+    expect((await topUp()).code).toBe(0)
     expect(await modeOf(home)).toBe(0o700)
   })
 
@@ -103,7 +103,7 @@ describe('the home folder', () => {
 
   it('does not suggest chmod for a folder given as the database', async () => {
     const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root.path }
-    expect(errorOf(await command('accounts technologies', { env })).error).toBe(
+    expect(errorOf(await command('engine credits set 1000', { env })).error).toBe(
       `${root.path} is a folder; a file is needed.`,
     )
   })

@@ -1,11 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { answering, ends, errorOf, machine } from '../../support/command.js'
+import { answering, ends, errorOf, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
-const here = perTest(machine)
-beforeEach(() => here.json('init'))
+const here = perTest(stockedMachine)
 
 const enrich = async (name: string) => {
   here.write(name, `domain\n${name}.example\n`)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { answering, errorOf, machine } from '../../support/command.js'
+import { answering, errorOf, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 
-const here = perTest(machine)
+const here = perTest(stockedMachine)
 const run = (body: object, line: string, expression: string) =>
   here.run([...line.split(' '), '--jq', expression], { caller: answering({ body }) })
 const company = { name: 'Acme "One"', tags: ['a', 'b'], id: 12345678901234567890n, url: null }

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { operations } from '../../../src/api/operations/table.js'
 import { foreign } from '../../cli/call/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
-import { machine } from '../../support/command.js'
+import { machine, stockedMachine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { openBench } from '../../support/engine.js'
@@ -156,7 +156,7 @@ describe('unknown fields sent to another server', () => {
   })
 
   it('are refused by the engine of this machine, whatever the command', async () => {
-    const here = machine()
+    const here = await stockedMachine()
     onTestFinished(() => here.remove())
     for (const argv of [pass[0]?.filter((word) => word !== '--direct') ?? [], pass[2] ?? []]) {
       const { code, stderr } = await here.run(argv, { stdin: JSON.stringify(body) })

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { type Operation, operations } from '../../../api/operations/table.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Fields, resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import { writeTo } from '../../../runs/output/writer.js'
@@ -13,7 +14,9 @@ import { readInput, readText } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { isJson, print, reportError } from '../../output/print.js'
+import { requireRecords } from '../../target/local-target.js'
 import { createApp, createDocument } from '../serve/http-server.js'
+import { requireSetUp } from '../setup/set-up.js'
 
 export const apiCommand: CommandFactory = ({ command }) =>
   command('api', 'Call any path of the API, exactly as over HTTP')
@@ -27,9 +30,10 @@ export const apiCommand: CommandFactory = ({ command }) =>
       '--idempotency-key <key>',
       'a repeated request with the same key gets the same answer and costs nothing',
     )
-    .run(async (context, invocation) => {
+    .run(async (plain, invocation) => {
       const { options } = invocation
-      const { query, createRequest } = await readRequest(context, invocation)
+      const context = await requireSetUp(plain)
+      const { query, createRequest, rows } = await readRequest(context, invocation)
       const caller = createSpendingLayer(context)(await context.withGlobals({ passesFields: true }).caller())
       const app = await createApp(context, caller)
       const call = (fields: Fields) =>
@@ -42,6 +46,8 @@ export const apiCommand: CommandFactory = ({ command }) =>
       if (isRaw && text !== undefined) await writeTo(context.streams.stdout, `${context.redact(text)}\n`)
       else if (isOk(reply)) await print(context, body)
       else if (isJson(context)) await printRefusedBody(context, body)
+      // What an empty catalogue answers is printed as it came, and is no answer.
+      if (isOk(reply) || status === 404) await requireRecords(context, rows)
       if (!isOk(reply)) return reportError(context, reportOfAnswer(status, body))
       if (reply.incomplete) throw reply.incomplete
       return exitCodes.ok
@@ -85,8 +91,16 @@ async function readRequest(
     'idempotency-key': options.idempotencyKey as string | undefined,
   })
   const init = withoutUndefined({ method, headers, body })
-  return { query, createRequest: (given: Fields) => new Request(toUrl(path, isSent ? {} : given), init) }
+  return {
+    query,
+    createRequest: (given: Fields) => new Request(toUrl(path, isSent ? {} : given), init),
+    rows: operations().filter((row) => row.method === method && isPathOf(row, toUrl(path, {}).pathname)),
+  }
 }
+
+/** Whether a path is that of an operation, below the base address. */
+const isPathOf = ({ path }: Operation, pathname: string): boolean =>
+  new RegExp(`^/api/v2${path.replace(/\/$/, '').replace(/\{\w+\}/g, '[^/]+')}/?$`).test(pathname)
 
 /** JSON numbers, true, false, null, lists and objects are read as such; a repeated key, or `key[]`, becomes a list. */
 export function parseFields(pairs: readonly string[]): Record<string, unknown> {

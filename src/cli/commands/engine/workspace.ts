@@ -226,7 +226,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
           file: at,
           schema_version: restore(copy, at, tables[database]),
         }))
-        await forgetDeadKey(context, await context.admin({ create: false }))
+        await forgetDeadKey(context, await context.admin())
         return done
       }),
     command('export', 'Write the whole engine to a file that engine import reads')

@@ -41,7 +41,8 @@ import {
   lookOn,
   oneLine,
 } from '../../output/text.js'
-import { describeMissing, nameSource } from '../../target/local-target.js'
+import { describeMissing, nameSource, requireRecords } from '../../target/local-target.js'
+import { requireSetUp } from '../setup/set-up.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, stored } from './show.js'
 
@@ -104,7 +105,7 @@ type Given = OptionsOf<typeof runOptions>
 
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {
-  const outer = await withVendorOptions(caller, given)
+  const outer = await withVendorOptions(await requireSetUp(caller, given.database), given)
   const { path, flow } = await openFlow(outer, file)
   const sendsOut = [...flow.steps, ...flow.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
   if (given.outward === false && sendsOut) throw new Refusal('usage.flow_outward', { flow: flow.name })
@@ -123,6 +124,10 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     per_day: flow.budget.per_day ?? perDay,
     ...(Number.isFinite(credits) ? { credits } : {}),
   }
+  const asking = [flow.source, ...flow.steps].flatMap((step) =>
+    step?.kind === 'lookup' ? [step.operation] : [],
+  )
+  await requireRecords(context, asking)
   const listed = await readListed(context, flow)
   if (canAsk(context)) {
     const quote = await makeFlowQuote(context, flow, path, listed.length)

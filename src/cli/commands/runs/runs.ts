@@ -23,6 +23,7 @@ import {
 } from '../../options/values.js'
 import type { Look } from '../../output/text.js'
 import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
+import { requireSetUp } from '../setup/set-up.js'
 
 export const runsCommand: CommandFactory = ({ command, group }) =>
   group('runs', 'Batches: list, show, resume, export, forget', [
@@ -53,7 +54,7 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
         const records = await openRuns(outer, place)
         const run = await findRun(records, invocation)
         const { context, command } = await fromRecord(outer, run, invocation)
-        return executeBatch(context, { ...command, ...place, records })
+        return executeBatch(await requireSetUp(context, place.database), { ...command, ...place, records })
       }),
     command('export', 'Write the output of a run again, as far as it has come')
       .addStoredId(stored)

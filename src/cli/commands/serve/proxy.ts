@@ -24,7 +24,7 @@ import {
 } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/io.js'
-import { openEngineStore, openEvents, openStateOf } from '../../context/open-databases.js'
+import { openAdmin, openEngineStore, openEvents, openStateOf } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
 import {
   baseUrlsOf,
@@ -73,7 +73,7 @@ export async function openProxy(
   const own = apiKey === undefined ? [doubts, suppressed] : await openLayers(server, apiKey, work, suppressed)
   const caller = compose([...own, ...outgoing], openForProxy())
   const kind = target.direct ? 'direct' : 'governed'
-  const openEngine = () => context.admin({ create: false })
+  const openEngine = () => context.admin()
   const serve = await createApp(context, caller, {
     baseUrl,
     words: names,
@@ -108,7 +108,7 @@ export async function openProxy(
 async function openLayers(context: Context, apiKey: string, work: ProxiedWork, suppressed: Layer) {
   const given = { options: {} }
   const stored = usesStoredAnswers(context, given) ? await openStoredLookups(context, given) : undefined
-  await context.admin()
+  await openAdmin(context)
   const engine = await openEngineStore(context)
   const doubt = createDoubtRecorder(context)
   const guard = guardCaller({
@@ -154,7 +154,7 @@ interface DeliveryRetargeting {
 async function openRetargeting(context: Context, options: DeliveryRetargeting) {
   const { clock, ids } = context
   const { address, onDelivery } = options
-  const admin = await context.admin()
+  const admin = await openAdmin(context)
   const events = await openEvents(context)
   const sender = createSender({ clock })
   context.onClose(() => sender.close())

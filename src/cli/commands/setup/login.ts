@@ -206,25 +206,54 @@ export const initCommand: CommandFactory = ({ command }) =>
     .withOptions(initOptions)
     .run(async (context, { options }) => {
       const { local, baseUrl } = context.globals
-      const { workspace: name, email, sample } = options
+      const { workspace, email, sample } = options
       // Where a workspace exists, too, to connect a server later.
-      const isGiven = [local, baseUrl, name, email, sample, context.globals.yes].some(
+      const isGiven = [local, baseUrl, workspace, email, sample, context.globals.yes].some(
         (one) => one !== undefined,
       )
       const asked = isGiven ? undefined : await askForPlace(context)
       const place = local ? undefined : (baseUrl ?? asked)
       if (place !== undefined && place !== 'local') return initRemote(context, place)
       if (place === 'local') await leaveServer(context)
-      const admin = await context.admin({ create: false })
-      const made = await admin.init(withoutUndefined({ workspace: name, email }))
-      const { workspace, member, key, credits, created } = made
-      if (key !== undefined) storeKey(context, localOrigin(workspace.id), key)
-      if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
-      if (sample) await addSample(context)
-      const { name: profile } = currentProfile(context)
-      const { name: workspaceName, plan } = workspace
-      await print(context, { workspace: workspaceName, member: member.email, plan, credits, profile })
+      await print(context, await initLocal(context, { workspace, email, sample }))
     })
+
+interface LocalChoices {
+  readonly workspace?: string | undefined
+  readonly email?: string | undefined
+  readonly sample?: boolean | undefined
+}
+
+/** Creates the workspace of this machine. One that exists stays as it is. */
+async function initLocal(context: Context, { workspace: name, email, sample }: LocalChoices) {
+  const admin = await context.admin()
+  const made = await admin.init(withoutUndefined({ workspace: name, email }))
+  const { workspace, member, key, credits, created } = made
+  if (key !== undefined) storeKey(context, localOrigin(workspace.id), key)
+  if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
+  if (sample) await addSample(context)
+  // Until it has data, every lookup is refused.
+  else if ((await context.source())?.kind === 'empty')
+    context.notify(
+      'There is no data yet. Load invented companies and people: prospect data sample. Or your own: prospect data import companies FILE',
+    )
+  const { name: profile } = currentProfile(context)
+  return { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile }
+}
+
+/** Asks a person at a terminal as `init` does. Returns the context in which their command goes on; `engine` gets the workspace. */
+export async function askToSetUp(context: Context, engine: Context): Promise<Context> {
+  context.notify('prospect is not set up yet.')
+  const place = context.globals.local ? 'local' : await askForPlace(context)
+  if (place !== undefined && place !== 'local') {
+    // The output of the command is that of its lookup.
+    await initRemote(context, place, async () => {})
+    return context.withGlobals({ baseUrl: place })
+  }
+  const sample = await agrees(context, 'Load invented companies and people to practise with?', 'yes')
+  await initLocal(engine, { sample })
+  return context
+}
 
 function parseWorkspaceName(text: string): string {
   if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
@@ -264,7 +293,7 @@ async function askForPlace(context: Context): Promise<string | undefined> {
 }
 
 /** Points the profile in use to a server. Nothing is stored before the server has accepted the key. */
-async function initRemote(given: Context, baseUrl: string): Promise<void> {
+async function initRemote(given: Context, baseUrl: string, show = print): Promise<void> {
   const context = given.withGlobals({ baseUrl })
   const target = targetIn(context)
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
@@ -274,6 +303,6 @@ async function initRemote(given: Context, baseUrl: string): Promise<void> {
   const profile = currentProfile(context).name
   const base_url = addressesText(target)
   await changeProfile(context, profile, { base_url, target: 'remote' })
-  await print(context, withoutUndefined({ profile, base_url, credits: credits ?? null, servers }))
+  await show(context, withoutUndefined({ profile, base_url, credits: credits ?? null, servers }))
   context.notify('Every command now uses this server. Add --local to use the engine of this machine.')
 }

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Line, machine, wordsOf } from '../../../support/command.js'
+import { type Line, stockedMachine, wordsOf } from '../../../support/command.js'
 import { perFile } from '../../../support/each.js'
 
-const here = perFile(machine)
+const here = perFile(stockedMachine)
 
 /** Returns what bash offers for the last word of a line. */
 async function offered(...words: string[]) {

@@ -22,7 +22,7 @@ describe('where the dashboard may be reached', () => {
 const here = perTest(machine)
 
 it('runs two commands for its buttons at once, and refuses a third until one has ended', async () => {
-  await here.json('init')
+  await here.fill('companies', 'domain\na.example\n')
   here.write('a.csv', 'domain\nnobody.example\n')
   await here.run('accounts enrich --csv a.csv --yes -o out.csv')
   const [run] = await here.json<{ id: string }[]>('runs list')

@@ -45,7 +45,9 @@ describe('data import', () => {
   ])('leaves out the column of a field that --map gives none: %s', async (_, stdin) => {
     const { json, code } = await here.run('data import companies - --map country= --json', { stdin })
     expect([code, json]).toMatchObject([0, { added: 1, mapping: { name: 'name', domain: 'domain' } }])
-    expect(await here.json('data export companies --json')).toEqual([expect.not.objectContaining({ country: 'FR' })])
+    expect(await here.json('data export companies --json')).toEqual([
+      expect.not.objectContaining({ country: 'FR' }),
+    ])
   })
 
   it('imports valid lines, names the rejected ones, and exits 11', async () => {

@@ -121,6 +121,7 @@ describe('engine faults', () => {
     )
 
   it('lists what was added as it is typed, with how often it has fired', async () => {
+    await here.fill('companies', 'domain\nsole.example\n')
     await engine('faults add accounts.enrich --status 429 --retry-after 2 --nth 2 --member me@localhost')
     await engine('faults add deliveries --late 90s --for 1h')
     expect(await here.run('accounts enrich --domain acme.example')).toMatchObject({ code: 9 })

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { closeAfterTest } from '../../../client/listeners.js'
 import { served } from '../../../client/serving.js'
-import { answering, machine } from '../../../support/command.js'
+import { answering, machine, stockedMachine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 
-const here = perTest(machine)
+const here = perTest(stockedMachine)
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 /** A rate window in which nothing else is said. */
@@ -21,6 +21,12 @@ const run = (argv: string) => here.run(argv, { clock: { now: () => now }, termin
 
 describe('limits of the local engine', () => {
   it('prints all limits as one object', async () => {
+    const here = machine()
+    onTestFinished(() => here.remove())
+    const clock = { now: () => now }
+    await here.run('init --yes', { clock })
+    await here.fill('companies', 'domain\nsole.example\n')
+    const run = (line: string) => here.run(line, { clock })
     await run('accounts technologies rea')
     const limits = (await run('limits --json')).json as { windows: object[] }
     expect(limits).toMatchObject({
@@ -46,11 +52,10 @@ describe('limits of the local engine', () => {
   })
 
   it('groups the limits on a terminal', async () => {
-    await here.json('init')
     await here.run('engine members set me@localhost --weekly-limit 50')
     const { stdout } = await run('limits --all')
     expect(stdout).toMatch(
-      /^Answers from +an empty .*\nPlan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
+      /^Answers from +your catalogue .*\nPlan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
     )
     expect(stdout).toMatch(/This week +50 left of 50: 0 spent, 0 held; resets in 6 days/)
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500 +in 12 h/)
@@ -59,7 +64,6 @@ describe('limits of the local engine', () => {
   })
 
   it('shows the rate limits in use on a terminal, and all of them with --all', async () => {
-    await here.json('init')
     expect((await run('limits')).stdout).toMatch(
       /\nNo rate limit is in use. All of them: prospect limits --all\n$/,
     )
@@ -79,7 +83,6 @@ describe('limits of the local engine', () => {
   })
 
   it('prints the rate windows in a list format', async () => {
-    await here.json('init')
     const { stdout } = await run('limits --format csv')
     expect(stdout.split('\n').slice(0, 2)).toEqual([
       'operation,group,live,per,limit,used,remaining,resets_at',
