@@ -3,7 +3,7 @@ import { type ErrorCode, errors } from '../../src/api/calls/errors.js'
 import { exitCodes } from '../../src/api/calls/exit-codes.js'
 import exitMeanings from '../../src/api/calls/exit-meanings.json' with { type: 'json' }
 import { isPriced, observedNote } from '../../src/api/operations/facts.js'
-import { type Plan, plans } from '../../src/api/operations/plans.js'
+import { isUnlimited, type Plan, plans } from '../../src/api/operations/plans.js'
 import { operation, operations } from '../../src/api/operations/table.js'
 import * as record from '../../src/api/schemas/records.js'
 import {
@@ -106,7 +106,7 @@ function planTable(): string {
       plan.dailyCompanies,
       plan.monthlyCompanies,
       plan.monthlyCredits,
-    ].map(formatCount),
+    ].map((count) => (isUnlimited(count) ? 'no limit' : formatCount(count))),
   ])
   const heads = [
     'Requests per minute',

@@ -22,6 +22,7 @@ import { type FoundPerson, toPerson } from './records/person.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
 import { findUnknownCompanies } from './search/conditions.js'
+import { findMissing, type StoredValue } from './search/missing.js'
 import { countProfiles } from './search/people.js'
 import { countRecords, findRecords } from './search/searches.js'
 import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'
@@ -102,6 +103,8 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       (await import('./import/remove-sample.js')).removeSample(driver, ids, clock.now()),
     /** Returns where the records came from, without counting them; `undefined` where there are none. */
     origins: () => driver.read(readOrigins),
+    /** Returns those of some values that no record has. */
+    missing: (values: readonly StoredValue[]) => driver.read((connection) => findMissing(connection, values)),
     stats: () => driver.read(countAll),
     industries: () => driver.read(countIndustries),
     /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */

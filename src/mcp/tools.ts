@@ -40,8 +40,11 @@ const waitMs = 30_000
 const maxRecords = 100
 
 /** Returns the tools of the operation table. Schemas let a server's answers differ: no client may discard one that was paid for. */
-export const operationTools = (isServer: boolean): Promise<readonly Tool[]> =>
-  Promise.all(operations().map((row) => toTool(row, isServer)))
+export const operationTools = (
+  isServer: boolean,
+  priced: (row: Operation) => Promise<Operation>,
+): Promise<readonly Tool[]> =>
+  Promise.all(operations().map(async (row) => toTool(await priced(row), isServer)))
 
 async function toTool(row: Operation, isServer: boolean): Promise<Tool> {
   const shape = await shapeOf(row.id)

@@ -1,5 +1,5 @@
 import { type Limit, type Quota, rateOf } from './facts.js'
-import { type Operation, type OperationId, operations } from './table.js'
+import { type Operation, type OperationId, operation, operations } from './table.js'
 
 /** What a plan allows. Requests per minute are from the specification; quotas and grants are settings. */
 const plan = (
@@ -18,6 +18,16 @@ const build = plan(10, 1_000, 1_000, 10_000, 1_000)
 const growth = plan(100, 2_500, 2_500, 25_000, 5_000)
 const scale = plan(1_000, 10_000, 10_000, 100_000, 20_000)
 
+/** What a workspace without limits reports as left: the API has whole numbers only. */
+const unlimited = 1_000_000_000
+const own = plan(1_000, unlimited, unlimited, unlimited, 0)
+
+/** Whether a balance or a rest of a quota is that of a workspace without limits. */
+export const isUnlimited = (left: number): boolean => left >= unlimited / 2
+
+/** The plan of a workspace that answers from its owner's data: nothing is charged, and nothing counted. */
+export const ownPlan = 'own'
+
 /** All plans by lower-case name. */
 export const plans: Readonly<Record<string, Plan>> = {
   free,
@@ -33,6 +43,7 @@ export const plans: Readonly<Record<string, Plan>> = {
   enterprise: scale,
   agency: scale,
   team: scale,
+  [ownPlan]: own,
 }
 
 /** Returns whether a plan is listed; case is ignored. */
@@ -41,7 +52,23 @@ export const isListedPlan = (name: string): boolean => Object.hasOwn(plans, name
 /** Returns the plan of a name; an unlisted one has the limits of Free. */
 export const planOf = (name: string) => (isListedPlan(name) ? (plans[name.toLowerCase()] ?? free) : free)
 
+/** What a workspace for practice begins with. */
 export const newWorkspace = { plan: 'growth', credits: 1_000 } as const
+
+/** Whether a plan has credits and quotas. */
+export const isMeteredPlan = (plan: string): boolean => planOf(plan) !== own
+
+/** Returns an operation as a plan charges and counts it. */
+export function operationOn(row: Operation, plan: string): Operation {
+  const { quota: _, ...uncounted } = row
+  const { price, quota } = operation(row.id)
+  if (!isMeteredPlan(plan)) return { ...uncounted, price: {} }
+  return row.price === price ? row : { ...uncounted, price, ...(quota ? { quota } : {}) }
+}
+
+/** Returns the balance of a workspace as the API reports it. */
+export const reportedCredits = (plan: string, credits: number): number =>
+  isMeteredPlan(plan) ? credits : unlimited
 
 /** The quotas of a workspace, named as in `GET /credits`. */
 export const quotas = {

@@ -1,7 +1,7 @@
 import type { FoundLead, Ids, Lead, Person } from '../../api/ports/ports.js'
 import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
-import type { Fields } from '../../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
 import { foldName, foldText } from '../../identity/name.js'
 import { readPhone } from '../../identity/phone.js'
@@ -10,6 +10,7 @@ import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
 import { leaveOutForeignHost, readProfile } from './headcount.js'
 import { foldOrNull, type StoredAccount, toAccount } from './match-company.js'
+import { readTitle, type TitleFacts } from './titles.js'
 import type { Employer } from './write-company.js'
 
 export type NewPerson = ReturnType<typeof preparePerson>
@@ -121,14 +122,15 @@ export const toPersonRow = (person: StoredPerson, slug: string | null) => ({
 
 function toPersonFacts(person: StoredPerson) {
   const since = toDayNumber(person.started_at)
+  const position = positionOf(person)
   return {
     email: person.email ?? null,
     personal_email: person.personal_email ?? null,
     country: person.country ?? null,
     region: findRegion(person.country, person.city, person.location) ?? null,
     city: foldOrNull(person.city),
-    seniority: seniorityIds.get(person.seniority) ?? null,
-    function: functionIds.get(person.function) ?? null,
+    seniority: seniorityIds.get(position.seniority) ?? null,
+    function: functionIds.get(position.function) ?? null,
     /** The folded name of a company that is not in the catalogue. */
     employer: person.company_name === undefined ? null : foldName(person.company_name),
     first_name: foldOrNull(person.first_name),
@@ -140,6 +142,12 @@ function toPersonFacts(person: StoredPerson) {
     months_in_company: toMonths(person.years_in_company, person.months_in_company),
   }
 }
+
+/** Returns the seniority and function of a person: as imported, else as the title says. */
+const positionOf = ({ seniority, function: area, title }: PersonFields): TitleFacts =>
+  seniority !== undefined && area !== undefined
+    ? { seniority, function: area }
+    : { ...readTitle(title), ...withoutUndefined({ seniority, function: area }) }
 
 const idsOf = (labels: Readonly<Record<string, string>>): ReadonlyMap<string | undefined, number> =>
   new Map(Object.entries(labels).map(([id, label]) => [label, Number(id)]))
@@ -219,7 +227,7 @@ export function toPerson({ record, company }: FoundPerson): Person {
     first_name: known.first_name ?? null,
     last_name: known.last_name ?? null,
     full_name: toFullName(known) || null,
-    ...orNull(known, profile),
+    ...orNull({ ...known, ...positionOf(known) }, profile),
     company_name,
     company_domain: employer?.domain ?? known.company_domain ?? null,
     current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),

@@ -7,6 +7,7 @@ import { noRows, type RunReport, type RunStop, type SkippedRows } from '../../ru
 import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
 import type { ExecutedBatch } from '../../runs/run-batch.js'
+import { describeMissingData } from '../call/missing-data.js'
 import type { Context } from '../context/context.js'
 import { withoutStop } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
@@ -80,9 +81,9 @@ export async function showReport(
   if (toFix) context.notify(formatToFix(report.invalid, toFix, rejects?.file ? '' : ' so far'))
   if (!stopped) {
     if (output) context.notify(`Written to ${output}`)
-    return showSource(context, run, report)
+    return showSource(context, run, report, command)
   }
-  showSource(context, run, report)
+  await showSource(context, run, report, command)
   const left =
     stopped.rows_left === null
       ? ''
@@ -103,11 +104,17 @@ function formatSelection(selection: ExecutedBatch['selection']): string[] {
 }
 
 /** Names on stderr where the answers of a run came from; of practice data it says so where nothing was found. */
-function showSource(context: Context, run: Run, { found, not_found: missed }: RunReport): void {
+async function showSource(
+  context: Context,
+  run: Run,
+  { found, not_found: missed }: RunReport,
+  { operation, constants: input }: BatchCommand,
+): Promise<void> {
   const source = sourceOfRun(run)
   const isMissing = found === 0 && missed > 0
+  const lacking = isMissing ? await describeMissingData(context, { operation, input }) : undefined
   const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
-  if (text !== undefined) context.notify(text)
+  for (const line of [text, lacking]) if (line !== undefined) context.notify(line)
 }
 
 /** Returns how to resume the run, not with `--fresh`: the same command would start a new run. */

@@ -58,10 +58,11 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     maxCredits: given.choices.maxCredits ?? settings.max_credits,
     maxCreditsPerDay: given.choices.maxCreditsPerDay ?? settings.max_credits_per_day,
   }
-  const { context, command } = withRunDatabase(commandContext, {
+  const { context, command: asked } = withRunDatabase(commandContext, {
     ...given,
     choices: { ...given.choices, ...budgets },
   })
+  const command = { ...asked, operation: await context.priced(asked.operation) }
   const { choices } = command
   return withSummary(context, command, async (onEnd) => {
     const ports: BatchPorts = {

@@ -66,7 +66,7 @@ export async function runAsync(
     const reply = await send(context, request)
     if (!isOk(reply)) return reportRefusal(context, operation, reply)
     const accepted = toAcceptedWork(request, reply.body)
-    if (!accepted) return wait.printsResult ? printNothing(context, operation.id) : exitCodes.ok
+    if (!accepted) return wait.printsResult ? printNothing(context, request) : exitCodes.ok
     context.log?.write('begun', { id: accepted.id })
     if (!wait.printsResult) await reportSuccess(context, request, reply)
     if (!wait.doesWork) {
@@ -75,7 +75,7 @@ export async function runAsync(
     }
     const polled = isLocal ? undefined : polledWork(context, accepted)
     const work = polled ? (receiver?.work(polled) ?? polled) : await engineWork(context, accepted, lineOf)
-    const follow = (signal: AbortSignal) => waitFor(context, work, wait, known, signal)
+    const follow = (signal: AbortSignal) => waitFor(context, work, request, wait, known, signal)
     return interrupted ? follow(interrupted) : interruptible(context.streams, follow)
   }
   if (isLocal) return run()
@@ -94,6 +94,7 @@ async function receiverOf(context: Context, request: OperationRequest) {
 async function waitFor(
   context: Context,
   work: Work,
+  request: OperationRequest,
   { seconds, printsResult }: ReturnType<typeof waitOf>,
   known: KnownRecords | undefined,
   interrupted: AbortSignal,
@@ -116,9 +117,9 @@ async function waitFor(
   const report = refusal && reportOf(refusal)
   let code: number = exitCodes.ok
   if (report) code = await reportError(context, report)
-  else if (empty) code = await reportNothingFound(context, null, empty)
+  else if (empty) code = await reportNothingFound(context, null, empty, request)
   else {
-    if (done === 0) await notifyMissing(context)
+    if (done === 0) await notifyMissing(context, request)
     context.notify(`${successText(accepted, progress)}${printsResult ? '' : ` See: ${next.see}`}`)
   }
   if (state !== 'going') await work.end?.()

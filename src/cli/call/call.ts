@@ -7,6 +7,7 @@ import { dryRun } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
 import { formatOf, withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
+import { numberAt } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
@@ -32,7 +33,7 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     return exitCodes.ok
   }
   const reply = await sendAndPrint(withFields(context, shape), request)
-  if (!isOk(reply)) return reportRefusal(context, operation, reply)
+  if (!isOk(reply)) return reportRefusal(context, operation, reply, request)
   return reportSuccess(context, request, reply)
 }
 
@@ -52,7 +53,10 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
   })
 }
 
-const isEmptyList = (body: unknown): boolean => {
+/** Whether a result has no records: a total of 0, or lists that are all empty. */
+const countsNothing = (body: unknown): boolean => {
+  const total = numberAt(body, 'total') ?? numberAt(body, 'total_count')
+  if (total !== undefined) return total === 0
   const lists = Object.values(body ?? {}).filter(Array.isArray)
   return lists.length > 0 && lists.every(({ length }) => length === 0)
 }
@@ -64,14 +68,15 @@ export async function reportSuccess(
   reply: Reply,
 ): Promise<number> {
   const { options } = invocation
-  if (resolvesNothing(operation, reply.body)) return reportNothingFound(context, reply.status, [reply.body])
+  if (resolvesNothing(operation, reply.body))
+    return reportNothingFound(context, reply.status, [reply.body], { operation, input })
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
   context.log?.write('result', facts as object)
   // What an import found is reported when it has ended.
-  if (operation.method === 'POST' && !operation.starts && isEmptyList(reply.body))
-    await notifyMissing(context)
+  if (operation.method === 'POST' && !operation.starts && countsNothing(reply.body))
+    await notifyMissing(context, { operation, input })
   const { has_more, total_count: total } = paginationOf(reply)
   const isChosen = [options.all, input.page, input.cursor].some((one) => one !== undefined)
   // JSON and tables say it themselves.

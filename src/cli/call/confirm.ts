@@ -2,7 +2,14 @@ import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
-import { type QuotaName, quotaNames, quotas, windowsOf, windowsOn } from '../../api/operations/plans.js'
+import {
+  isUnlimited,
+  type QuotaName,
+  quotaNames,
+  quotas,
+  windowsOf,
+  windowsOn,
+} from '../../api/operations/plans.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
@@ -210,7 +217,7 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Profiles:
       quote.profiles_max === null ? '' : `at most ${formatNumber(quote.profiles_max)} of the daily quota`,
     Expected: isFree ? '' : basisText(quote.basis),
-    Balance: balance === null ? notSaid : formatCredits(balance),
+    Balance: balance === null ? notSaid : isUnlimited(balance) ? '' : formatCredits(balance),
     'This week': isUnknown('weekly_allowance') ? notSaid : allowance === null ? '' : leftText(allowance),
     'Quotas left': quotasText(quote.quotas),
     Budget: budget === null ? '' : leftText(budget),
@@ -227,7 +234,9 @@ function quotasText(left: BatchQuote['quotas']): string {
   const texts = quotaNames.flatMap((name) => {
     const remaining = numberAt(left, `${name}.remaining`)
     const { quota, period } = quotas[name]
-    return remaining === undefined ? [] : [`${formatNumber(remaining)} ${quota}/${period}`]
+    return remaining === undefined || isUnlimited(remaining)
+      ? []
+      : [`${formatNumber(remaining)} ${quota}/${period}`]
   })
   return texts.join(', ')
 }

@@ -19,9 +19,15 @@ import { recordsIn, valueAt } from '../output/records.js'
 import { duration } from '../output/text.js'
 import { describeMissing } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
+import { type AskedData, describeMissingData } from './missing-data.js'
 
 /** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
-export async function reportRefusal(context: Context, operation: Operation, reply: Reply): Promise<number> {
+export async function reportRefusal(
+  context: Context,
+  operation: Operation,
+  reply: Reply,
+  asked?: AskedData,
+): Promise<number> {
   if (isJson(context)) await printRefusedBody(context, reply.body)
   const report = reportOfReply(reply)
   // Some servers answer a lookup that finds nothing with 400 instead of 404.
@@ -29,7 +35,8 @@ export async function reportRefusal(context: Context, operation: Operation, repl
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
   const hint =
-    (isMissing && (await explainMissing(context))) || (isNotFound ? 'Nothing was charged.' : report.hint)
+    (isMissing && (await explainMissing(context, asked))) ||
+    (isNotFound ? 'Nothing was charged.' : report.hint)
   const skipped = notAskedText(notAskedIn(reply.body))
   const error = skipped === '' ? report.error : `${report.error}; not asked: ${skipped}`
   return reportError(context, { ...report, error, exit_code, hint, ...rateLimitReport(context, reply) })
@@ -55,6 +62,7 @@ export async function reportNothingFound(
   context: Context,
   status: number | null = null,
   bodies: readonly unknown[] = [],
+  asked?: AskedData,
 ): Promise<number> {
   const lost = [...new Set(bodies.flatMap(lostIn))]
   if (lost.length > 0) {
@@ -65,16 +73,16 @@ export async function reportNothingFound(
   const skipped = bodies.length === 1 ? notAskedText(notAskedIn(bodies[0])) : ''
   const error = skipped === '' ? 'Nothing was found.' : `Nothing was found; not asked: ${skipped}.`
   const report = { error, code: null, status, exit_code: exitCodes.notFound }
-  const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
+  const hint = (await explainMissing(context, asked)) ?? 'Nothing was charged.'
   return reportError(context, { ...report, hint })
 }
 
 /** Says why nothing can be found, where the data of this machine is the reason. */
-const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
-  describeMissing(await context.source())
+const explainMissing = async (context: Context, asked: AskedData | undefined): Promise<string | undefined> =>
+  describeMissing(await context.source()) ?? (asked && (await describeMissingData(context, asked)))
 
-export async function notifyMissing(context: Context): Promise<void> {
-  const hint = await explainMissing(context)
+export async function notifyMissing(context: Context, asked: AskedData): Promise<void> {
+  const hint = await explainMissing(context, asked)
   if (hint !== undefined) context.notify(hint)
 }
 

@@ -13,6 +13,7 @@ import { checkOutputFolder, checkOutputName, fileOf } from '../output/output.js'
 import { print, printRecords, type Records } from '../output/print.js'
 import { columnsOfKind } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
+import type { AskedData } from './missing-data.js'
 import { notifyMissing, withFields } from './print.js'
 
 /** The records of an import that `--skip-known` leaves out. */
@@ -23,10 +24,10 @@ export interface KnownRecords {
 }
 
 /** Prints the result of an import that was not started, because nothing matches. Returns the exit code. */
-export async function printNothing(context: Context, id: OperationId): Promise<number> {
-  const kind = eventOf(id)
+export async function printNothing(context: Context, asked: AskedData): Promise<number> {
+  const kind = eventOf(asked.operation.id)
   await print(context, [], kind ? { columns: columnsOfKind(kind) } : {})
-  await notifyMissing(context)
+  await notifyMissing(context, asked)
   return exitCodes.ok
 }
 

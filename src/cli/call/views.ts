@@ -1,6 +1,6 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
-import { quotaLabel, quotaNames, quotas } from '../../api/operations/plans.js'
+import { isUnlimited, quotaLabel, quotaNames, quotas } from '../../api/operations/plans.js'
 import { dayMs } from '../../api/values/dates.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
@@ -79,7 +79,10 @@ function formatDays(body: unknown, look: Look): string {
 
 /** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
 export function creditsView(body: unknown, look: Look): string {
-  const number = (path: string) => valueAt(body as Row, path) ?? '–'
+  const number = (path: string) => {
+    const value = valueAt(body as Row, path) ?? '–'
+    return typeof value === 'number' && isUnlimited(value) ? 'no limit' : value
+  }
   const rows = quotaNames.map((name) => ({
     Quota: quotaLabel(name),
     Left: number(`credits.${name}`),

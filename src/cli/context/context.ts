@@ -1,5 +1,6 @@
 import type { Caller, Layer } from '../../api/calls/caller.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
+import type { Operation } from '../../api/operations/table.js'
 import type { Clock, CommandLog, Ids, Targets } from '../../api/ports/ports.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
@@ -136,14 +137,16 @@ export interface Context extends Machine {
   apiKey(): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
   isLocal(): boolean
-  /** With `create`, makes a workspace with a member and a key where there is none, and reports it. */
-  admin(options?: { readonly create: true }): Promise<Admin>
+  /** With `create`, makes a workspace with a member and a key where there is none, and reports it; for practice, or own data. */
+  admin(options?: { readonly create: 'practice' | 'own' }): Promise<Admin>
   /** Whether the chosen target can answer: a server always, this machine's engine once it has a workspace. Creates nothing. */
   isSetUp(): Promise<boolean>
   catalogue(): Promise<Catalogue>
   /** `undefined` where it is not known. `member` is the owner of the key where the caller knows it. */
   source(member?: string): Promise<AnswerSource | undefined>
   notifySource(member?: string): Promise<void>
+  /** Returns an operation as the chosen target charges and counts it, as far as this machine knows. */
+  priced(operation: Operation): Promise<Operation>
   /** Whether the chosen target asks data vendors of its workspace, as far as this machine knows. */
   hasVendors(): Promise<boolean>
   /** Returns the worker of the local target. It is stopped with the command. */

@@ -120,8 +120,11 @@ export const notSetUp = ({ engine }: Context['home']): Refusal =>
   new Refusal('usage.not_set_up', { place: isPostgres(engine) ? 'this database' : dirname(engine) })
 
 /** Creates the workspace with the first data for it; not on a server that does not permit it to who loads the data. */
-export async function ensureWorkspace(context: Pick<Context, 'home' | 'admin'>): Promise<void> {
-  await context.admin({ create: true }).catch((error: unknown) => {
+export async function ensureWorkspace(
+  context: Pick<Context, 'home' | 'admin'>,
+  use: 'practice' | 'own' = 'practice',
+): Promise<void> {
+  await context.admin({ create: use }).catch((error: unknown) => {
     if (!isPostgres(context.home.engine)) throw error
   })
 }
@@ -135,7 +138,7 @@ export async function holdLock(context: Context, name: string): Promise<void> {
 }
 
 /** Opens the engine's administration for a command that sets the engine up where that was not done. */
-export const openAdmin = (context: Context): Promise<Admin> => context.admin({ create: true })
+export const openAdmin = (context: Context): Promise<Admin> => context.admin({ create: 'practice' })
 
 /** How often a server that permits no writes is asked again. */
 const readOnlyPauseMs = 1_000

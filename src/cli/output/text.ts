@@ -2,6 +2,7 @@ import { isAbsolute, relative } from 'node:path'
 import { styleText } from 'node:util'
 import fastStringWidth from 'fast-string-width'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
+import { isUnlimited } from '../../api/operations/plans.js'
 import { dayMs } from '../../api/values/dates.js'
 import { escapeControls } from '../../api/values/json.js'
 import type { LeftOutValues } from '../../csv/names.js'
@@ -232,6 +233,9 @@ export function labelOf(name: string): string {
 /** Returns a number with commas between its thousands, in every locale. */
 export const formatNumber = (value: number): string =>
   String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+(?!\d))/g, ','))
+
+/** Formats a balance, or what is left of a quota. */
+export const formatLeft = (value: number): string => (isUnlimited(value) ? 'no limit' : formatNumber(value))
 
 const units: Readonly<Record<Unit, string>> = {
   company: 'company found',

@@ -174,8 +174,9 @@ export async function callOperation(
 
 /** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */
 async function runOperation(context: Context, asked: OperationRequest): Promise<number> {
-  const request = (await extraOf(asked.operation.id).run?.(context, asked)) ?? asked
-  if (typeof request === 'number') return request
+  const chosen = (await extraOf(asked.operation.id).run?.(context, asked)) ?? asked
+  if (typeof chosen === 'number') return chosen
+  const request = { ...chosen, operation: await context.priced(chosen.operation) }
   const { operation, shape, input: given } = request
   const { options } = request.invocation
   checkEngineFilters(context, given)

@@ -172,9 +172,10 @@ function contextOf(
         return key
       },
       admin: async (options) => {
-        if (options?.create) await local.create(context)
+        if (options) await local.create(context, options.create === 'own')
         return local.admin()
       },
+      priced: (operation) => (context.isLocal() ? local.priced(operation) : Promise.resolve(operation)),
       isSetUp: async () => !context.isLocal() || local.hasWorkspace(),
       withGlobals: (change) => withGlobals({ ...globals, ...change } as GlobalOptions),
       withDatabase: (database, options) => {

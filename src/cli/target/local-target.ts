@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Caller } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { isMetered } from '../../api/operations/facts.js'
+import { operationOn } from '../../api/operations/plans.js'
 import { asksVendors, type Operation, type OperationId } from '../../api/operations/table.js'
 import type { Source, Targets } from '../../api/ports/ports.js'
 import { parseJson } from '../../api/values/json.js'
@@ -84,8 +85,12 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       return storedKey(machine.home, localOrigin(workspace.id)) ?? makeKey(context, await admin())
     }),
     /** Creates workspace, member and key where there is no workspace, and reports it. */
-    create: async (context: Machine): Promise<void> => {
-      if (!(await readWorkspace())) await makeKey(context, await admin())
+    create: async (context: Machine, isOwnData: boolean): Promise<void> => {
+      if (!(await readWorkspace())) await makeKey(context, await admin(), isOwnData)
+    },
+    priced: async (row: Operation): Promise<Operation> => {
+      const workspace = await readWorkspace()
+      return workspace ? operationOn(row, workspace.plan) : row
     },
   }
 }
@@ -126,15 +131,17 @@ async function openCatalogue({ home, prepareHome, clock, ids, onClose }: Machine
 const withCatalogue = new WeakSet<Home>()
 
 /** Makes a key of this machine for the workspace in use, which is created where there is none, and stores it. */
-export async function makeKey(machine: Machine, admin: Admin): Promise<string> {
+export async function makeKey(machine: Machine, admin: Admin, isOwnData = false): Promise<string> {
   const { home, notify } = machine
-  const { workspace, member, credits, created, key: fresh } = await admin.init()
+  const { workspace, member, credits, created, key: fresh } = await admin.init({ isOwnData })
   if (created) {
     // With a catalogue there is data, or data is being loaded.
     const isEmpty = !isPostgres(home.engine) && !existsSync(home.catalogue)
     notify(
-      `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
-        `${formatNumber(credits)} credits.${isEmpty ? ' Sample companies: prospect data sample' : ''}`,
+      isOwnData
+        ? `Created the workspace ${workspace.name} on this machine for your own data, without credits and quotas: member ${member.email}, plan ${workspace.plan}.`
+        : `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
+            `${formatNumber(credits)} credits.${isEmpty ? ' Sample companies: prospect data sample' : ''}`,
     )
   }
   // Another process may have just created the workspace and be about to store its own key: both keys work.

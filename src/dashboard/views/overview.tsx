@@ -1,4 +1,4 @@
-import { type QuotaName, quotaLabel } from '../../api/operations/plans.js'
+import { isMeteredPlan, type QuotaName, quotaLabel } from '../../api/operations/plans.js'
 import { commandOf } from '../../api/operations/table.js'
 import { dayMs } from '../../api/values/dates.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
@@ -55,7 +55,11 @@ export const overview: View = {
         </Section>
         <Section title="Running work">{runningTable(work, runs)}</Section>
         <Section title="Quotas" wide>
-          {quotaTable(limits.quotas)}
+          {isMeteredPlan(limits.plan) ? (
+            quotaTable(limits.quotas)
+          ) : (
+            <Empty>Your own data has no quotas.</Empty>
+          )}
         </Section>
         <Section title="Rate limits" wide>
           {windowTable(limits.windows)}
@@ -95,7 +99,7 @@ function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
 
 const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | undefined) => (
   <>
-    <p class="figure">{formatNumber(credits.enrichment)}</p>
+    <p class="figure">{isMeteredPlan(plan) ? formatNumber(credits.enrichment) : 'none needed'}</p>
     <Facts
       facts={{
         'Answers from': source,
@@ -179,7 +183,7 @@ async function attention(
   // They may have been removed since the status was read.
   const faults = status.faults > 0 ? await admin.faults() : []
   const notes: Html[] = [
-    status.credits.enrichment === 0 && (
+    isMeteredPlan(status.plan) && status.credits.enrichment === 0 && (
       <>
         No credits are left. Add some: <code>prospect engine credits add 1000</code>
       </>

@@ -3,6 +3,7 @@ import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import { type Input, isOk } from '../../api/calls/caller.js'
 import { ApiError, errors, failureOf, refusalOf } from '../../api/calls/errors.js'
 import { isPriced, pathParameters } from '../../api/operations/facts.js'
+import { operationOn } from '../../api/operations/plans.js'
 import { areaOf, commandOf, flagOf, type Operation, operations } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { validate } from '../../api/validation/validate.js'
@@ -57,7 +58,7 @@ export const tryIt: View = {
   },
   actions: {
     send: async (ports, fields) => {
-      const { row, input, request } = await read(fields)
+      const { row, input, request } = await read(fields, ports)
       if (!isPriced(row)) return call(ports, row, input)
       return {
         message: `${row.method} ${request.path} can cost ${priceOf(request)}. Send it?`,
@@ -70,7 +71,7 @@ export const tryIt: View = {
       }
     },
     pay: async (ports, fields) => {
-      const { row, input } = await read(fields)
+      const { row, input } = await read(fields, ports)
       if (!fields.idempotency_key)
         throw new ApiError('bad_request', { reason: 'The price was not confirmed' })
       return call(ports, row, input, fields.idempotency_key)
@@ -81,9 +82,10 @@ export const tryIt: View = {
 const findOperation = (id: string | undefined): Operation | undefined =>
   operations().find((one) => one.id === id)
 
-async function read(fields: Fields) {
-  const row = findOperation(fields.operation)
-  if (!row) throw new ApiError('not_found')
+async function read(fields: Fields, { limits }: DashboardPorts) {
+  const chosen = findOperation(fields.operation)
+  if (!chosen) throw new ApiError('not_found')
+  const row = operationOn(chosen, (await limits()).plan)
   const shape = await shapeOf(row.id)
   const input = withOwnWebhook(row.id, shape, readRequest(shape, fields))
   return { row, shape, input, request: dryRun(row, shape, input) }
@@ -127,8 +129,8 @@ async function formOf(row: Operation, texts: Fields, { ports, isReadOnly }: Page
   )
 }
 
-async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: boolean): Promise<Html> {
-  const { row, shape, input, request } = await read(texts)
+async function requestOf(texts: Fields, ports: DashboardPorts, isReadOnly: boolean): Promise<Html> {
+  const { row, shape, input, request } = await read(texts, ports)
   const refusal = refusalOf(() => validate(row.id, shape, input))
   return (
     <Section title="Request">
@@ -145,7 +147,7 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
       {refusal !== undefined && <p class="refusal">It would be refused: {refusal.message}.</p>}
       {request.body !== null && code('Body', toPrintableJson(request.body, 2))}
       {code('As a command', shellCommandOf(row, shape, input, texts))}
-      {code('With curl', curlOf(request, apiUrl()))}
+      {code('With curl', curlOf(request, ports.apiUrl()))}
       <p class="empty">
         The key is read from PROSPECT_API_KEY in your shell. Create one under{' '}
         <a href="/dashboard/engine">Engine</a>.

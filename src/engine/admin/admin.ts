@@ -1,5 +1,5 @@
 import { Refusal } from '../../api/calls/errors.js'
-import { planOf, windowsOn } from '../../api/operations/plans.js'
+import { planOf, reportedCredits, windowsOn } from '../../api/operations/plans.js'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -338,7 +338,7 @@ function limitsAdmin({ store, clock }: AdminPorts) {
         const nextAllocation = { credits: monthlyCredits, at: workspace.nextAllocationAt }
         return {
           plan: workspace.plan,
-          credits: { enrichment: credits, held, nextAllocation },
+          credits: { enrichment: reportedCredits(workspace.plan, credits), held, nextAllocation },
           weekly: await readWeeklyState(tx, member, now, clock.now()),
           quotas: await readQuotas(tx, workspace, now),
           windows: await readWindows(tx, member, workspace.plan, now),

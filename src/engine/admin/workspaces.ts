@@ -1,5 +1,5 @@
 import { Refusal } from '../../api/calls/errors.js'
-import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
+import { isListedPlan, newWorkspace, ownPlan } from '../../api/operations/plans.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { nextRenewal, readEngineTime } from '../clock.js'
 import { addMovement, readBalances } from '../credits/ledger.js'
@@ -73,7 +73,7 @@ export function workspaceAdmin(ports: AdminPorts) {
     })
   return {
     /** Creates a workspace, member and key if there are none; otherwise changes nothing. */
-    init: (input: { workspace?: string; email?: string } = {}) =>
+    init: (input: { workspace?: string; email?: string; isOwnData?: boolean } = {}) =>
       store.transaction((tx) => initialise(tx, ports, input)),
     setPlan: async (plan: string) => {
       if (!/^[\w .+-]{1,60}$/.test(plan)) throw new Refusal('engine.plan_name')
@@ -125,7 +125,11 @@ export function workspaceAdmin(ports: AdminPorts) {
 async function initialise(
   tx: Connection,
   ports: AdminPorts,
-  { workspace: name = 'Local', email = 'me@localhost' }: { workspace?: string; email?: string },
+  {
+    workspace: name = 'Local',
+    email = 'me@localhost',
+    isOwnData = false,
+  }: { workspace?: string; email?: string; isOwnData?: boolean },
 ) {
   const found = await findWorkspace(tx)
   if (found) {
@@ -134,7 +138,8 @@ async function initialise(
     return { workspace: found, member, credits: (await readBalances(tx, found.id)).credits, created: false }
   }
   const now = await readEngineTime(tx, ports.clock)
-  const workspace = await addWorkspace(tx, ports, name, now, true)
+  const begin = isOwnData ? { plan: ownPlan, credits: 0 } : newWorkspace
+  const workspace = await addWorkspace(tx, ports, name, now, true, begin)
   const member: Member = {
     id: ports.ids.uuid(),
     workspaceId: workspace.id,
@@ -147,14 +152,21 @@ async function initialise(
   }
   await insertMember(tx, member)
   const { key } = await addKey(tx, ports, member, { scopes: null, expiresAt: null }, now)
-  return { workspace, member, key, credits: newWorkspace.credits, created: true }
+  return { workspace, member, key, credits: begin.credits, created: true }
 }
 
-async function addWorkspace(tx: Connection, { ids }: AdminPorts, name: string, now: number, used: boolean) {
+async function addWorkspace(
+  tx: Connection,
+  { ids }: AdminPorts,
+  name: string,
+  now: number,
+  used: boolean,
+  { plan, credits }: { readonly plan: string; readonly credits: number } = newWorkspace,
+) {
   const workspace: Workspace = {
     id: ids.uuid(),
     name,
-    plan: newWorkspace.plan,
+    plan,
     dailyProfiles: null,
     dailyCompanies: null,
     monthlyCompanies: null,
@@ -164,8 +176,8 @@ async function addWorkspace(tx: Connection, { ids }: AdminPorts, name: string, n
     premiumSession: true,
   }
   await insertWorkspace(tx, workspace, used)
-  const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: newWorkspace.credits } as const
-  await addMovement(tx, { ...grant, workspace_id: workspace.id, at: now })
+  const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: credits } as const
+  if (credits > 0) await addMovement(tx, { ...grant, workspace_id: workspace.id, at: now })
   return workspace
 }
 

@@ -1,3 +1,4 @@
+import { operationOn } from '../../api/operations/plans.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -22,7 +23,7 @@ export interface NewJob
 
 /** Queues work and holds its highest cost, in the transaction that stores the reply. */
 export async function acceptJob(tx: Connection, bill: Bill, work: NewJob, now: number): Promise<void> {
-  const row = operation(bill.operation as OperationId)
+  const row = operationOn(operation(bill.operation as OperationId), bill.workspace.plan)
   const kind = eventOf(row.id)
   if (!kind) throw new Error(`${row.id} starts no work`)
   const held = costOf(row, work.reserve ?? {})

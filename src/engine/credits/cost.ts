@@ -1,6 +1,14 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { hasBody, itemsOf, type Needs, queryOf, splitPath, type Unit } from '../../api/operations/facts.js'
+import {
+  hasBody,
+  isPriced,
+  itemsOf,
+  type Needs,
+  queryOf,
+  splitPath,
+  type Unit,
+} from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 
@@ -21,7 +29,7 @@ type RequestShape = Pick<Shape, 'input'>
 
 /** Returns the highest cost of a request; null when it depends on the number of matches. */
 export function mostCredits(operation: Operation, fields: Fields): number | null {
-  if (operation.needs === undefined) return 0
+  if (operation.needs === undefined || !isPriced(operation)) return 0
   const many = operation.needs === 'records' || operation.price.job !== undefined
   if (!many) return creditsNeeded(operation, fields)
   return typeof fields.limit === 'number' ? fields.limit * unitPrice(operation) : null

@@ -1,4 +1,4 @@
-import { type QuotaName, quotaNames } from '../../api/operations/plans.js'
+import { type QuotaName, quotaNames, reportedCredits } from '../../api/operations/plans.js'
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
 import { readBalances, readConsumed } from '../credits/ledger.js'
@@ -26,7 +26,7 @@ export const credits: HandlersOf<'credits'> = {
       const report = await readQuotas(tx, workspace, now)
       return {
         output: {
-          credits: { enrichment: credits, ...pick(report, 'remaining') },
+          credits: { enrichment: reportedCredits(workspace.plan, credits), ...pick(report, 'remaining') },
           limits: pick(report, 'limit'),
         },
       }
@@ -38,7 +38,7 @@ export const credits: HandlersOf<'credits'> = {
     const to = periodEnd('day', dayOf(end_date) ?? 0)
     return await store.read(async (tx) => ({
       output: {
-        credits: (await readBalances(tx, workspace.id)).credits,
+        credits: reportedCredits(workspace.plan, (await readBalances(tx, workspace.id)).credits),
         start_date,
         end_date,
         credits_consumed: await readConsumed(tx, workspace.id, from, to),

@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
+import { operationOn } from '../../api/operations/plans.js'
 import { operation } from '../../api/operations/table.js'
 import type { Asking, Contact } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
@@ -54,7 +55,7 @@ export const contacts: HandlersOf<'contacts'> = {
     const { input, source, ids, now, principal, vendors, asking } = work
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
-    const row = operation('contacts.enrich_sync')
+    const row = operationOn(operation('contacts.enrich_sync'), principal.workspace.plan)
     const outside = await outsideOf(vendors, asking(), source)
     const result = await runWaterfall(
       await source.providers(),

@@ -1,3 +1,4 @@
+import { isMeteredPlan } from '../../api/operations/plans.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import type { Clock, Ids, Sender, Source, Targets, Vendors } from '../../api/ports/ports.js'
 import { toJson } from '../../api/values/json.js'
@@ -53,10 +54,11 @@ export class LeaseLost extends Error {}
 export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
     const { current, workspace, now } = await lockJobState(ports, tx, job)
-    const row = operation(current.operation)
+    const row = operationOfJob(current)
     const wanted = step.records.length
     // Operations with a quota are free, so the quota never takes units that the hold cannot pay for.
-    const allowed = row.quota ? await takeQuota(tx, workspace, row.quota, wanted, now) : wanted
+    const isCounted = row.quota !== undefined && isMeteredPlan(workspace.plan)
+    const allowed = isCounted ? await takeQuota(tx, workspace, row.quota, wanted, now) : wanted
     const { kept, credits } = limitToHold(row, current.held, step.used, allowed)
     const held = await settleHold(tx, current, credits, now)
     const records = recordsOf(current, step.records.slice(0, kept))
@@ -78,6 +80,12 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep)
     }
     return step.ended || next.truncated ? await finish(ports, tx, next, now) : await save(tx, next)
   }, job.workspaceId)
+}
+
+/** Returns the operation of a job as it was accepted: one that holds nothing and has spent nothing is free. */
+export function operationOfJob({ operation: id, held, spent }: AsyncJob): Operation {
+  const row = operation(id)
+  return held === 0 && spent === 0 ? { ...row, price: {} } : row
 }
 
 /** Ends a job that cannot be done. Stored records stay, and the rest of the hold is released. */

@@ -1,8 +1,8 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import type { Caller, CallOptions, Input, Reply, RunRow } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { countingOf, hasBody } from '../../api/operations/facts.js'
-import { type Window, windowsOf } from '../../api/operations/plans.js'
+import { countingOf, hasBody, isPriced } from '../../api/operations/facts.js'
+import { operationOn, type Window, windowsOf } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Asking, Sender, Targets } from '../../api/ports/ports.js'
 import { coerceInput } from '../../api/validation/coerce.js'
@@ -129,7 +129,7 @@ async function answer(
     const now = engineNow()
     await ports.noticeTime(now)
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
-    const row = operation(id)
+    const row = operationOn(operation(id), principal.workspace.plan)
     const count = async (live: unknown) => {
       const admission = await countRequest(ports.store, row, principal, live, now, ports.observedLimits)
       readRateHeaders = () => rateHeaders(admission, engineNow())
@@ -284,7 +284,7 @@ async function checkLimits(store: Driver, request: Request): Promise<number> {
   const { quota } = operation
   if (quota) await store.read((tx) => checkQuota(tx, workspace, quota, now))
   const credits = creditsNeeded(operation, input)
-  if (credits === 0) return 0
+  if (credits === 0) return isPriced(operation) ? 0 : Number.POSITIVE_INFINITY
   const name = `spendable ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
   const spendable = await store.readShared(name, (tx) => readSpendableCredits(tx, workspace, member, now))
   checkSpendable(billOf(request, credits), spendable)

@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { isUnreachable } from '../../api/calls/retry.js'
-import { operation } from '../../api/operations/table.js'
+import { isPriced } from '../../api/operations/facts.js'
 import type { FoundLead, Lead } from '../../api/ports/ports.js'
 import { networkOrigin } from '../../api/values/url.js'
 import { dueWork } from '../../storage/driver/connection.js'
@@ -8,7 +8,14 @@ import { leaseMsOf, readEngineTime, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { outsideOf, runWaterfall, toContactRecord } from '../handlers/waterfall.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
-import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
+import {
+  fail,
+  type JobStep,
+  keepStep,
+  LeaseLost,
+  operationOfJob,
+  type WorkerPorts,
+} from '../jobs/progress.js'
 import {
   claimDelivery,
   type Delivery,
@@ -358,10 +365,10 @@ async function searchStep(
   const limit = Math.min(recordsPerStep, left)
   const span = { limit, after: job.place ?? undefined, now: job.createdAt }
   const { records, next } = await source.find(search, span)
-  const isPriced = Object.keys(operation(job.operation).price).length > 0
+  const isPaid = isPriced(operationOfJob(job))
   return {
     records: records.map((record) => ('lead' in record ? toLead(record, scale) : record)),
-    ...(isPriced ? { used: records.map((): Used => ({ company: 1 })) } : {}),
+    ...(isPaid ? { used: records.map((): Used => ({ company: 1 })) } : {}),
     place: next ?? null,
     ended: next === undefined || records.length >= left,
   }
@@ -396,7 +403,7 @@ async function waterfallStep(
   return {
     records: found.flatMap((result, at) => {
       const enrichment = enrichments[job.done + at]
-      return enrichment ? [toContactRecord(operation(job.operation), result, enrichment)] : []
+      return enrichment ? [toContactRecord(operationOfJob(job), result, enrichment)] : []
     }),
     used: found.map(({ used }) => used),
     place: null,

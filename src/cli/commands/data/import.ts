@@ -124,7 +124,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
     }
   })
   const { report, reasons, written } = taken
-  if (!isDryRun) await ensureWorkspace(context)
+  if (!isDryRun) await ensureWorkspace(context, 'own')
   showColumns(context, report)
   const { body, layout } = describeImport(kind, report, reasons, isDryRun)
   await print(context, body, { layout: () => layout })

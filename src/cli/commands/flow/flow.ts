@@ -60,7 +60,8 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
       .argument(...fileArgument)
       .printResult(
         async (context, { args: [file = ''] }) => {
-          const { flow, path } = await openFlow(context, file)
+          const { flow: read, path } = await openFlow(context, file)
+          const flow = await withPrices(context, read)
           return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length)
         },
         { layout: formatFlowQuote },
@@ -106,9 +107,9 @@ type Given = OptionsOf<typeof runOptions>
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {
   const outer = await withVendorOptions(await requireSetUp(caller, given.database), given)
-  const { path, flow } = await openFlow(outer, file)
-  const sendsOut = [...flow.steps, ...flow.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
-  if (given.outward === false && sendsOut) throw new Refusal('usage.flow_outward', { flow: flow.name })
+  const { path, flow: read } = await openFlow(outer, file)
+  const sendsOut = [...read.steps, ...read.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
+  if (given.outward === false && sendsOut) throw new Refusal('usage.flow_outward', { flow: read.name })
   const isLook = given.until !== undefined || given.rows !== undefined
   const { max_credits_per_day: perDay, concurrency } = profileInUse(outer)
   const output = fileOf(outer.globals)
@@ -117,6 +118,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const { database } = given
   const asked: Pick<BatchCommand, 'database' | 'place'> = database === undefined ? {} : { database }
   const { context, command: own } = withRunDatabase(outer, { ...asked, ...(await standIn()) })
+  const flow = await withPrices(context, read)
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
   const budget = {
@@ -184,6 +186,14 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   logReport(context, report)
   await showReport(context, report)
   return report.exit
+}
+
+/** Returns a flow whose lookups cost what they cost at the target. */
+async function withPrices(context: Context, flow: Flow): Promise<Flow> {
+  const priced = async <S extends Flow['steps'][number]>(step: S): Promise<S> =>
+    step.kind === 'lookup' ? { ...step, operation: await context.priced(step.operation) } : step
+  const source = flow.source && (await priced({ ...flow.source, kind: 'lookup' as const }))
+  return { ...flow, steps: await Promise.all(flow.steps.map(priced)), ...(source ? { source } : {}) }
 }
 
 function logReport({ log }: Context, { run, steps, written, stopped }: FlowReport): void {

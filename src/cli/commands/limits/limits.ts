@@ -8,7 +8,7 @@ import { isoTime } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { type Row, toPrinted, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { countOf, formatNumber, formatTime, type Look } from '../../output/text.js'
+import { countOf, formatLeft, formatNumber, formatTime, type Look } from '../../output/text.js'
 import type { AnswerSource } from '../../target/local-target.js'
 import { targetTime } from '../../target/resolve-target.js'
 
@@ -61,8 +61,10 @@ function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Reco
   const { enrichment, held, nextAllocation: next } = credits
   return {
     Plan: plan === null ? '' : formatPlan(plan),
-    Credits: `${enrichment === null ? '–' : formatNumber(enrichment)}${held ? `, ${formatNumber(held)} held` : ''}`,
-    'Next grant': next === null ? '' : `${formatNumber(next.credits)}, ${formatTime(isoTime(next.at), look)}`,
+    Credits: `${enrichment === null ? '–' : formatLeft(enrichment)}${held ? `, ${formatNumber(held)} held` : ''}`,
+    'Next grant': !next?.credits
+      ? ''
+      : `${formatNumber(next.credits)}, ${formatTime(isoTime(next.at), look)}`,
     'This week':
       weekly === null
         ? ''
@@ -112,8 +114,8 @@ export function formatQuotas(quotas: object, look: Look): string {
   const rows = Object.entries(quotas as Row).map(([name, state]) => ({
     Quota: quotaLabel(name as QuotaName),
     Used: valueAt(state, 'used'),
-    Left: valueAt(state, 'remaining'),
-    Of: valueAt(state, 'limit'),
+    Left: formatLeft(Number(valueAt(state, 'remaining'))),
+    Of: formatLeft(Number(valueAt(state, 'limit'))),
     Resets: valueAt(state, 'resets_at'),
   }))
   return grid(['Quota', 'Used', 'Left', 'Of', 'Resets'], rows, look)

@@ -70,7 +70,7 @@ async function serve(environment: CommandEnvironment, context: Context, { option
   const served: McpOptions = {
     version: await version(),
     session,
-    tools: await chooseTools(options, !context.isLocal()),
+    tools: await chooseTools(context, options),
     documents: documentsFolder(),
     report: (error) => notifyBug(context, error),
   }
@@ -119,10 +119,11 @@ async function serveHttp(
 }
 
 /** Returns the chosen tools. Throws UsageError for a name that no tool has. */
-async function chooseTools({ tools: names, areas: chosen, allowCommands }: Options, isServer: boolean) {
+async function chooseTools(context: Context, { tools: names, areas: chosen, allowCommands }: Options) {
   const { operationTools } = await import('../../../mcp/tools.js')
   const { fileTools } = await import('../../../mcp/file-tools.js')
-  const all = [...(await operationTools(isServer)), ...fileTools(allowCommands === true)]
+  const own = await operationTools(!context.isLocal(), (row) => context.priced(row))
+  const all = [...own, ...fileTools(allowCommands === true)]
   const read = listOf(all.map(({ name }) => name))
   let wanted: readonly string[] | undefined
   try {

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import { ConnectionLost, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { isMeteredPlan, ownPlan } from '../../../api/operations/plans.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import {
@@ -14,7 +15,7 @@ import {
   storedKeyOf,
   storeKey,
 } from '../../context/credentials.js'
-import { reportOfReply, Stop, withoutStop } from '../../context/errors.js'
+import { reportOfReply, Stop, UsageError, withoutStop } from '../../context/errors.js'
 import { profileInUse } from '../../context/home.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { optionRows } from '../../options/values.js'
@@ -206,37 +207,46 @@ export const initCommand: CommandFactory = ({ command }) =>
     .withOptions(initOptions)
     .run(async (context, { options }) => {
       const { local, baseUrl } = context.globals
-      const { workspace, email, sample } = options
+      const { workspace, email, sample, ownData } = options
+      if (ownData && sample) throw new UsageError('--own-data and --sample cannot be used together.')
       // Where a workspace exists, too, to connect a server later.
-      const isGiven = [local, baseUrl, workspace, email, sample, context.globals.yes].some(
+      const isGiven = [local, baseUrl, workspace, email, sample, ownData, context.globals.yes].some(
         (one) => one !== undefined,
       )
       const asked = isGiven ? undefined : await askForPlace(context)
       const place = local ? undefined : (baseUrl ?? asked)
-      if (place !== undefined && place !== 'local') return initRemote(context, place)
-      if (place === 'local') await leaveServer(context)
-      await print(context, await initLocal(context, { workspace, email, sample }))
+      if (place !== undefined && !isHere(place)) return initRemote(context, place)
+      if (place !== undefined) await leaveServer(context)
+      const chosen = {
+        ownData: ownData ?? place === 'own',
+        sample: sample ?? (await offerSample(context, place)),
+      }
+      await print(context, await initLocal(context, { workspace, email, ...chosen }))
     })
 
 interface LocalChoices {
   readonly workspace?: string | undefined
   readonly email?: string | undefined
   readonly sample?: boolean | undefined
+  readonly ownData?: boolean | undefined
 }
 
 /** Creates the workspace of this machine. One that exists stays as it is. */
-async function initLocal(context: Context, { workspace: name, email, sample }: LocalChoices) {
+async function initLocal(context: Context, { workspace: name, email, sample, ownData }: LocalChoices) {
   const admin = await context.admin()
-  const made = await admin.init(withoutUndefined({ workspace: name, email }))
+  const made = await admin.init(withoutUndefined({ workspace: name, email, isOwnData: ownData }))
   const { workspace, member, key, credits, created } = made
   if (key !== undefined) storeKey(context, localOrigin(workspace.id), key)
-  if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
+  if (!created) {
+    const isOther = ownData === true && isMeteredPlan(workspace.plan)
+    const change = isOther
+      ? ` To look up your own data without credits: prospect engine plan set ${ownPlan}`
+      : ''
+    context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.${change}`)
+  }
   if (sample) await addSample(context)
   // Until it has data, every lookup is refused.
-  else if ((await context.source())?.kind === 'empty')
-    context.notify(
-      'There is no data yet. Load invented companies and people: prospect data sample. Or your own: prospect data import companies FILE',
-    )
+  else if ((await context.source())?.kind === 'empty') context.notify(noDataYet(ownData === true))
   const { name: profile } = currentProfile(context)
   return { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile }
 }
@@ -244,16 +254,24 @@ async function initLocal(context: Context, { workspace: name, email, sample }: L
 /** Asks a person at a terminal as `init` does. Returns the context in which their command goes on; `engine` gets the workspace. */
 export async function askToSetUp(context: Context, engine: Context): Promise<Context> {
   context.notify('prospect is not set up yet.')
-  const place = context.globals.local ? 'local' : await askForPlace(context)
-  if (place !== undefined && place !== 'local') {
+  const place = await askForPlace(context)
+  if (place !== undefined && !isHere(place)) {
     // The output of the command is that of its lookup.
     await initRemote(context, place, async () => {})
     return context.withGlobals({ baseUrl: place })
   }
-  const sample = await agrees(context, 'Load invented companies and people to practise with?', 'yes')
-  await initLocal(engine, { sample })
+  await initLocal(engine, { ownData: place === 'own', sample: await offerSample(engine, place) })
   return context
 }
+
+const noDataYet = (isOwnData: boolean): string =>
+  `There is no data yet. ${isOwnData ? 'Load yours:' : 'Load invented companies and people: prospect data sample. Or your own:'} prospect data import companies FILE`
+
+/** Asks whether to load the sample, where somebody chose to practise; elsewhere the answer is no. */
+const offerSample = async (context: Context, place: string | undefined): Promise<boolean> =>
+  place === 'practice' &&
+  (await context.source())?.kind === 'empty' &&
+  (await agrees(context, 'Load invented companies and people to practise with?', 'yes'))
 
 function parseWorkspaceName(text: string): string {
   if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
@@ -269,6 +287,7 @@ function parseEmail(text: string): string {
 const initOptions = optionRows({
   workspace: ['<name>', 'name of the workspace (default: Local)', parseWorkspaceName],
   email: ['<address>', 'email address of its first member (default: me@localhost)', parseEmail],
+  ownData: ['', 'for data that you import: lookups cost no credits and use no quotas'],
   sample: ['', 'load sample companies and people too'],
 })
 
@@ -279,12 +298,17 @@ async function leaveServer(context: Context): Promise<void> {
   context.notify(`Every command now uses this machine, no longer ${profile.base_url}.`)
 }
 
-/** Asks for the address of a server; returns `local` for the engine of this machine, `undefined` without a terminal. */
+const here = [
+  { value: 'practice', name: 'To practice data on this machine, with credits to practise with' },
+  { value: 'own', name: 'To my own data on this machine, which costs nothing' },
+] as const
+const there = { value: 'remote', name: 'To a vendor: a server that I have an API key for' } as const
+
+const isHere = (place: string): boolean => here.some(({ value }) => value === place)
+
+/** Asks for the address of a server; returns what the engine of this machine is for, `undefined` without a terminal. */
 async function askForPlace(context: Context): Promise<string | undefined> {
-  const places = [
-    { value: 'local', name: 'On this machine: practice data, or data of your own' },
-    { value: 'remote', name: 'At a server that you have an API key for' },
-  ] as const
+  const places = context.globals.local ? here : [...here, there]
   const place = await askChoice(context, 'Where do your searches and lookups go?', places)
   if (place !== 'remote') return place
   const check = (text: string) => baseUrlsOf(text, 'The address', context.globals.insecureHttp)

@@ -1,0 +1,241 @@
+import { describe, expect, it } from 'vitest'
+import { answering as receiving } from '../client/listeners.js'
+import { ends, type Machine, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
+import { rowsOf } from '../support/fixtures.js'
+
+const here = perTest(machine)
+
+/** Imports records as the first thing that is done on a machine. */
+const load = (kind: string, stdin: string, at: Machine = here) =>
+  ends(at.run(`data import ${kind} - --quiet`, { stdin }), 0)
+
+const companies = (count: number) =>
+  `name,domain,technologies,country\n${Array.from({ length: count }, (_, at) => `C ${at},c${at}.example,react,FR\n`).join('')}`
+const spent = async () => (await here.json<object[]>('engine ledger')).length
+
+describe('data of the own, as the first thing on a machine', () => {
+  it('costs no credits: 1,200 finds are paid by nobody, where 1,000 credits to practise with would be used up', async () => {
+    await load('companies', companies(1_200))
+    here.write('in.csv', companies(1_200))
+    const { stderr } = await ends(here.run('accounts enrich --csv in.csv -o out.csv'), 0)
+    expect(stderr).toContain('1,200 found · 0 credits')
+    expect(here.rows('out.csv').every((row) => row._status === 'found' && row._credits === '0')).toBe(true)
+    expect([await spent(), await here.json('ledger')]).toEqual([0, [expect.objectContaining({ credits: 0 })]])
+  })
+
+  it('uses no quota: 2,600 people of a company come at once, more than a plan for practice allows a day', async () => {
+    const rows = Array.from({ length: 2_600 }, (_, at) => `A${at},B,a.example,Buyer\n`)
+    await load('people', `first_name,last_name,company_domain,title\n${rows.join('')}`)
+    await ends(here.run('leads search --company-domain a.example --job-titles Buyer -o out.ndjson'), 0)
+    expect(here.read('out.ndjson').trim().split('\n')).toHaveLength(2_600)
+    expect(await here.json('credits')).toMatchObject({
+      credits: { enrichment: 1_000_000_000, daily_profile_scraping: 1_000_000_000 },
+      limits: { daily_profile_scraping: 1_000_000_000 },
+    })
+    await ends(here.run('credits --min-credits 500 --min-daily-profiles 50%'), 0)
+    const table = await here.run('limits --format table')
+    expect(table.stdout).toMatch(/Credits +no limit/)
+  })
+
+  it('is quoted at nothing, for one request, a file and a flow, and looked up within a budget of nothing', async () => {
+    await load('companies', companies(30))
+    here.write('in.csv', companies(30))
+    expect(await here.json('accounts enrich --domain c1.example --dry-run')).toMatchObject({
+      price: { min: 0, max: 0 },
+    })
+    expect(await here.json('accounts enrich --csv in.csv --dry-run')).toMatchObject({
+      lookups: 30,
+      credits: { min: 0, expected: 0, max: 0 },
+      shortage: null,
+    })
+    here.write(
+      'f.yaml',
+      'name: f\ninput: { csv: in.csv }\nsteps: [accounts.enrich]\noutput: { csv: out.csv }\n',
+    )
+    expect(await here.json('flow quote f.yaml')).toMatchObject({ credits: { min: 0, expected: 0, max: 0 } })
+    await ends(here.run('flow run f.yaml --max-credits 0'), 0)
+    expect(here.rows('out.csv')).toHaveLength(30)
+    await ends(here.run('accounts enrich --csv in.csv --max-credits 0 -o again.csv --fresh'), 0, '30 found')
+    const asked = await here.run('accounts enrich --domain c1.example', { typed: [] })
+    expect([asked.code, asked.stderr]).toEqual([0, expect.not.stringContaining('Continue?')])
+  })
+
+  it('costs nothing in what is priced by record, number or contact, also in work that ends later', async () => {
+    await load('companies', companies(3))
+    await load(
+      'jobs',
+      'company_domain,job_title,job_url,date_posted\nc1.example,Buyer,https://j.example/1,2026-11-01\nc1.example,Clerk,https://j.example/2,2026-11-02\n',
+    )
+    await load(
+      'people',
+      'first_name,last_name,company_domain,email,phone,network_profile_url\nAda,L,c1.example,ada@c1.example,+33612345678,https://www.network.example/in/ada\n',
+    )
+    expect(await here.json('accounts hiring c1.example')).toMatchObject({ total_jobs: 2, truncated: false })
+    await ends(here.run('intents stack --stacks react -o stack.json'), 0, 'Imported 3 companies')
+    await ends(here.run('intents hiring --selected-titles Buyer -o hiring.json'), 0, 'Imported 1 company')
+    const contact = '--network-url https://www.network.example/in/ada --enrichment-type email,phone'
+    for (const how of ['--sync', '--wait'])
+      expect(await here.json(`contacts waterfall ${contact} ${how}`)).toMatchObject({
+        email: 'ada@c1.example',
+        phone: ['+33612345678'],
+        credits_used: 0,
+      })
+    await ends(here.run('messenger validate --phone-numbers +33612345678'), 0)
+    await ends(here.run('accounts stack c1.example'), 0)
+    expect([await spent(), await here.json('engine ledger verify')]).toEqual([
+      0,
+      expect.objectContaining({ ok: true }),
+    ])
+  })
+
+  it('costs nothing over HTTP', async () => {
+    await load('companies', companies(2))
+    const key = await here.newKey()
+    const { line, stop } = await here.start('serve --port 0')
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+    const body = JSON.stringify({ domain: 'c1.example' })
+    const found = await fetch(`${line}/accounts/single_enrich`, { method: 'POST', headers, body })
+    const left = await fetch(`${line}/credits`, { headers })
+    expect([found.status, await left.json()]).toMatchObject([200, { credits: { enrichment: 1_000_000_000 } }])
+    await stop()
+    expect(await spent()).toBe(0)
+  })
+
+  it('is paid as it was accepted where the plan changes before the work is done', async () => {
+    await load('companies', companies(3))
+    const hook = await receiving((_, response) => response.end())
+    const url = `--webhook-url http://127.0.0.1:${hook.port}/x --no-wait`
+    await here.json('engine plan set growth')
+    await here.json('engine credits set 100')
+    await ends(here.run(`intents stack --stacks react ${url} --yes`), 0)
+    await here.json('engine plan set own')
+    await ends(here.run(`intents stack --stacks react ${url} --limit 2`), 0)
+    await here.json('engine plan set growth')
+    await ends(here.run('engine jobs run'), 0)
+    expect(await here.balance()).toBe(91)
+    const done = (await here.json<{ done: number }[]>('engine jobs list')).map((job) => job.done)
+    expect([done, await here.json('engine ledger verify')]).toMatchObject([[2, 3], { ok: true }])
+  })
+})
+
+describe('init', () => {
+  it('asks whether this is for practice, for own data or for a vendor', async () => {
+    const typed = [['Where do your searches', '\u001b[B\r']] as const
+    const { json, stderr } = await ends(here.run('init --json', { typed }), 0)
+    expect(json).toMatchObject({ workspace: 'Local', plan: 'own', credits: 0 })
+    expect(stderr).toContain('There is no data yet. Load yours: prospect data import companies FILE')
+    expect(stderr).toMatch(/practice data.*my own data.*a vendor/s)
+  })
+
+  it('offers the sample to who practises', async () => {
+    const typed = [
+      ['Where do your searches', '\r'],
+      ['Load invented companies', 'n\r'],
+    ] as const
+    expect((await ends(here.run('init --json', { typed }), 0)).json).toMatchObject({
+      plan: 'growth',
+      credits: 1_000,
+    })
+  })
+
+  it('takes --own-data in a script, refuses it with --sample, and says how a workspace for practice is changed', async () => {
+    await ends(here.run('init --own-data --sample'), 2, '--own-data and --sample')
+    expect(await here.json('init --own-data')).toMatchObject({ plan: 'own', credits: 0 })
+    await ends(here.run('init --yes'), 0, 'exists already')
+    await here.json('engine plan set growth')
+    await ends(here.run('init --own-data'), 0, 'prospect engine plan set own')
+  })
+})
+
+describe('the title of an imported person', () => {
+  it('gives seniority and function, in several languages, and nothing where it says nothing', async () => {
+    const titles = rowsOf('titles/titles.tsv')
+    const known = titles.map((_, at) => `A${at},B,p${at}@a.example,a.example`)
+    const header = 'first_name,last_name,email,company_domain'
+    await load(
+      'people',
+      `${header},title\n${titles.map(([title], at) => `${known[at]},${title}\n`).join('')}`,
+    )
+    here.write('in.csv', [header, ...known, ''].join('\n'))
+    await ends(here.run('leads enrich --csv in.csv -o out.csv --fields title,seniority,function'), 0)
+    const read = here.rows('out.csv').map((row) => [row.title, row.seniority, row.function])
+    expect(read).toEqual(titles)
+  })
+
+  it('lets filters find who has it; what the file says itself counts more', async () => {
+    await load(
+      'people',
+      [
+        'first_name,last_name,company_domain,title,seniority',
+        'Jana,Müller,m.example,Geschäftsführerin,',
+        'Ida,Klein,m.example,Assistentin der Geschäftsführung,',
+        'Uwe,Roth,m.example,Leiter Einkauf,',
+        'Eva,Lang,m.example,Leiterin Recht,CXO',
+      ].join('\n'),
+    )
+    const found = async (filter: string) => {
+      await ends(here.run(`leads search --company-domain m.example ${filter} -o out.csv --quiet`), 0)
+      return here.rows('out.csv').map((row) => row['lead.first_name'])
+    }
+    expect(await found('--seniority-levels CXO')).toEqual(['Jana', 'Eva'])
+    expect(await found('--functions Purchasing')).toEqual(['Uwe'])
+    await load('people', 'first_name,last_name,company_domain,title\nUwe,Roth,m.example,Geschäftsführer\n')
+    expect(await found('--seniority-levels CXO')).toEqual(['Jana', 'Uwe', 'Eva'])
+  })
+})
+
+describe('a search of own data that finds nothing', () => {
+  it.each([
+    [
+      'leads search --company-domain m.example --seniority-levels CXO -o out.csv',
+      'None of your people has a seniority, which --seniority-levels needs',
+      'a column title or seniority',
+    ],
+    [
+      'leads search --company-domain m.example --functions Sales',
+      'None of your people has a function',
+      'a column title or function',
+    ],
+    [
+      'leads advanced-search --preview --included-locations Lyon',
+      'None of your people has a place',
+      'a column country, city or location',
+    ],
+    [
+      'leads search --csv in.csv --limit 1 --job-titles CTO',
+      'None of your people has a title, which --job-titles needs',
+      'a column title',
+    ],
+    [
+      'accounts search --preview --company-size 11-50',
+      'None of your companies has a size',
+      'a column headcount or employee_range',
+    ],
+    [
+      'accounts hiring m.example',
+      'None of your companies has job postings: prospect data import jobs FILE',
+      '',
+    ],
+    [
+      'contacts waterfall --network-url https://www.network.example/in/ada --enrichment-type phone --sync',
+      'None of your people has a phone number',
+      'a column phone',
+    ],
+  ])('names the column that is missing: %s', async (line, says, column) => {
+    await load('people', 'first_name,last_name,company_domain,email\nJana,Müller,m.example,jana@m.example\n')
+    here.write('in.csv', 'domain\nm.example\n')
+    const { stderr } = await here.run(line)
+    expect(stderr).toContain(says)
+    expect(stderr).toContain(column)
+  })
+
+  it('names none where the records have what is asked for', async () => {
+    await load(
+      'people',
+      'first_name,last_name,company_domain,title\nJana,Müller,m.example,Geschäftsführerin\n',
+    )
+    const { stderr } = await here.run('leads advanced-search --preview --seniority-levels Director')
+    expect(stderr).not.toContain('None of your')
+  })
+})
