@@ -35,11 +35,11 @@ async function allExamples(map: readonly MappedCommand[]): Promise<Example[]> {
 }
 
 /**
- * Examples that would serve until a signal, or need a failed job, a server or a database elsewhere: only their options are
+ * Examples that would serve until a signal, or need a failed job, a server or an engine elsewhere: only their options are
  * checked.
  */
 const isElsewhere = (line: string): boolean =>
-  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry|providers (?:test|stats|balance)|events trigger)\b/.test(
+  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry|engine move|providers (?:test|stats|balance)|events trigger)\b/.test(
     line,
   ) || /postgres:|api\.example\.com|--profile team|--to http/.test(line)
 
@@ -112,7 +112,6 @@ const beforeOf: Readonly<Record<string, readonly string[]>> = {
   'suppress list': ['suppress add acme.example'],
   'engine workspaces use': ['engine workspaces create Trial'],
   'engine restore': ['engine backup engine-2026-03-01.db'],
-  'engine import': ['engine export engine.ndjson', 'engine reset --yes'],
   'config list': nightly,
   'config set': nightly,
   'profiles use': nightly,

@@ -58,7 +58,6 @@ describe('files that prospect keeps its own data in', () => {
       expect(await enrich(`-o out.csv --summary-json ${name}`)).toBe(ownFile('--summary-json'))
       expect(await refusal(`engine backup ${name}`)).toBe(ownFile('FILE'))
       expect(await refusal(`engine backup copy.db --catalogue ${name}`)).toBe(ownFile('--catalogue'))
-      expect(await refusal(`engine export ${name}`)).toBe(ownFile('FILE'))
     }
     expect(await refusal('data export companies -o catalogue.db')).toBe(ownFile('-o'))
     expect(await refusal('openapi -o catalogue.db')).toBe(ownFile('-o'))
@@ -125,7 +124,6 @@ describe('files that prospect keeps its own data in', () => {
   it('may have other files beside them, and copies', async () => {
     expect(await refusal('credits -o engine.db.csv')).toMatch(/^0 /)
     expect(await refusal('engine backup engine.db.bak')).toMatch(/^0 /)
-    expect(await refusal('engine export engine.ndjson')).toMatch(/^0 /)
     expect(await enrich('-o out.csv --summary-json /dev/null --rejects /dev/null')).toMatch(/^0 /)
   })
 })

@@ -1,4 +1,4 @@
-import type { Connection, DeclaredTable, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
+import type { Connection, Driver, MadeColumns, Value } from '../../storage/driver/connection.js'
 import type {
   Condition,
   EstimatedCondition,
@@ -31,18 +31,6 @@ interface PeoplePath {
   readonly isCounted?: boolean
 }
 
-export interface CopiedTable extends DeclaredTable {
-  readonly textsOf?: ((record: string) => readonly string[]) | undefined
-}
-
-/** Writes a copy into an empty catalogue, within one transaction. */
-export interface CopyTarget {
-  /** Puts aside what would only cost time until the copy is complete. */
-  begin?(): Promise<void>
-  add(table: CopiedTable, rows: readonly StoredRow[]): Promise<void>
-  end(): Promise<void>
-}
-
 /** What a catalogue spells differently in SQLite and in PostgreSQL. */
 export interface CatalogueDialect {
   readonly texts: {
@@ -67,9 +55,6 @@ export interface CatalogueDialect {
     /** Removes what the database remembers of deleted rows. */
     forgetDeletedRows(driver: Driver, tables: readonly string[]): Promise<void>
   }
-  readonly copy: {
-    /** Keeps the server from ending a transaction that waits for the other side of the copy. */
-    waitLonger(connection: Connection): Promise<void>
-    createTarget(connection: Connection, tables: readonly CopiedTable[]): CopyTarget
-  }
+  /** Returns what rows of a table are found by when they have moved here; `textsOf` returns the texts of a record. */
+  moved(table: TextTable, textsOf: (record: string) => readonly string[]): MadeColumns
 }

@@ -1,10 +1,4 @@
-import {
-  type Connection,
-  type Driver,
-  insertInto,
-  type StoredRow,
-  send,
-} from '../../storage/driver/connection.js'
+import { type Driver, insertInto, send } from '../../storage/driver/connection.js'
 import {
   createTokenizer,
   type Texts,
@@ -12,7 +6,7 @@ import {
   type Tokenizer,
   textColumns,
 } from '../full-text/keyword.js'
-import type { CatalogueDialect, CopiedTable, CopyTarget } from './dialect.js'
+import type { CatalogueDialect } from './dialect.js'
 
 // One vector, in the column `words`, holds the words of all text columns, each behind the number of its column. So one index
 // answers for all of them, and a phrase never spans two columns. The first word of a column is there a second time, marked.
@@ -135,75 +129,7 @@ export const postgresLoad: CatalogueDialect['load'] = {
   forgetDeletedRows: analyze,
 }
 
-/** Constraints and indexes of the catalogue, in an order in which they can be made; the reverse order drops them. */
-const builtSql = `
-SELECT 'ALTER TABLE ' || conrelid::regclass || ' ADD CONSTRAINT ' || quote_ident(conname) || ' '
-    || pg_get_constraintdef(oid) AS make,
-  'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname) AS drop,
-  CASE contype WHEN 'f' THEN 3 ELSE 1 END AS turn
-FROM pg_constraint
-WHERE connamespace = CAST(current_schema() AS REGNAMESPACE) AND contype IN ('p', 'u', 'x', 'f')
-  AND CAST(conrelid::regclass AS TEXT) IN (SELECT value FROM json_each(?))
-UNION ALL
-SELECT pg_get_indexdef(indexrelid), 'DROP INDEX ' || indexrelid::regclass, 2
-FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
-WHERE c.relnamespace = CAST(current_schema() AS REGNAMESPACE)
-  AND c.relname IN (SELECT value FROM json_each(?))
-  AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = i.indexrelid)
-ORDER BY turn, make`
-
-const roomy = "SET LOCAL maintenance_work_mem = '256MB'"
-
-/** New keys follow the copied ones. */
-const setKeys = `SELECT setval(pg_get_serial_sequence('technologies', 'key'), coalesce(max(key), 1), count(*) > 0)
-  FROM technologies`
-
-/** Returns a function that adds many rows by one statement. */
-function createAdder(connection: Connection, { name: table, columns, textsOf }: CopiedTable) {
-  const names = (textsOf ? [...columns, 'words'] : columns).join(', ')
-  const sql = `INSERT INTO ${table} (${names})
-    SELECT ${names} FROM json_populate_recordset(CAST(NULL AS ${table}), CAST(? AS JSON))`
-  const vector = createVectorWriter(table as TextTable, createTokenizer())
-  return (rows: readonly StoredRow[]) => {
-    const whole = textsOf ? rows.map((row) => ({ ...row, words: vector(textsOf(String(row.record))) })) : rows
-    return connection.run(sql, JSON.stringify(whole))
-  }
-}
-
-/** Constraints and indexes are dropped and made again at the end, which is faster; the transaction hides it. */
-function createTarget(connection: Connection, copied: readonly CopiedTable[]): CopyTarget {
-  const names = copied.map(({ name }) => name)
-  const tables = JSON.stringify(names)
-  const adders = new Map(copied.map((table) => [table.name, createAdder(connection, table)]))
-  let built: readonly { make: string; drop: string }[] = []
-  let underWay: Promise<unknown> = Promise.resolve()
-  return {
-    async begin() {
-      built = await connection.all<{ make: string; drop: string }>(builtSql, tables, tables)
-      const dropping = [...built].reverse().map(({ drop }) => drop)
-      await connection.exec([roomy, ...dropping].join(';\n'))
-    },
-    async add({ name }, rows) {
-      // The next rows are read while these are written.
-      const before = underWay
-      underWay = Promise.resolve(adders.get(name)?.(rows))
-      // The next call, or the end, awaits it and fails with it; until then a failure is not unhandled.
-      underWay.catch(() => {})
-      await before
-    },
-    async end() {
-      await underWay
-      const statistics = names.map((table) => `ANALYZE ${table}`)
-      await connection.exec([...built.map(({ make }) => make), setKeys, ...statistics].join(';\n'))
-    },
-  }
-}
-
-export const postgresCopy: CatalogueDialect['copy'] = {
-  waitLonger: async (connection) => {
-    await connection.exec(
-      'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',
-    )
-  },
-  createTarget,
+export const postgresMoved: CatalogueDialect['moved'] = (table, textsOf) => {
+  const vector = createVectorWriter(table, createTokenizer())
+  return { columns: ['words'], valuesOf: ({ record }) => [vector(textsOf(String(record)))] }
 }

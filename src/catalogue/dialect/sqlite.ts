@@ -105,18 +105,8 @@ export const sqliteLoad: CatalogueDialect['load'] = {
     }),
 }
 
-export const sqliteCopy: CatalogueDialect['copy'] = {
-  // No transaction is ended for waiting.
-  waitLonger: async () => {},
-  createTarget: (connection) => ({
-    async add({ name, columns, textsOf }, rows) {
-      const { sql } = insertInto(name, columns)
-      for (const row of rows) {
-        connection.run(sql, ...columns.map((column) => row[column] ?? null))
-        if (textsOf)
-          send(connection, addTexts[name as TextTable], row.key ?? null, ...textsOf(String(row.record)))
-      }
-    },
-    end: async () => {},
-  }),
-}
+export const sqliteMoved: CatalogueDialect['moved'] = (table, textsOf) => ({
+  into: `${table}_text`,
+  columns: ['rowid', ...textColumns[table]],
+  valuesOf: ({ key = null, record }) => [key, ...textsOf(String(record))],
+})

@@ -1,14 +1,7 @@
-import { createHash } from 'node:crypto'
-import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import type { Awaitable, Fields } from '../../api/values/objects.js'
-import {
-  type Connection,
-  type Driver,
-  readPortions,
-  type StoredRow,
-} from '../../storage/driver/connection.js'
-import type { CopiedTable } from '../dialect/dialect.js'
+import type { Connection, Driver, MovedTable } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import type { TextTable } from '../full-text/keyword.js'
 import type { RecordKind, StoredRecord } from '../kinds/kind.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
@@ -117,73 +110,16 @@ async function completePost(connection: Connection, { key, record }: StoredRecor
   return { ...(JSON.parse(record) as Fields), ...(engagers.length === 0 ? {} : { engagers }) }
 }
 
-/** The number of copied rows, or why nothing was copied. */
-export type CopyResult = { readonly rows: number } | 'not empty' | 'not the same'
-
-/** Rows read at once. */
-const copyPortion = 1_000
-
-/** Copies a snapshot of a catalogue into an empty one. The copy is read again and compared before it is committed. */
-export async function copyCatalogue(
-  from: Driver,
-  to: Driver,
-  onProgress: (rows: number) => void = () => {},
-): Promise<CopyResult> {
-  return await from.read(async (source) => {
-    try {
-      const copied = await to.transaction((connection) => copyAll(source, connection, onProgress))
-      return copied
-    } catch (error) {
-      if (isRefusal(error, 'database.copy_differs')) return 'not the same'
-      throw error
-    }
-  })
-}
-
-async function copyAll(source: Connection, connection: Connection, onProgress: (rows: number) => void) {
-  const tables = copiedTables()
-  for (const { name } of tables)
-    if (await connection.get(`SELECT 1 AS one FROM ${name} LIMIT 1`)) return 'not empty'
-  for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
-  const target = dialectOf(connection).copy.createTarget(connection, tables)
-  await target.begin?.()
-  let rows = 0
-  const there = await digest(source, tables, async (table, some) => {
-    await target.add(table, some)
-    rows += some.length
-    onProgress(rows)
-  })
-  await target.end()
-  const here = await digest(connection, tables, async () => {})
-  // Which undoes the copy.
-  if (there !== here) throw new Refusal('database.copy_differs')
-  return { rows }
-}
-
-/** Reads all rows; returns their hash. */
-async function digest(
-  connection: Connection,
-  tables: readonly CopiedTable[],
-  each: (table: CopiedTable, rows: readonly StoredRow[]) => Promise<void>,
-): Promise<string> {
-  const hash = createHash('sha256')
-  for (const table of tables) {
-    const { name, key, columns } = table
-    const all = { table: name, key, columns: columns.join(', '), limit: copyPortion }
-    for await (const rows of readPortions(connection, all)) {
-      for (const row of rows) hash.update(`${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`)
-      if (rows.length > 0) await each(table, rows)
-    }
-    hash.update(`${name}\n`)
-  }
-  return hash.digest('hex')
-}
-
-const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
+const textsOf: Readonly<Record<TextTable, (record: string) => string[]>> = {
   companies: (record) => toCompanyTexts(JSON.parse(record) as StoredAccount),
   people: (record) => toPersonTexts(JSON.parse(record) as StoredPerson),
   jobs: (record) => toJobTexts(JSON.parse(record) as StoredJob),
 }
 
-export const copiedTables = (): CopiedTable[] =>
-  catalogueTables().map((table) => ({ ...table, textsOf: textsOf[table.name] }))
+/** Returns the tables of a catalogue as they move to another database, which finds their words by its own means. */
+export const movedTables = (): MovedTable[] =>
+  catalogueTables().map((table) => {
+    if (!Object.hasOwn(textsOf, table.name)) return table
+    const name = table.name as TextTable
+    return { ...table, makes: (dialect) => dialectOf({ dialect }).moved(name, textsOf[name]) }
+  })

@@ -48,7 +48,6 @@ export async function removeSample(
     const total = await countNoted(connection)
     const kept = { companies: 0, people: 0, jobs: 0, posts: 0 }
     if (kinds.every((kind) => total[kind] === 0)) return { removed: kept, kept }
-    await dialectOf(connection).copy.waitLonger(connection)
     const target = toImportTarget(connection, async () => {})
     // Those who name a company come before it. Each begins with the keys that the last one left.
     for (const kind of ['posts', 'jobs', 'people', 'companies'] as const)

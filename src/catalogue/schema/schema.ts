@@ -45,7 +45,8 @@ export const catalogueSchema: Schema = {
 }
 
 /** Returns the tables of a catalogue, each after those it refers to, with the columns that both databases have. */
-export const catalogueTables = (): DeclaredTable[] => tablesIn(fillSql(tables, sqliteWords))
+export const catalogueTables = (): DeclaredTable[] =>
+  tablesIn(fillSql(tables, { ...sqliteWords, identity: '{identity}' }))
 
 export const primaryKeyOf = (table: string): readonly string[] =>
   catalogueTables().find(({ name }) => name === table)?.key ?? []

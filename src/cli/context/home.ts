@@ -244,7 +244,7 @@ const filesOf = ({ path, use }: Claim): string[] =>
   use === 'write' && (fileAt(path)?.isFile() ?? true) ? [path, `${path}.partial`] : [path]
 
 /** Whether two paths lead to one file, also to one that does not exist yet. Devices may be shared. */
-function isSameFile(one: string, other: string): boolean {
+export function isSameFile(one: string, other: string): boolean {
   const [first, second] = [fileAt(one), fileAt(other)]
   if (!first || !second) return realPath(one) === realPath(other)
   return !first.isCharacterDevice() && first.dev === second.dev && first.ino === second.ino

@@ -5,7 +5,7 @@ import { nearest } from '../../api/values/nearest.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { type Period, periodEnd, periodStart } from '../../engine/clock.js'
 import type { RunsLocation } from '../../runs/records.js'
-import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
+import { isPostgres, locationProblem, withoutPassword } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { toFlag, UsageError } from '../context/errors.js'
 import { quoteForShell } from '../context/home.js'
@@ -194,19 +194,19 @@ export const toOptions = (rows: OptionRows): Option[] =>
     return option
   })
 
-/** Returns the address of a database. Throws UsageError for one with a password, because other users could see it. */
-export function withoutPassword(location: string): string {
-  const isUrl = /^\w+:\/\//.test(location)
-  if (isUrl && (/^\w+:\/\/[^/@]*:[^/@]+@/.test(location) || /[?&]password=/i.test(location)))
-    throw new Refusal('usage.database_password')
-  return location
-}
+/** Returns what reads the place of a database. It throws for an address with a password, because other users could see it. */
+export const refusePassword =
+  (option: string) =>
+  (location: string): string => {
+    if (withoutPassword(location) !== location) throw new Refusal('usage.database_password', { option })
+    return location
+  }
 
 export const engineOption = optionRows({
   database: [
     '<place>',
     "the engine's database: a file, or postgres://… (default: the one of this machine)",
-    withoutPassword,
+    refusePassword('--database'),
   ],
 })
 
@@ -220,7 +220,7 @@ export const catalogueOption = optionRows({
 
 /** Returns the address of a PostgreSQL database. Throws UsageError for anything else and for a password. */
 export function serverAddress(location: string): string {
-  const address = withoutPassword(location)
+  const address = refusePassword('--database')(location)
   if (isPostgres(address)) return address
   const problem = locationProblem(address) ?? 'is not the address of a PostgreSQL database'
   throw new Refusal('usage.database_address', { problem })
@@ -236,7 +236,7 @@ export const sharedOptions = optionRows({
   database: [
     '<place>',
     'the runs that several machines share: the postgres://… address of their database',
-    withoutPassword,
+    refusePassword('--database'),
   ],
   shared: ['', 'the runs in the database that PROSPECT_DATABASE_URL names'],
 })

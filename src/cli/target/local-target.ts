@@ -34,7 +34,11 @@ export function createLocal(machine: Machine, options: LocalOptions) {
   const { targets, observedLimits } = options
   const sender = lazySender(machine, options)
   const shared = once(() => openEngineStore(machine))
-  const catalogue = once(() => openCatalogue(machine))
+  const catalogue = once(async () => {
+    // An engine that has moved does not use the catalogue any more that it left.
+    if (isThere(machine.home.engine)) await shared()
+    return openCatalogue(machine)
+  })
   const admin = once(async () => {
     const { createAdmin } = await import('../../engine/admin/admin.js')
     return createAdmin({ ...(await shared()), ids })

@@ -71,7 +71,7 @@ export interface SigningSecret {
   readonly until: number | null
 }
 
-const queue = {
+export const deliveriesQueue = {
   table: 'deliveries',
   key: ['id'],
   open: "state = 'pending'",
@@ -79,8 +79,8 @@ const queue = {
   place: 'seq',
   due: 'due_at',
 } as const
-const leases = leasesOf(queue)
-const lanes = lanesOf(queue)
+const leases = leasesOf(deliveriesQueue)
+const lanes = lanesOf(deliveriesQueue)
 const { allowed, waiting, openSql } = lanes
 const attemptable = `{free} AND url NOT IN (SELECT value FROM json_each(?))
   AND workspace_id NOT IN (SELECT value FROM json_each(?))`

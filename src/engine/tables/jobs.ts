@@ -133,7 +133,8 @@ interface RecordRange {
 }
 
 const unended = "state IN ('queued', 'running')"
-const leases = leasesOf({ table: 'jobs', key: ['id'], open: unended })
+export const jobsQueue = { table: 'jobs', key: ['id'], open: unended } as const
+const leases = leasesOf(jobsQueue)
 const dueSql = perDialect((dialect) => `SELECT id FROM jobs WHERE ${unended} AND ${freeIn(dialect)} LIMIT 1`)
 const begun = ", state = 'running', attempts = attempts + 1"
 const takeSql = (where: string, order?: string) =>

@@ -17,7 +17,12 @@ export interface StoredReply {
 
 /** How long a claim lives without a heartbeat. */
 export const claimMs = 10_000
-const leases = leasesOf({ table: 'replies', key: ['workspace_id', 'key'], open: 'status IS NULL' })
+export const repliesQueue = {
+  table: 'replies',
+  key: ['workspace_id', 'key'],
+  open: 'status IS NULL',
+} as const
+const leases = leasesOf(repliesQueue)
 const replySql = perDialect(
   (dialect) => `
 SELECT fingerprint, status, body, token, CASE WHEN ${freeIn(dialect)} THEN 1 ELSE 0 END AS free, created_at

@@ -1,21 +1,43 @@
 import { inBoth, migrate, prepareDatabase } from '../../storage/database/migrate.js'
+import type { MovedPart } from '../../storage/database/move.js'
 import { openDatabase } from '../../storage/database/open.js'
-import { type Driver, tablesIn } from '../../storage/driver/connection.js'
+import { type Connection, type Driver, tablesIn } from '../../storage/driver/connection.js'
 import suppressions from '../../storage/state/suppressions.sql'
+import { deliveriesQueue } from './deliveries.js'
 import faults from './faults.sql'
+import { jobsQueue } from './jobs.js'
+import { listWorkspaces } from './members.js'
 import postgresTriggers from './postgres-triggers.sql'
 import providers from './providers.sql'
+import { repliesQueue } from './replies.js'
 import sqliteTriggers from './sqlite-triggers.sql'
 import tables from './tables.sql'
 
 const tablesSql = tables + suppressions + faults + providers
 
-/** Returns the tables of the engine, each after those that it refers to, with the columns that identify its rows. */
-export const listEngineTables = (): Readonly<Record<string, readonly string[]>> =>
-  Object.fromEntries(tablesIn(tablesSql).map(({ name, key }) => [name, key]))
+/** Returns the engine as it moves to another database. */
+export const movedEngine = (): MovedPart => ({
+  schema: engineSchema,
+  tables: tablesIn(tablesSql),
+  schemaSuffix: '',
+  pageBytes: 4_096,
+  seeded: ['clock'],
+  leased: [
+    repliesQueue,
+    jobsQueue,
+    deliveriesQueue,
+    { table: 'provider_calls', key: [], open: "state = 'asked'" },
+  ],
+})
+
+/** Returns what tells an engine from all others: its first workspace. `undefined` where it has none. */
+export async function identifyEngine(tx: Connection): Promise<string | undefined> {
+  const [first] = await listWorkspaces(tx)
+  return first && `${first.id} ${first.createdAt}`
+}
 
 export const engineSchema = inBoth(tablesSql, { sqlite: sqliteTriggers, postgres: postgresTriggers }, () => [
-  ...Object.keys(listEngineTables()),
+  ...tablesIn(tablesSql).map(({ name }) => name),
   'entries',
 ])
 

@@ -2,7 +2,14 @@ import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { Refusal } from '../../api/calls/errors.js'
 import { type Driver, isPostgres } from '../driver/connection.js'
-import { checkVersion, createDriver, isBusyError, lazily, translateErrors } from '../driver/sqlite/driver.js'
+import {
+  checkVersion,
+  createDriver,
+  fromSqliteError,
+  isBusyError,
+  lazily,
+  translateErrors,
+} from '../driver/sqlite/driver.js'
 
 /** Returns the path of a database that is a file. Throws for a location on a server or in memory. */
 export function databaseFile(location: string): string {
@@ -48,6 +55,27 @@ function lockOf(path: string): Database.Database | undefined {
     database.close()
     if (!isBusyError(error)) return undefined
     throw new Refusal('database.in_use', { path })
+  }
+}
+
+/** Opens a database that no other process has open, and keeps all others out until it is closed. Throws when one has it. */
+export function openAlone(path: string): Driver {
+  const database = new Database(path, { fileMustExist: true, timeout: 0 })
+  try {
+    checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
+    database.pragma('journal_mode = DELETE')
+    // Without it, the lock would end with each transaction.
+    database.pragma('locking_mode = EXCLUSIVE')
+    database.exec('BEGIN EXCLUSIVE; COMMIT')
+    const opened = lazily(() => database)
+    opened()
+    return createDriver(opened)
+  } catch (error) {
+    database.close()
+    if (isBusyError(error)) throw new Refusal('database.in_use', { path })
+    if ((error as { code?: unknown }).code === 'SQLITE_NOTADB')
+      throw new Refusal('database.not_one', { file: path })
+    throw fromSqliteError(error)
   }
 }
 

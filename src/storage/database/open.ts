@@ -21,14 +21,16 @@ interface DatabaseLocations {
 }
 
 /** Follows the name of the engine's schema in that of the catalogue's. */
-const schemaSuffix = '_catalogue'
+export const schemaSuffix = '_catalogue'
+/** Bytes of a page of its file. */
+export const pageBytes = 8_192
 
 /** Whether machines share the catalogue: then it is in the PostgreSQL database of the engine, in another schema. */
 export const isShared = ({ engine }: Pick<DatabaseLocations, 'engine'>): boolean => isPostgres(engine)
 
 /** Opens the database of a catalogue without migrating its schema. */
 export const openCatalogueDatabase = async (locations: DatabaseLocations): Promise<Driver> =>
-  isShared(locations) ? openShared(locations.engine) : openSqlite(locations.catalogue, { pageBytes: 8_192 })
+  isShared(locations) ? openShared(locations.engine) : openSqlite(locations.catalogue, { pageBytes })
 
 /** Whether there is a shared catalogue. To create one may need more rights than to read it. */
 export async function hasSharedCatalogue(url: string): Promise<boolean> {

@@ -13,6 +13,26 @@ export class StorageFault extends Error {
 export const isStorageFault = (error: unknown, code: StorageFault['code']): error is StorageFault =>
   error instanceof StorageFault && error.code === code
 
+/** Returns a location without the password in it. */
+export function withoutPassword(location: string): string {
+  if (!isPostgres(location)) return location
+  const [, scheme = '', rest = ''] = /^(\w+:\/\/)(.*)$/s.exec(location) ?? []
+  const shown = rest.replace(/\?(?:ssl)?password=[^&]*&/gi, '?').replace(/[?&](?:ssl)?password=[^&]*/gi, '')
+  // A password may hold what ends one elsewhere.
+  const end = shown.lastIndexOf('@')
+  return scheme + shown.slice(0, end + 1).replace(/:.*@$/s, '@') + shown.slice(end + 1)
+}
+
+/** Returns the error of whoever uses a database that has moved to another place. */
+export function movedError(place: string): ApiError {
+  const next = isPostgres(place) ? 'set PROSPECT_DATABASE_URL to that' : 'use it there'
+  return new ApiError('storage_failed', {
+    reason: `it has moved to ${place}; ${next}`,
+    isIntact: true,
+    place,
+  })
+}
+
 /** Scope of a transaction that only takes due work. */
 export const dueWork = 'due work'
 
@@ -133,6 +153,29 @@ export interface DeclaredTable {
   readonly columns: readonly string[]
   /** The columns of its primary key. */
   readonly key: readonly string[]
+  /** The column whose numbers the database assigns, where the text calls it `{identity}`. */
+  readonly identity?: string | undefined
+}
+
+/** Columns that a database makes from a row by its own means: of the row itself, or of a row in the table `into`. */
+export interface MadeColumns {
+  readonly into?: string
+  readonly columns: readonly string[]
+  valuesOf(row: StoredRow): readonly Value[]
+}
+
+/** A table that moves to another database. */
+export interface MovedTable extends DeclaredTable {
+  /** What its rows are found by besides their own columns. */
+  readonly makes?: (dialect: Dialect) => MadeColumns
+}
+
+/** Fills empty tables with many rows, within one transaction. Rows of a table come in the order of its key. */
+export interface TableFiller {
+  /** With `rebuilds`, puts aside constraints and indexes, which are faster made at the end. */
+  begin(): Promise<void>
+  add(table: MovedTable, rows: readonly StoredRow[]): Promise<void>
+  end(): Promise<void>
 }
 
 /** Returns the tables that a text such as `tables.sql` creates, in its order. */
@@ -140,7 +183,7 @@ export const tablesIn = (sql: string): DeclaredTable[] =>
   [...sql.matchAll(/CREATE TABLE (\w+) \(\n(.*?)\n\)/gs)].map(([, name = '', body = '']) => {
     const columns = [...body.matchAll(/^ {2}([a-z_]+) /gm)].map(([, column = '']) => column)
     const key = /PRIMARY KEY \((.*)\)/.exec(body)?.[1]?.split(', ') ?? columns.slice(0, 1)
-    return { name, columns, key }
+    return { name, columns, key, identity: /^ {2}(\w+) \{identity\}/m.exec(body)?.[1] }
   })
 
 /** Returns at most `limit` rows of a table behind the row `last`, in the order of a key. */
@@ -168,10 +211,6 @@ export async function* portionsOf<T>(limit: number, read: (last: T | undefined) 
   for (let portion: readonly T[] | undefined; !portion || portion.length === limit; yield portion)
     portion = await read(portion?.at(-1))
 }
-
-/** Yields all rows of a table in the order of a key, in portions of `limit`. */
-export const readPortions = (connection: Connection, rows: Omit<RowsBehind, 'last'>) =>
-  portionsOf<StoredRow>(rows.limit, (last) => readBehind(connection, { ...rows, last }))
 
 /** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
 export interface Dialect {
@@ -206,8 +245,15 @@ export interface Dialect {
     insert: ListInsert,
     rows: readonly (readonly Value[])[],
   ): void | Promise<void>
-  /** Lets the numbers of new rows follow those that were inserted with their numbers. */
-  continueNumbering(connection: Connection, table: string, column: string): Promise<void>
+  fill(connection: Connection, tables: readonly MovedTable[], rebuilds: boolean): TableFiller
+  /** Returns the last number that was assigned in a column; 0 where none was. */
+  readNumbering(connection: Connection, table: string, column: string): Promise<number>
+  /** Lets the numbers of new rows follow the last one. */
+  continueNumbering(connection: Connection, table: string, column: string, last: number): Promise<void>
+  /** Returns what has tables refuse every change, also of processes that have them open; `place` is in the table `moved`. */
+  refuseChangesSql(tables: readonly string[]): string
+  /** Returns what undoes that. */
+  permitChangesSql(): string
 }
 
 /** Returns SQL that the databases spell differently, made once for each of them. */

@@ -1,6 +1,7 @@
 import { inBoth, migrate, prepareDatabase } from '../database/migrate.js'
+import type { MovedPart } from '../database/move.js'
 import { openDatabase } from '../database/open.js'
-import type { Driver } from '../driver/connection.js'
+import { type Driver, tablesIn } from '../driver/connection.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
 import runsOnServer from './postgres.sql'
 import lookupsHere from './sqlite.sql'
@@ -31,7 +32,13 @@ export async function findShared(address: string, options: StateOptions = {}): P
 }
 
 /** The schema of `state.db`, or of what several machines share in its place. */
-const stateSchema = inBoth(tables + suppressions, {
-  sqlite: lookupsHere,
-  postgres: runsOnServer,
+export const stateSchema = inBoth(tables + suppressions, { sqlite: lookupsHere, postgres: runsOnServer })
+
+/** Returns the runs that machines share, as they move to another server with their engine. */
+export const movedRuns = (): MovedPart => ({
+  schema: stateSchema,
+  tables: tablesIn(tables + suppressions),
+  schemaSuffix,
+  pageBytes: 4_096,
+  leased: [{ table: 'run_locks', key: ['name'] }],
 })

@@ -224,7 +224,7 @@ const silent: Readonly<Record<string, string>> = {
   'the workspace itself':
     'engine plan set, engine credits *, engine quotas set, engine members *, engine keys *, engine session set, engine clock *, engine webhooks secret, engine workspaces *, providers add, providers remove, providers enable, providers disable, providers order, engine jobs retry',
   'whole copies, which keep what is suppressed':
-    'engine backup, engine restore, engine export, engine import, engine reset, data copy, data sample',
+    'engine backup, engine restore, engine move, engine reset, data sample',
   'what is suppressed': 'suppress *',
   'somebody who is named, to their owner': 'data forget',
   'what is deleted': 'data purge, runs forget',

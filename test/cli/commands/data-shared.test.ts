@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -35,7 +34,7 @@ describe('a catalogue on a shared database', () => {
     const known = await there.run('accounts enrich --domain acme.example --json', { env })
     expect(JSON.parse(known.stdout)).toMatchObject({ domain: 'acme.example' })
     const secret = ['--database', 'postgres://prospect:secret@db.example/prospect']
-    for (const part of [['stats'], ['export', 'people'], ['copy', 'server'], ['sample']])
+    for (const part of [['stats'], ['export', 'people'], ['sample']])
       expect((await there.run(['data', ...part, ...secret])).code).toBe(2)
     expect((await there.run('data stats --database engine.db')).code).toBe(2)
   })
@@ -58,7 +57,7 @@ describe('a catalogue on a shared database', () => {
     expect(await noted('jane')).toBe(0)
   })
 
-  it('doctor says that the shared catalogue is empty and how to copy the local one', async () => {
+  it('doctor says that the shared catalogue is empty, until something is imported', async () => {
     const doctor = async () => {
       const { stdout } = await here.run('doctor --json', { env: { PROSPECT_DATABASE_URL: schema.url } })
       return stdout
@@ -68,11 +67,7 @@ describe('a catalogue on a shared database', () => {
       [],
     )
     here.write('people.csv', people)
-    await here.run('data import people people.csv')
-    const told = await doctor()
-    expect(told).toContain(here.path('catalogue.db'))
-    expect(told).toContain('prospect data copy server')
-    expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
+    expect((await here.run(['data', 'import', 'people', 'people.csv', ...at()])).code).toBe(0)
     expect(await doctor()).toContain("in the engine's database contains data: ")
   })
 
@@ -113,21 +108,5 @@ describe('a catalogue on a shared database', () => {
     const served = await here.run(['serve', '--port', '0', ...at()])
     expect([served.code === 0, served.stdout]).toEqual([false, ''])
     expect(served.stderr).toContain('upgrade prospect')
-  })
-
-  it('copies a catalogue to the server and back, but never over existing data', async () => {
-    here.write('people.csv', people)
-    expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(2)
-    expect((await here.run('data import people people.csv')).code).toBe(0)
-    expect((await here.run('data copy server')).code).toBe(2)
-    expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
-    await ends(here.run(['data', 'copy', 'server', ...at()]), 2, 'is not empty')
-    expect((await there.run(['data', 'copy', 'machine', ...at()])).code).toBe(0)
-    const [mine, theirs] = [
-      await here.run('data export people --format ndjson'),
-      await there.run('data export people --format ndjson'),
-    ]
-    expect(theirs.stdout).toBe(mine.stdout)
-    expect(readFileSync(there.path('catalogue.db')).length).toBeGreaterThan(0)
   })
 })

@@ -25,19 +25,6 @@ describe('commands on PostgreSQL', () => {
     expect((await here.run('doctor --json', on(schema.url))).stdout).not.toContain('catalogue.db')
   })
 
-  it('imports an exported engine into PostgreSQL with its keys', async () => {
-    await here.json('init')
-    await here.json('engine credits set 77')
-    const { rows } = await here.json<{ rows: number }>('engine export moved')
-    const brought = await here.run('engine import moved --json', on(schema.url))
-    expect([brought.code, brought.json]).toMatchObject([0, { rows }])
-    const credits = await here.run('credits --json', on(schema.url))
-    expect(credits.json).toMatchObject({ credits: { enrichment: 77 } })
-    expect(credits.stderr).toBe('')
-    await ends(here.run('engine import moved', on(schema.url)), 2, 'has workspaces already')
-    await ends(here.run('engine import nowhere', on(schema.url)), 2)
-  })
-
   it.each([
     ['postgres://ann:hunter2@127.0.0.1:1/db', 'nothing listens'],
     ['postgres://ann:hunter2@nowhere.invalid/db', 'host name'],

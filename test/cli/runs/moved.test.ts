@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { ends } from '../../support/command.js'
 import { perFile, perTest } from '../../support/each.js'
 import { csvOf, type Listed, machines } from './paying.js'
 
@@ -14,8 +14,7 @@ const enrich = 'accounts enrich --csv in.csv -o out.csv --quiet'
 async function moved() {
   here.write('in.csv', csvOf(20))
   expect((await here.enrich('--max-credits 8')).code).toBe(12)
-  expect((await here.run('engine export engine.ndjson')).code).toBe(0)
-  expect((await here.run('engine import engine.ndjson', place)).code).toBe(0)
+  expect((await here.run('engine move --to other.db')).code).toBe(0)
 }
 const runsThere = async () => (await here.run('runs list --json', place)).json as Listed[]
 const chargesThere = async () => {
@@ -38,9 +37,7 @@ describe('a run whose engine was moved', () => {
     const [{ id } = { id: '' }] = await runsThere()
     const part = `runs resume ${id} --max-credits 12`
     expect((await here.run(part, place)).code).toBe(12)
-    expect((await here.run('engine export back.ndjson', place)).code).toBe(0)
-    for (const end of ['', '-wal', '-shm']) rmSync(here.path(`engine.db${end}`), { force: true })
-    expect((await here.run('engine import back.ndjson')).code).toBe(0)
+    expect((await here.run('engine move --to home', place)).code).toBe(0)
     expect((await here.enrich()).code).toBe(0)
     expect(await here.runs()).toMatchObject([{ id, target: 'local', status: 'finished', credits: 20 }])
     expect((await here.charges()).length).toBe(20)
@@ -52,5 +49,13 @@ describe('a run whose engine was moved', () => {
     const some = 'accounts enrich --csv some.csv -o some-out.csv --quiet'
     expect((await here.run(`${some} --max-age 1d`, place)).code).toBe(0)
     expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('reused'))
+  })
+
+  it('reuses answers of single lookups over the moved engine', async () => {
+    const lookUp = 'accounts enrich --domain company-1.example --max-age 1d --json'
+    expect((await here.run(lookUp)).code).toBe(0)
+    expect((await here.run('engine move --to other.db')).code).toBe(0)
+    expect(await ends(here.run(lookUp, place), 0)).toMatchObject({ code: 0 })
+    expect(await chargesThere()).toBe(1)
   })
 })

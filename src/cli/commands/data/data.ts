@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import { parseSubject } from '../../../catalogue/erasure/subject.js'
 import type { Subject } from '../../../catalogue/erasure/tables.js'
@@ -14,9 +12,8 @@ import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, durationMs, optionRows, withCatalogueOption } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
-import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
-import { countOf, formatNumber, listCounts } from '../../output/text.js'
+import { countOf, listCounts } from '../../output/text.js'
 import { importCommand, kindArgument } from './import.js'
 import {
   type Erased,
@@ -34,7 +31,7 @@ import {
 import { sampleCommand } from './sample.js'
 
 export const dataCommand: CommandFactory = ({ command, group }) =>
-  group('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge', [
+  group('data', 'The local catalogue: import, sample, stats, export, forget, purge', [
     importCommand,
     sampleCommand,
     command('stats', 'Count the records of each kind')
@@ -72,21 +69,6 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
           }
         }
         await printRecords(context, records, { columns: columns[kind], isStream: true })
-      }),
-    command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
-      .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
-      .withOptions(catalogueOption)
-      .run(async (outer, { args: [to], options }) => {
-        const context = withCatalogueOption(outer, options)
-        const { machine, server } = await openBoth(context, to === 'server')
-        const { copyCatalogue } = await import('../../../catalogue/export/export.js')
-        const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows`)
-        const onRows = (rows: number) => progress.update({ rows })
-        const [from, into] = to === 'server' ? [machine, server] : [server, machine]
-        const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
-        if (copied === 'not empty') throw new Refusal('usage.copy_into_full', { to })
-        if (typeof copied === 'string') throw new Refusal('usage.copy_differs')
-        await print(context, { to, rows: copied.rows })
       }),
     command('forget', 'Delete everything that is stored about a person')
       .argument('[person]', 'an email address, professional or personal, or the url of a profile')
@@ -153,22 +135,6 @@ const exportOptions = optionRows({
   ],
   ...catalogueOption,
 })
-
-/** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
-async function openBoth({ home, prepareHome, clock, ids, onClose }: Context, needsMachine: boolean) {
-  const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
-  const { openCatalogue } = await import('../../../catalogue/catalogue.js')
-  if (!isShared(home)) throw new Refusal('usage.no_server_database')
-  if (needsMachine && !existsSync(home.catalogue)) throw new Refusal('usage.no_catalogue')
-  prepareHome()
-  const open = async (engine: string) => {
-    const driver = await openCatalogueDatabase({ engine, catalogue: home.catalogue })
-    const catalogue = await openCatalogue(driver, { clock, ids })
-    onClose(() => catalogue.close())
-    return driver
-  }
-  return { machine: await open(''), server: await open(home.engine) }
-}
 
 async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {
   const { clock } = context

@@ -1,8 +1,13 @@
 import { statfsSync } from 'node:fs'
 import { Refusal } from '../../../api/calls/errors.js'
 import { getOrMake, resultOr } from '../../../api/values/objects.js'
-import { readVersion, type SchemaState, toSchemaState } from '../../../storage/database/migrate.js'
-import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
+import {
+  readVersion,
+  requireUsable,
+  type SchemaState,
+  toSchemaState,
+} from '../../../storage/database/migrate.js'
+import { type Connection, type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { withoutStop } from '../../context/errors.js'
 import { statsOf } from '../../context/home.js'
@@ -93,7 +98,7 @@ export function reasonOf(error: unknown): string {
 type Database =
   | { readonly is: 'missing' }
   | { readonly is: 'unusable'; readonly error: unknown }
-  | { readonly is: 'usable'; readonly driver: Driver; readonly schema: SchemaState; readonly size: number }
+  | { readonly is: 'usable'; readonly driver: Driver; readonly schema: CheckedSchema; readonly size: number }
 
 export type Usable = Extract<Database, { readonly is: 'usable' }>
 
@@ -115,13 +120,27 @@ async function openDatabase({ home, onClose }: Context, name: Name): Promise<Dat
       driver = openReadOnly(location)
       size = stats.size
     }
-    const schema = toSchemaState(await driver.read(readVersion))
+    const schema = await driver.read(checkSchema)
     onClose(() => driver?.close())
     return { is: 'usable', driver, schema, size }
   } catch (error) {
     await driver?.close()
     return { is: 'unusable', error }
   }
+}
+
+/** What the schema of a database is, and why it cannot be used, where that is so. */
+export interface CheckedSchema extends SchemaState {
+  /** `undefined` of one that can be used. */
+  readonly refused: unknown
+}
+
+export async function checkSchema(reads: Connection): Promise<CheckedSchema> {
+  const refused = await requireUsable(reads).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  return { ...toSchemaState(await readVersion(reads)), refused }
 }
 
 export type Name = 'engine' | 'catalogue' | 'state'

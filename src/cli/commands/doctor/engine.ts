@@ -1,4 +1,4 @@
-import { Refusal, refusalOf } from '../../../api/calls/errors.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
 import { readEngineTime } from '../../../engine/clock.js'
 import { listMovements, readBalances } from '../../../engine/credits/ledger.js'
@@ -7,12 +7,6 @@ import { countDeliveries } from '../../../engine/tables/deliveries.js'
 import { describeFaults, listFaults } from '../../../engine/tables/faults.js'
 import { countUnfinishedJobs } from '../../../engine/tables/jobs.js'
 import { findPrincipal, findWorkspace, readClock } from '../../../engine/tables/members.js'
-import {
-  readVersion,
-  requireUsable,
-  type SchemaState,
-  toSchemaState,
-} from '../../../storage/database/migrate.js'
 import { findCatalogueDatabase, isShared } from '../../../storage/database/open.js'
 import { type Connection, isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
@@ -22,6 +16,8 @@ import { isoTime } from '../../options/values.js'
 import { countOf } from '../../output/text.js'
 import { describeCatalogue } from '../../target/local-target.js'
 import {
+  type CheckedSchema,
+  checkSchema,
   chosenTarget,
   type Doctor,
   type Findings,
@@ -73,10 +69,9 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
 }
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
-function schemaTrouble(about: string, state: SchemaState): Found {
-  if (state.is === 'empty') return warning(`${about} has no tables yet; its next use creates them.`)
-  const refused = refusalOf(() => requireUsable(state))
-  return refused && problem(`${about} cannot be used: ${reasonOf(refused)}.`)
+function schemaTrouble(about: string, { is, refused }: CheckedSchema): Found {
+  if (is === 'empty') return warning(`${about} has no tables yet; its next use creates them.`)
+  return refused !== undefined && problem(`${about} cannot be used: ${reasonOf(refused)}.`)
 }
 
 async function soundness(path: string, { thorough }: Doctor, name: Name, { driver, size, schema }: Usable) {
@@ -100,35 +95,31 @@ const filling =
 export async function localData(context: Context, doctor: Doctor): Promise<Findings> {
   if (isShared(context.home))
     // The check of the engine's database reports that already.
-    return (await doctor.find('engine')).is === 'unusable' ? undefined : sharedData(context, doctor)
+    return (await doctor.find('engine')).is === 'unusable' ? undefined : sharedData(context)
   if ((await doctor.find('catalogue')).is === 'missing')
     return ok('There is no local data yet: local lookups find nothing.', filling)
   const driver = await doctor.current('catalogue')
-  return driver?.read((reads) => dataIn(reads, 'The catalogue', filling, context))
+  return driver?.read((reads) => dataIn(reads, 'The catalogue', context))
 }
 
-/** The catalogue does not move to a server with the engine, so that this machine may have another one. */
-async function sharedData(context: Context, doctor: Doctor): Promise<Findings> {
-  const { catalogue } = context.home
+async function sharedData(context: Context): Promise<Findings> {
   const about = "The catalogue in the engine's database"
-  const isHere = (await doctor.find('catalogue')).is !== 'missing'
-  const hint = isHere ? `This machine has one in ${catalogue}: prospect data copy server copies it.` : filling
   const driver = await findCatalogueDatabase(context.home)
-  const empty = warning(`${about} is empty: lookups find nothing.`, hint)
+  const empty = warning(`${about} is empty: lookups find nothing.`, filling)
   const check = async (reads: Connection): Promise<Findings> => {
-    const schema = toSchemaState(await readVersion(reads))
+    const schema = await checkSchema(reads)
     if (schema.is === 'empty') return empty
-    return schemaTrouble(about, schema) || dataIn(reads, about, hint, context)
+    return schemaTrouble(about, schema) || dataIn(reads, about, context)
   }
   return driver ? driver.read(check).finally(() => driver.close()) : empty
 }
 
-async function dataIn(reads: Connection, what: string, hint: string, { home, clock }: Context) {
+async function dataIn(reads: Connection, what: string, { home, clock }: Context) {
   const { readCatalogueState } = await import('../../../catalogue/lookup/lookups.js')
   const { readOrigins } = await import('../../../catalogue/records/origins.js')
   const { isEmpty } = await readCatalogueState(reads)
   const { text } = describeCatalogue(home, await readOrigins(reads), clock.now())
-  const troubles = [isEmpty && warning(`${what} is empty: lookups find nothing.`, hint)]
+  const troubles = [isEmpty && warning(`${what} is empty: lookups find nothing.`, filling)]
   return orElse(troubles, `${what} contains data: ${text}.`)
 }
 

@@ -9,12 +9,11 @@ import type { Admin } from '../../../engine/admin/admin.js'
 import type { ClockState } from '../../../engine/admin/clock.js'
 import { groupings } from '../../../engine/credits/ledger.js'
 import { listWorkspaces, type Workspace } from '../../../engine/tables/members.js'
-import type { Driver } from '../../../storage/driver/connection.js'
 import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
-import { openAdmin, openEngineStore } from '../../context/open-databases.js'
-import { among, type CommandFactory, expandId, type Invocation } from '../../options/command-environment.js'
+import { openAdmin } from '../../context/open-databases.js'
+import { among, type CommandFactory, expandId } from '../../options/command-environment.js'
 import {
   durationMs,
   isoTime,
@@ -34,6 +33,7 @@ import { formatQuotas } from '../limits/limits.js'
 import { faultsCommand } from './faults.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
 import { forgetDeadKey, keysCommand, memberNamed, membersCommand } from './members.js'
+import { moveCommand } from './move.js'
 
 function parsePlanName(name: string): string {
   if (name.trim() === '') throw new InvalidArgumentError('Give the name of a plan.')
@@ -229,20 +229,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
         await forgetDeadKey(context, await context.admin())
         return done
       }),
-    command('export', 'Write the whole engine to a file that engine import reads')
-      .argument('<file>', 'where to; an existing file is never replaced')
-      .run((context, invocation) =>
-        transfer(context, invocation, 'write', async (...to) =>
-          (await import('../../../engine/tables/export.js')).exportEngine(...to),
-        ),
-      ),
-    command('import', 'Import an exported engine into a database without a workspace')
-      .argument('<file>', 'a file that engine export wrote')
-      .run((context, invocation) =>
-        transfer(context, invocation, 'read', async (...from) =>
-          (await import('../../../engine/tables/export.js')).importEngine(...from),
-        ),
-      ),
+    moveCommand,
     command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
       async (context) => {
         const { databaseFile, removeDatabase, whileUnused } = await import(
@@ -320,18 +307,6 @@ async function filesOf(
   if (typeof catalogue !== 'string') return [engine]
   const copy = copyAt(catalogue, '--catalogue')
   return [engine, { database: 'catalogue', at: home.catalogue, copy }] as const
-}
-
-async function transfer(
-  context: Context,
-  { args: [name = ''] }: Invocation,
-  use: FileUse,
-  work: (driver: Driver, file: string) => Promise<number>,
-): Promise<void> {
-  context.claimFile(name, 'FILE', use)
-  const file = resolve(context.streams.cwd, name)
-  const { store } = await openEngineStore(context)
-  await print(context, { file, rows: await work(store, file) })
 }
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */

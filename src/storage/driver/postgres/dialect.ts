@@ -1,6 +1,15 @@
 import type { QueryResult } from 'pg'
 import { ApiError } from '../../../api/calls/errors.js'
-import { type Dialect, send, type Value } from '../connection.js'
+import {
+  type Connection,
+  type Dialect,
+  type MovedTable,
+  type StoredRow,
+  send,
+  type TableFiller,
+  type Value,
+} from '../connection.js'
+import { movedState } from './errors.js'
 import reasons from './reasons.json' with { type: 'json' }
 
 const now = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
@@ -25,7 +34,7 @@ export const postgresDialect: Dialect = {
     if (!table?.found) return 0
     const sql = 'SELECT CAST(version AS TEXT) AS version FROM schema_version'
     const { version = '0' } = (await connection.get<{ version: string | null }>(sql)) ?? {}
-    if (version === null || !/^\d{1,9}$/.test(version))
+    if (version === null || !/^(?:\d{1,9}|-1)$/.test(version))
       throw new ApiError('storage_failed', { reason: reasons.tables.incomplete })
     return Number(version)
   },
@@ -43,12 +52,94 @@ export const postgresDialect: Dialect = {
   insertRows: async (connection, { listSql }, rows) => {
     await send(connection, listSql, toJsonRows(rows))
   },
-  continueNumbering: async (connection, table, column) => {
-    await connection.get(
-      `SELECT setval(pg_get_serial_sequence('${table}', '${column}'), coalesce(max(${column}), 1), count(*) > 0)
-       FROM ${table}`,
-    )
+  fill: createFiller,
+  readNumbering: async (connection, table, column) => {
+    const sql = `SELECT greatest((SELECT max(${column}) FROM ${table}), pg_sequence_last_value(
+      CAST(pg_get_serial_sequence('${table}', '${column}') AS REGCLASS)), 0) AS last`
+    return (await connection.get<{ last: number }>(sql))?.last ?? 0
   },
+  continueNumbering: async (connection, table, column, last) => {
+    const sequence = `pg_get_serial_sequence('${table}', '${column}')`
+    const sql = `SELECT setval(${sequence}, greatest(CAST(? AS BIGINT), 1), CAST(? AS BIGINT) > 0)`
+    await connection.get(sql, last, last)
+  },
+  refuseChangesSql: (tables) => `
+    CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE text TEXT := (SELECT place FROM moved);
+    BEGIN RAISE EXCEPTION USING ERRCODE = '${movedState}', MESSAGE = text; END $$;
+    ${tables
+      .map(
+        (table) => `CREATE OR REPLACE TRIGGER refuse_change BEFORE INSERT OR UPDATE OR DELETE ON ${table}
+          FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();`,
+      )
+      .join('\n')}`,
+  permitChangesSql: () => 'DROP FUNCTION refuse_change CASCADE;',
+}
+
+/** Constraints and indexes of some tables, in an order in which they can be made; the reverse order drops them. */
+const builtSql = `
+SELECT 'ALTER TABLE ' || conrelid::regclass || ' ADD CONSTRAINT ' || quote_ident(conname) || ' '
+    || pg_get_constraintdef(oid) AS make,
+  'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname) AS drop,
+  CASE contype WHEN 'f' THEN 3 ELSE 1 END AS turn
+FROM pg_constraint
+WHERE connamespace = CAST(current_schema() AS REGNAMESPACE) AND contype IN ('p', 'u', 'x', 'f')
+  AND CAST(conrelid::regclass AS TEXT) IN (SELECT value FROM json_each(?))
+UNION ALL
+SELECT pg_get_indexdef(indexrelid), 'DROP INDEX ' || indexrelid::regclass, 2
+FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+WHERE c.relnamespace = CAST(current_schema() AS REGNAMESPACE)
+  AND c.relname IN (SELECT value FROM json_each(?))
+  AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = i.indexrelid)
+ORDER BY turn, make`
+
+/** Returns a function that adds many rows by one statement. */
+function createAdder(connection: Connection, { name: table, columns, makes }: MovedTable) {
+  const made = makes?.(postgresDialect)
+  const names = [...columns, ...(made?.columns ?? [])].join(', ')
+  const sql = `INSERT INTO ${table} (${names})
+    SELECT ${names} FROM json_populate_recordset(CAST(NULL AS ${table}), CAST(? AS JSON))`
+  const withMade = (row: StoredRow) => {
+    const values = made?.valuesOf(row) ?? []
+    return { ...row, ...Object.fromEntries(values.map((value, at) => [made?.columns[at], value])) }
+  }
+  return (rows: readonly StoredRow[]): Promise<unknown> =>
+    Promise.resolve(connection.run(sql, JSON.stringify(made ? rows.map(withMade) : rows))).catch(
+      (error: object) => {
+        throw Object.assign(error, { table })
+      },
+    )
+}
+
+/** What is dropped and made again at the end, which is faster, is hidden by the transaction. */
+function createFiller(connection: Connection, tables: readonly MovedTable[], rebuilds: boolean): TableFiller {
+  const names = tables.map(({ name }) => name)
+  const adders = new Map(tables.map((table) => [table.name, createAdder(connection, table)]))
+  let built: readonly { make: string; drop: string }[] = []
+  let underWay: Promise<unknown> = Promise.resolve()
+  return {
+    async begin() {
+      if (!rebuilds) return
+      const list = JSON.stringify(names)
+      built = await connection.all<{ make: string; drop: string }>(builtSql, list, list)
+      const dropping = [...built].reverse().map(({ drop }) => drop)
+      await connection.exec(["SET LOCAL maintenance_work_mem = '256MB'", ...dropping].join(';\n'))
+    },
+    async add({ name }, rows) {
+      // The next rows are read while these are written.
+      const before = underWay
+      underWay = adders.get(name)?.(rows) ?? Promise.resolve()
+      // The next call, or the end, awaits it and fails with it; until then a failure is not unhandled.
+      underWay.catch(() => {})
+      await before
+    },
+    async end() {
+      await underWay
+      // Searches that were planned for empty tables may take minutes in full ones.
+      const statistics = names.map((table) => `ANALYZE ${table}`)
+      await connection.exec([...built.map(({ make }) => make), ...statistics].join(';\n'))
+    },
+  }
 }
 
 /** Rows as one JSON list; characters that the server cannot store are replaced. */

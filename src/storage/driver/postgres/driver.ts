@@ -151,11 +151,14 @@ async function requireWritable(connection: Connection): Promise<void> {
   if (refuses?.setting) throw readOnlyError('setting')
 }
 
-/** Creates a schema that only its owner may use; several processes may do so at once. */
+/** Creates a schema that only its owner may use, unless it is there; several processes may do so at once. */
 async function createSchema(client: PoolClient, name: string): Promise<void> {
   const there = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
-  if (there.rows.length > 0) return
-  await client.query(`CREATE SCHEMA "${name.replaceAll('"', '""')}"`).catch((error: unknown) => {
+  if (there.rows.length === 0) await makeSchema(name, (sql) => client.query(sql))
+}
+
+async function makeSchema(name: string, run: (sql: string) => Promise<unknown>): Promise<void> {
+  await run(`CREATE SCHEMA "${name.replaceAll('"', '""')}"`).catch((error: unknown) => {
     const code = String((error as { code?: unknown }).code)
     if (code === '42501')
       throw new ApiError('storage_failed', {
@@ -176,6 +179,26 @@ export async function hasSchemaBeside(url: string, schemaSuffix: string): Promis
 
 const schemaBesideSql =
   'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
+
+/**
+ * Has the rest of a transaction use the schema beside the engine's, in which nothing else writes until it ends. Returns false
+ * where there is none, unless it is created. Without a suffix, it is the engine's own.
+ */
+export async function enterSchema(
+  connection: Connection,
+  engine: string,
+  suffix: string,
+  creates: boolean,
+): Promise<boolean> {
+  const schema = suffix === '' ? engine : schemaNameBeside(engine, suffix)
+  if (!(await connection.get('SELECT 1 AS one FROM pg_namespace WHERE nspname = ?', schema))) {
+    if (!creates) return false
+    await makeSchema(schema, async (sql) => connection.exec(sql))
+  }
+  await connection.get("SELECT set_config('search_path', quote_ident(?), TRUE)", schema)
+  await connection.get(`SELECT pg_advisory_xact_lock(${lockOf(schema, '')})`)
+  return true
+}
 
 const createQueue = (options: SessionOptions): CommitQueue =>
   new CommitQueue(new PostgresSession(options), new Mutex(), 1, groupSize)

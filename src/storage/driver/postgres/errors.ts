@@ -1,5 +1,5 @@
 import { ApiError } from '../../../api/calls/errors.js'
-import { isStorageFault, StorageFault } from '../connection.js'
+import { isStorageFault, movedError, StorageFault } from '../connection.js'
 import reasons from './reasons.json' with { type: 'json' }
 
 interface Coded extends Readonly<Partial<Record<'code' | 'message' | 'severity' | 'syscall', unknown>>> {
@@ -27,6 +27,9 @@ const isOfFile = (error: unknown): boolean =>
 
 /** Whether the server said it; the system's and the driver's own errors have no severity. */
 const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.severity === 'string'
+
+/** The SQLSTATE with which tables refuse changes after their database has moved; its message is the place. */
+export const movedState = 'PR001'
 
 /** Whether the connection was lost or never made, so that a statement has no answer. */
 export function isLost(error: unknown): boolean {
@@ -58,6 +61,7 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 export function fromPostgresError(error: unknown): unknown {
   if (isStorageFault(error, 'commit_unknown')) return new ApiError('outcome_unknown')
   const code = codeOf(error)
+  if (code === movedState) return movedError((error as Error).message)
   if (code === '23505') return new StorageFault('already_there')
   if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
   const away = isOfFile(error) ? undefined : (unreachable[code] ?? describeError(error, code))
