@@ -102,16 +102,14 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const steps: readonly Step[] = [...(source ? [source] : []), ...flow.steps.slice(0, asked.until)]
   const records = await openRuns(ports, { database: asked.database })
   await stopKilledRuns(records, undefined)
-  const { name: target, engine, formerly } = await ports.target.names()
+  const target = await ports.target.name()
   const workspace = await ports.target.workspace()
   const notBefore = await ports.target.answersFrom()
   const identify = (parts: readonly unknown[], operation: string): RunIdentity => {
     const identityKey = digestOf([flow.name, path, workspace, ...parts])
-    const named = { target, engine, formerly: formerly.map((one) => ({ ...one, identityKey })) }
-    return { ...named, identityKey, operation, workspace, file: path, fileHash: '' }
+    return { target, identityKey, operation, workspace, file: path, fileHash: '' }
   }
   const findSame = async (identity: RunIdentity) => {
-    await records.runs.adopt(identity)
     const known = asked.fresh ? undefined : await records.runs.known(identity)
     return known && (isOutdated(known, notBefore) || isForeign(known, identity)) ? undefined : known
   }

@@ -14,6 +14,7 @@ import type { Results } from './plan/quote.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
+import { shownTarget } from './target-name.js'
 
 export type InputFile = Awaited<ReturnType<typeof openInput>>
 
@@ -88,12 +89,12 @@ export async function openRunInput(
 
 export async function identifyRun(
   { operation, constants, choices }: BatchRequest,
-  { target: { names } }: RunPorts,
+  { target: { name } }: RunPorts,
   table: Table,
   mapping: Mapping,
   workspace = '',
 ): Promise<RunIdentity> {
-  const { name: target, engine, formerly } = await names()
+  const target = await name()
   const fileHash = await hashOfFile(table.path)
   const columns = mapping.columns.map(({ field, at }) => [field, at])
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
@@ -106,20 +107,16 @@ export async function identifyRun(
   if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
   if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
   if (!table.hasHeader) all.push('no header')
-  const identityKey = (name: string) =>
-    createHash('sha256')
-      .update(toJson([name, ...all]))
-      .digest('hex')
-      .slice(0, 32) + sample
+  const digest = createHash('sha256')
+    .update(toJson([target, ...all]))
+    .digest('hex')
   return {
-    identityKey: identityKey(target),
+    identityKey: digest.slice(0, 32) + sample,
     operation: operation.id,
     target,
     file: table.path,
     fileHash,
-    engine,
     workspace,
-    formerly: formerly.map((former) => ({ ...former, identityKey: identityKey(former.target) })),
   }
 }
 
@@ -168,7 +165,6 @@ export async function findRun(
   runs: Runs,
 ): Promise<Run | undefined> {
   const { choices, run, place = '' } = request
-  await runs.adopt(identity)
   if (run) return sameRun(request, run, identity, runs)
   if (choices.fresh) return undefined
   const known = await runs.known(identity)
@@ -214,7 +210,7 @@ async function sameRun(
   const [now] = await runs.find(run.id)
   if (now && identity.identityKey === now.identityKey) return now
   if (identity.target !== run.target)
-    throw new Refusal('run.other_target', { run: run.id, target: run.target })
+    throw new Refusal('run.other_target', { run: run.id, target: shownTarget(run.target) })
   const file = choices.file === '-' ? undefined : identity.file
   if (choices.file !== run.file && identity.fileHash !== run.fileHash)
     throw new Refusal('run.other_content', { file, read: run.file, run: run.id })

@@ -10,7 +10,7 @@ import type { Lookups } from '../lookups/store.js'
 import type { Explain, InFlightCounter, RateGate, StopReason, Time } from './flow-control.js'
 import type { Mapping, MappingRequest } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import type { Run, TargetAlias } from './journal/runs.js'
+import type { Run } from './journal/runs.js'
 import type { OutputRow } from './output/columns.js'
 import type { Format, Layout } from './output/formats.js'
 import type { DoubtedRows, Progress, RunProgress } from './output/report.js'
@@ -46,14 +46,6 @@ export interface RunHome {
   onClose(work: () => Promise<void> | void): void
 }
 
-/** The name that a target is recorded under, and its former names. */
-export interface RecordedTarget {
-  readonly name: string
-  /** Id of an engine, wherever its database is; `undefined` on a server, or before it has a workspace. */
-  readonly engine?: string | undefined
-  readonly formerly: readonly Omit<TargetAlias, 'identityKey'>[]
-}
-
 /** Where answers come from, in one phrase as `text`. */
 export interface AnswerSource {
   readonly kind: string
@@ -63,7 +55,8 @@ export interface AnswerSource {
 export interface BatchTarget {
   /** The name that spending is counted under. */
   readonly profile: string
-  names(): Promise<RecordedTarget>
+  /** Returns the name that it is recorded under, wherever its database is. */
+  name(): Promise<string>
   /** Returns the workspace that pays, as far as it is known. */
   workspace(): Promise<string>
   /** Returns the real time before which its answers are out of date: that of the latest import here; 0 where there is none. */

@@ -20,7 +20,7 @@ import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { answersFrom, requireRecords } from '../target/local-target.js'
-import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
+import { memberEmail, profileName, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
 import { screenOf, showReport, withSummary } from './report.js'
@@ -39,15 +39,17 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
   const { max_age: age, concurrency } = profileInUse(context)
   const maxAgeMs = maxAgeOf(operation, given, age)
   const isImport = operation.starts === 'import'
-  const choices = {
+  const asked = {
     ...given,
     maxAgeMs,
     explode: given.explode || isImport,
     concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
-    sources: await context.hasVendors(),
   }
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
+  // Those of the engine that is asked.
+  const sources = await context.withDatabase(place.database ?? context.home.engine).hasVendors()
+  const choices = { ...asked, sources }
   return executeBatch(context, { operation, shape, constants: input, choices, ...place })
 }
 
@@ -224,7 +226,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
     sentences: runSentences,
     target: {
       profile: profileName(context),
-      names: () => targetNames(context),
+      name: () => targetName(context),
       workspace: () => workspaceName(context),
       answersFrom: () => answersFrom(context),
       caller: () => rowCaller(context, command.operation, (run) => finishHere(context, run)),

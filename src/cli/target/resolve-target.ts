@@ -1,11 +1,8 @@
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
-import type { RecordedTarget } from '../../runs/ports.js'
-import type { Context, GlobalOptions, Home, Profile, Settings, Streams } from '../context/context.js'
+import { engineName } from '../../runs/target-name.js'
+import type { Context, GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
@@ -203,28 +200,13 @@ export function profileOrigins({ profile, origin }: RemoteTarget, settings: Sett
 /** Returns all addresses of a target as they are given. */
 export const addressesText = ({ baseUrl, otherUrls }: RemoteTarget): string => [baseUrl, ...otherUrls].join()
 
-const localName = 'local'
-
-/** Returns the recorded name of a target. An engine keeps its name when its state is moved, except this machine's. */
+/** Returns the recorded name of a target. */
 export async function targetName(context: Context): Promise<string> {
   const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
-  return isOwn(context.home) ? localName : `${localName} ${await engineOf(context)}`
-}
-
-export async function targetNames(context: Context): Promise<RecordedTarget> {
-  if (!context.isLocal()) return { name: await targetName(context), formerly: [] }
-  const { home } = context
-  if (isOwn(home)) {
-    // State that was moved back from a server belongs to this machine again.
-    const engine = existsSync(home.engine) ? await findEngine(context) : undefined
-    const formerly = engine === undefined ? [] : [{ target: `${localName} ${engine}` }]
-    return { name: localName, engine, formerly }
-  }
-  const engine = await engineOf(context)
-  const isMoved = (await engineAt(enginePathBeside(home))) === engine
-  const former = isMoved ? { target: localName } : { target: localName, engine }
-  return { name: `${localName} ${engine}`, engine, formerly: [former] }
+  const [first] = await (await context.admin()).workspaces()
+  if (!first) throw notSetUp(context.home)
+  return engineName(first)
 }
 
 /** Returns what time it is at the target: the engine of this machine has a clock of its own. */
@@ -246,42 +228,6 @@ export async function workspaceName(context: Context): Promise<string> {
   const stored = target.kind === 'remote' ? findStoredKey(context.home, target, key)?.workspace : undefined
   return stored ?? toWorkspaceName(key)
 }
-
-const enginePathBeside = ({ catalogue }: Home): string => join(dirname(catalogue), 'engine.db')
-
-const isOwn = (home: Home): boolean => home.engine === enginePathBeside(home)
-
-/** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
-async function findEngine(context: Context): Promise<string | undefined> {
-  const [first] = await (await context.admin()).workspaces()
-  return first && engineName(first.id, first.createdAt)
-}
-
-async function engineOf(context: Context): Promise<string> {
-  const name = await findEngine(context)
-  if (name === undefined) throw notSetUp(context.home)
-  return name
-}
-
-/** Returns the name of the engine in a file, which is opened read-only. */
-async function engineAt(path: string): Promise<string | undefined> {
-  if (!existsSync(path)) return undefined
-  try {
-    const file = (await import('../../storage/database/database-file.js')).openReadOnly(path)
-    const sql = 'SELECT id, created_at AS at FROM workspaces ORDER BY created_at, name LIMIT 1'
-    const first = await file.get<{ id: string; at: number }>(sql).finally(() => file.close())
-    return first && engineName(first.id, first.at)
-  } catch {
-    // A damaged file is reported where it is used.
-    return undefined
-  }
-}
-
-const engineName = (id: string, createdAt: number): string =>
-  createHash('sha256')
-    .update(JSON.stringify([id, createdAt]))
-    .digest('hex')
-    .slice(0, 8)
 
 export const profileName = ({ globals, streams, settings }: Context): string =>
   profileNameOf(globals, streams.env, settings())

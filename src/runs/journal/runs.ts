@@ -1,27 +1,10 @@
 import type { RowStatus } from '../../lookups/answer.js'
-import { addSpending } from '../../lookups/budgets.js'
 import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
-import { type Connection, type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
-
-/** A former name of an engine, and the digest that a run had under it. */
-export interface TargetAlias {
-  readonly target: string
-  readonly identityKey: string
-  /** The alias counts only when this engine was the last with that name. */
-  readonly engine?: string | undefined
-}
-
-/** The current name of a target, with its aliases. */
-interface NamedTarget {
-  readonly target: string
-  readonly identityKey: string
-  readonly formerly?: readonly TargetAlias[] | undefined
-  /** The engine that has the current name. */
-  readonly engine?: string | undefined
-}
+import { type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** What makes a run the same run when it is started again. */
-export interface RunIdentity extends NamedTarget {
+export interface RunIdentity {
+  readonly target: string
   /** Digest of everything that enters its requests. */
   readonly identityKey: string
   readonly operation: string
@@ -163,8 +146,6 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       driver.transaction(async (connection) => {
         for (const path of paths) await connection.run(addFileSql, number, path)
       }, runScope(number)),
-    /** Moves records under former names of a target to its current name. */
-    adopt: (target: NamedTarget) => adoptAliases(driver, target),
     known: ({ identityKey, target }: Pick<RunIdentity, 'identityKey' | 'target'>) =>
       one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', identityKey, target),
     /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */
@@ -212,50 +193,6 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
 // Answers that serve other runs stay. Rows of a killed run may have been paid without an answer on record.
 const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live' OR identity IS NULL
   OR state NOT IN ('found', 'not_found'))`
-
-const nameSql = `INSERT INTO engines (name, id) VALUES (?, ?)
-  ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE engines.id <> excluded.id`
-const hadNameSql = 'SELECT 1 AS one FROM engines WHERE name = ? AND id = ?'
-// A running run keeps the name it started with.
-const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND target = ? AND status <> 'running'`
-const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
-  OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
-const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
-const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
-  SELECT day, profile, ?, operation, run, member, credits, calls, doubted FROM spending WHERE target = ? ${addSpending}`
-
-/**
- * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers
- * serve other runs, and spending is counted together. It is quick when there are no such records.
- */
-async function adoptAliases(driver: Driver, renamed: NamedTarget): Promise<void> {
-  const { engine, target, formerly = [] } = renamed
-  if (engine === undefined && formerly.length === 0) return
-  const isKnown = await driver.read(async (reads) => {
-    for (const former of formerly) if (await isRecorded(reads, former, target)) return false
-    return engine === undefined || (await reads.get(hadNameSql, target, engine)) !== undefined
-  })
-  if (isKnown) return
-  await driver.transaction(async (connection) => {
-    for (const former of formerly)
-      if (await isRecorded(connection, former, target)) await renameTarget(connection, former, renamed)
-    if (engine !== undefined) await connection.run(nameSql, target, engine)
-  })
-}
-
-/** Whether anything is recorded under a former name. A run may have the new name and still the digest of the old one. */
-async function isRecorded(connection: Connection, former: TargetAlias, now: string): Promise<boolean> {
-  const { target, engine, identityKey } = former
-  if (engine !== undefined && !(await connection.get(hadNameSql, target, engine))) return false
-  return (await connection.get(recordedSql, identityKey, target, now, target, target)) !== undefined
-}
-
-async function renameTarget(connection: Connection, former: TargetAlias, now: NamedTarget): Promise<void> {
-  await connection.run(renameRunsSql, now.target, former.target)
-  await connection.run(renameDigestSql, now.identityKey, former.identityKey, now.target)
-  await connection.run(moveSpendingSql, now.target, former.target)
-  await connection.run('DELETE FROM spending WHERE target = ?', former.target)
-}
 
 const runningSql = `SELECT number, known_by AS "identityKey" FROM runs WHERE status = 'running' ORDER BY number`
 // The rows that may be sent, the credits set aside for them, and the index stay as they are.

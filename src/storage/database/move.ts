@@ -138,7 +138,7 @@ export async function moveEngine(move: Move): Promise<MoveReport> {
   }
 }
 
-async function examineSource(enter: Enter, { parts, identify }: Move, place: string): Promise<MovedEngine> {
+async function examineSource(enter: Enter, { identify }: Move, place: string): Promise<MovedEngine> {
   const { id, moved } = await examine(await enterEngine(enter), identify)
   if (moved && moved.place !== place) throw movedError(moved.place)
   if (id === undefined) throw new Refusal('database.nothing_to_move')
@@ -395,11 +395,9 @@ async function openServer({ parts }: Move, url: string, creates: boolean): Promi
 }
 
 async function serverTarget(move: Move, { id, moved }: MovedEngine): Promise<Target> {
-  const { to, parts, identify } = move
+  const { to, identify } = move
   const side = await openServer(move, to.engine, true)
-  const found = await side.transaction(async (enter) =>
-    examine(await enterEngine(enter), identify),
-  )
+  const found = await side.transaction(async (enter) => examine(await enterEngine(enter), identify))
   const hasArrived = moved !== undefined && found.id === id && !found.moved
   if (found.id === undefined || hasArrived) return { ...side, hasArrived }
   await side.close()

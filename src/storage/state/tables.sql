@@ -189,16 +189,10 @@ CREATE TABLE passed_records (
 ){clustered};
 CREATE INDEX passed_records_counted ON passed_records (counted_at);
 
--- Leases of runs. A run stores the fencing token of the lease that may write to it. Engines are stored by name, because an
--- engine keeps its id when it moves.
+-- Leases of runs. A run stores the fencing token of the lease that may write to it.
 CREATE TABLE run_locks (
   name {text} PRIMARY KEY,
   token {text} NOT NULL,
   holder {text} NOT NULL,
   lease_until BIGINT NOT NULL
 ){clustered};
-CREATE TABLE engines (
-  name {text} PRIMARY KEY,
-  id {text} NOT NULL
-){clustered};
-CREATE INDEX engines_id ON engines (id);

@@ -47,6 +47,7 @@ import {
   formatToFix,
   oneLine,
 } from '../../output/text.js'
+import { targetName } from '../../target/resolve-target.js'
 
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
@@ -137,7 +138,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
 
 export async function warnOfNewLookups(context: Context): Promise<void> {
   if (!isThere(context.home.state) || isShared(context.home)) return
-  const spent = await (await openSpending(context)).list({ target: 'local' })
+  const spent = await (await openSpending(context)).list({ target: await targetName(context) })
   if (spent.some(({ credits }) => credits > 0))
     context.notify('Earlier answers from your catalogue are no longer reused: the next lookups pay again.')
 }

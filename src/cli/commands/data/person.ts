@@ -14,6 +14,7 @@ import { listWorkspaces } from '../../../engine/tables/members.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
 import { parseProfile } from '../../../identity/profile.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
+import { shownTarget } from '../../../runs/target-name.js'
 import { findCatalogueDatabase, isShared } from '../../../storage/database/open.js'
 import { type Driver, isPostgres, type StoredRow } from '../../../storage/driver/connection.js'
 import { eraseFromState } from '../../../storage/erasure/erase.js'
@@ -142,7 +143,8 @@ async function readSent(driver: Driver, table: string, row: StoredRow) {
   if (table !== 'lookups') return undefined
   const sql = 'SELECT id, operation, target, file, output FROM runs WHERE number = ?'
   const [run] = await all(sql, Number(row.run))
-  return { sent: run ? [{ target: run.target }] : [], ...(run && { run }) }
+  const shown = run && { ...run, target: shownTarget(String(run.target)) }
+  return { sent: run ? [{ target: shown?.target }] : [], ...(shown && { run: shown }) }
 }
 
 const toTime = (at: unknown): string | null =>

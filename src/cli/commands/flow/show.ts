@@ -15,7 +15,7 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { runPlaceOf, sharedOptions } from '../../options/values.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
-import { targetNames } from '../../target/resolve-target.js'
+import { targetName } from '../../target/resolve-target.js'
 import { toRunView } from '../runs/runs.js'
 
 export const stored: StoredKind = { noun: 'flow', list: 'flow list' }
@@ -103,7 +103,7 @@ export async function makeFlowQuote(context: Context, flow: Flow, path: string, 
   const known = earlier
     ? (parseJson(earlier.request) as FlowRecord).steps.filter(({ isSource }) => !isSource)
     : []
-  const { name: target } = await targetNames(context)
+  const target = await targetName(context)
   let balance: number | null = null
   const steps = await quoteFlow(
     flow.steps,

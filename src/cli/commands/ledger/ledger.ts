@@ -3,6 +3,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
+import { shownTarget } from '../../../runs/target-name.js'
 import { callOnce } from '../../call/send.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
@@ -46,7 +47,8 @@ export const ledgerCommand: CommandFactory = (environment) =>
       const { by, member, run, provider } = options
       const spending = await openSpending(context, runPlaceOf(context, options))
       const days = readDays(context, options)
-      const own = await spending.list({ ...days, profile: context.globals.profile })
+      const listed = await spending.list({ ...days, profile: context.globals.profile })
+      const own = listed.map((one) => ({ ...one, target: shownTarget(one.target) }))
       const ofProviders = provider !== undefined || by?.includes('provider') === true
       const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, own))] : own
       const runs = among([...new Set(all.flatMap((one) => one.run ?? []))])
@@ -79,7 +81,7 @@ async function spentAtProviders(context: Context, days: Days, own: readonly Spen
   const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
   if (!workspace) return []
   const { listCosts } = await import('../../../engine/tables/providers.js')
-  const [profile, target] = [profileName(context), await targetName(context)]
+  const [profile, target] = [profileName(context), shownTarget(await targetName(context))]
   const runs = new Set(own.map(({ run }) => run))
   const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
   const { from = '', to = '9999' } = days
@@ -112,6 +114,7 @@ async function compareWithTarget(context: Context, place: RunsLocation, days: Da
   const consumed = await readConsumption(context, range)
   return {
     ...who,
+    target: shownTarget(who.target),
     ...range,
     ledger,
     target_says: consumed,

@@ -6,6 +6,7 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { forgetRun } from '../../../runs/purge.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
+import { isEngineName, shownTarget } from '../../../runs/target-name.js'
 import { quota, sameFile, selecting, spending } from '../../batch/options.js'
 import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
@@ -87,7 +88,7 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
   ])
 
 async function discardLocalReplies(context: Context, { id, target }: Run): Promise<void> {
-  if (!/^local(?: |$)/.test(target)) return
+  if (!isEngineName(target)) return
   const local = context.withGlobals({ local: true, direct: undefined })
   const caller = await local.caller()
   try {
@@ -108,7 +109,7 @@ export async function toRunView(context: Context, run: Run, { locks }: RunRecord
     operation: run.operation,
     file: isPiped ? '-' : run.file,
     output: run.output,
-    target: run.target,
+    target: shownTarget(run.target),
     status: isStopped ? 'stopped' : run.status,
     // The rows of a step of a flow are not counted before they come.
     rows: run.total || run.done,
