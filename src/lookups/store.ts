@@ -313,7 +313,7 @@ async function indexOthers(driver: Driver, { number: own, operation, target }: L
 }
 
 /** Returns the ordinal behind the last row of a run that is recorded. */
-export const answeredUpTo = (connection: Connection, run: number): Promise<number> =>
+const answeredUpTo = (connection: Connection, run: number): Promise<number> =>
   readNumber(connection, 'SELECT coalesce(max(row) + 1, 0) AS rows FROM lookups WHERE run = ?', run)
 
 /** The lookups of one run: each row is claimed, then sent where it has to be, then settled (decision 7). */
@@ -536,7 +536,7 @@ class StoredLookups {
       const kept = portion.taken.has(row.ordinal) ? undefined : own.get(row.ordinal)
       const outcome = kept ? this.#outcomeOf(kept) : options.others && fixedOutcome(options.others)
       if (outcome) claims.push({ is: 'answered', outcome })
-      else if (kept && kept.state !== 'failed' && kept.source === 'live')
+      else if (kept && kept.state !== 'failed' && kept.input !== null)
         claims.push(this.#claimAgain(portion, row, kept))
       else claims.push(await this.#claimAnew(portion, row, kept !== undefined))
     }
@@ -667,9 +667,8 @@ class StoredLookups {
   }
 
   /** Whether the key of a lookup that was left brings its reply, which has as many records as are asked for. */
-  #isUsable({ state, key, input, asked_at: at }: EqualLookup, row: LookupRow): boolean {
-    if (state === 'accepted' || isTogether(key) || input === null || at < (this.options.notBefore ?? 0))
-      return false
+  #isUsable({ key, input, work, asked_at: at }: EqualLookup, row: LookupRow): boolean {
+    if (work !== null || isTogether(key) || input === null || at < (this.options.notBefore ?? 0)) return false
     return loweredIn(parseExact(input) as Input, row) === undefined
   }
 
@@ -699,8 +698,13 @@ class StoredLookups {
   }
 
   /** Takes a lookup that was left. Throws LookupGone where it was not left any more. */
-  async #take(connection: Connection, { run, row, held, state }: EqualLookup): Promise<void> {
-    if ((await connection.run(takeSql, run, row, state)) === 0) throw new LookupGone()
+  async #take(
+    connection: Connection,
+    { run, row, held, state, known_by: holder }: EqualLookup,
+  ): Promise<void> {
+    // Of a run that may have ended, a row keeps its unknown outcome.
+    const stays = state === 'unknown' && !holder.startsWith(lookupsMark)
+    if ((await connection.run(stays ? emptySql : takeSql, run, row, state)) === 0) throw new LookupGone()
     await countBudget(connection, scopesOf(run, ''), { held: -held })
   }
 
@@ -939,6 +943,8 @@ class StoredLookups {
 
 const releaseSql = `UPDATE lookups SET state = 'unknown' WHERE run = ? AND row = ?`
 const takeSql = 'DELETE FROM lookups WHERE run = ? AND row = ? AND state = ?'
+const emptySql = `UPDATE lookups SET key = NULL, input = NULL, held = 0
+  WHERE run = ? AND row = ? AND state = ? AND input IS NOT NULL`
 
 /** Thrown where a lookup was read as left, and was answered or sent again before it could be taken. */
 class LookupGone extends Error {}
@@ -964,9 +970,8 @@ function needsOf(own: Iterable<StoredLookup>): Map<string | null, number> {
   return needs
 }
 
-/** Whether another run has it under way, or left it. Only a single lookup of unknown outcome is left to others. */
-const isLeft = (one: EqualLookup): boolean =>
-  isOpen(one) || (one.state === 'unknown' && one.known_by.startsWith(lookupsMark))
+/** Whether another run has it under way, or left it: a killed one did not hear of it, or any one not of its outcome. */
+const isLeft = (one: EqualLookup): boolean => isOpen(one) || (one.state === 'unknown' && one.input !== null)
 
 const isOpen = ({ state }: Pick<StoredLookup, 'state'>): boolean => state === 'asked' || state === 'accepted'
 

@@ -1,5 +1,7 @@
 import { ConnectionLost, lostCall, type Reply } from '../api/calls/caller.js'
 import { failureOf } from '../api/calls/errors.js'
+import { concludesEarlier, isInProgress } from '../api/calls/retry.js'
+import { isMetered } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
@@ -10,6 +12,7 @@ import {
   judge,
   lostAnswer,
   type RowAnswer,
+  unknownAnswer,
 } from '../lookups/answer.js'
 import { NumberMap } from '../lookups/numbers.js'
 import type { Ask, Claim, Lookups, Settled } from '../lookups/store.js'
@@ -341,7 +344,9 @@ class Calls {
 
   async #finish(state: RowState, ask: Ask): Promise<void> {
     try {
-      const answer = await this.#ask(state, ask)
+      const came = await this.#ask(state, ask)
+      if (came === 'unsent') this.ports.sending(state, false)
+      const answer = came === 'unsent' ? undefined : came
       if (answer) this.ports.answered(state, answer)
       state.settle(answer && { answer, source: 'live', credits: answer.credits })
     } catch (error) {
@@ -375,11 +380,17 @@ class Calls {
     this.#line.shift()?.()
   }
 
-  async #ask(state: RowState, { key, row, limit, input }: Ask): Promise<RowAnswer | undefined> {
+  /** Returns the answer; `unsent` where there certainly was no effect, `undefined` where that is not known. */
+  async #ask(
+    state: RowState,
+    { key, row, limit, input, isNew }: Ask,
+  ): Promise<RowAnswer | 'unsent' | undefined> {
     const { batch, doubted } = this.ports
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
+    // Whether the target may have received it before: then only an answer to its key shows whether it was paid for.
+    let isOpen = !isNew
     for (let again = false; ; again = true) {
-      if (!this.#enters() && !(await this.#enter())) return undefined
+      if (!this.#enters() && !(await this.#enter())) return isOpen ? undefined : 'unsent'
       const own = row && again ? { ...row, fresh: false } : row
       const onDoubted = doubted.onDoubted([state.ordinal])
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
@@ -392,7 +403,7 @@ class Calls {
         this.#leave()
       }
       if (reply instanceof ConnectionLost) {
-        if (!signal?.aborted) return lostAnswer(reply, this.#operation)
+        if (!signal?.aborted) return this.#doubt(isOpen, lostAnswer(reply, this.#operation))
         // What was started goes on, and the next part of the run asks for it under the same key.
         this.isCertain = false
         return undefined
@@ -400,18 +411,27 @@ class Calls {
       if (reply.isDoubted) doubted.add([state.ordinal], 'discarded')
       this.#noteReply(reply, state.ordinal)
       const verdict = judge(reply, this.#operation, time.now())
-      if (verdict.kind === 'answer')
-        return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
+      if (verdict.kind === 'answer') {
+        const answer = this.#doubt(isOpen && !concludesEarlier(reply), verdict.answer)
+        return limit === undefined ? answer : cutAt(limit, answer, this.#operation)
+      }
       if (verdict.kind === 'stop') {
-        // A call to a database that could no longer be reached may have been executed.
-        if (verdict.failure.code === 'outcome_unknown') this.isCertain = false
         this.ports.stopReason.refuse(verdict.failure, state.ordinal)
+        if (verdict.failure.code !== 'outcome_unknown') return isOpen ? undefined : 'unsent'
+        // A call to a database that could no longer be reached may have been executed.
+        this.isCertain = false
         return undefined
       }
+      isOpen ||= isInProgress(reply)
       // More calls at once than a window admits would only be refused again.
       if (verdict.atOnce !== undefined) this.atOnce = Math.min(this.atOnce, verdict.atOnce)
       this.ports.rateGate.close(verdict.ms)
     }
+  }
+
+  /** Returns an answer; where it failed and an earlier attempt may have been paid for, that the outcome is unknown. */
+  #doubt(isOpen: boolean, answer: RowAnswer): RowAnswer {
+    return isOpen && answer.status === 'failed' && isMetered(this.#operation) ? unknownAnswer : answer
   }
 }
 

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises'
 import { countDay, dayOf } from '../lookups/budgets.js'
 import { forEachFree, type Hold } from '../lookups/leases.js'
-import { answeredUpTo, lookupsMark } from '../lookups/store.js'
-import type { Connection, Driver } from '../storage/driver/connection.js'
+import { lookupsMark } from '../lookups/store.js'
+import { type Connection, type Driver, portionsOf } from '../storage/driver/connection.js'
 import { mayStillSend, type Run, runScope, runsOver } from './journal/runs.js'
 import type { RunHome } from './ports.js'
 import { holdRun, type RunRecords, removeLeftovers, runFolder, stopKilledRuns } from './records.js'
@@ -62,19 +62,22 @@ type OldRun = Pick<Run, 'number' | 'id' | 'identityKey'>
 /**
  * Deletes the runs that ended, or began and never ended, before a moment of real time, with their answers. Runs under way
  * stay. An answer that a younger run has taken stays as long as that run. Spending is kept by day, including what a run
- * that never ended may have spent. Answers to single lookups go with all others of their day.
+ * that never ended may have spent. Single lookups have nothing to do with each other: each goes by its own age.
  */
 export async function purgeRuns(
   driver: Driver,
   { before, now, hold }: { before: number; now: number; hold: Hold },
 ) {
   const old = await driver.read((connection) => connection.all<OldRun>(oldSql, before))
+  const gone = JSON.stringify(old.map(({ number }) => number))
   const runs: string[] = []
   let answers = 0
+  for (const { number } of await driver.read((reads) => reads.all<OldRun>(singlesSql)))
+    answers += await purgeLookups(driver, number, gone, before)
   await forEachFree(old, hold, async ({ id, number, identityKey }) => {
     // The run may have been resumed a moment ago.
     if (!(await driver.read((connection) => connection.get(stillSql, number, before)))) return
-    answers += await purgeLookups(driver, number, old)
+    answers += await purgeLookups(driver, number, gone)
     await driver.transaction((connection) => dropRun(connection, number, now), runScope(number))
     if (!identityKey.startsWith(lookupsMark)) runs.push(id)
   })
@@ -88,22 +91,34 @@ const danglingSql = `DELETE FROM equal_lookups WHERE NOT EXISTS (
 const isOld = 'coalesce(ended_at, started_at) < ?'
 const oldSql = `SELECT number, id, known_by AS "identityKey" FROM runs WHERE ${isOld} ORDER BY number`
 const stillSql = `SELECT number FROM runs WHERE number = ? AND ${isOld}`
+const singlesSql = `SELECT number FROM runs WHERE substr(known_by, 1, ${lookupsMark.length}) = '${lookupsMark}' ORDER BY number`
 const lookupsAtOnce = 2_000
+const portionSql = 'SELECT row FROM lookups WHERE run = ? AND row >= ? ORDER BY row LIMIT ?'
 // An answer that a younger run has taken stays as long as that run.
-const purgeSql = `DELETE FROM lookups WHERE run = ? AND row >= ? AND row < ? AND NOT EXISTS (
-  SELECT 1 FROM lookups AS taker WHERE taker.from_run = lookups.run AND taker.from_row = lookups.row
+const purgeSql = `DELETE FROM lookups WHERE run = ? AND row >= ? AND row <= ?
+  AND (? = 1 OR state <> 'asked' AND coalesce(answered_at, asked_at) < ?)
+  AND NOT EXISTS (SELECT 1 FROM lookups AS taker WHERE taker.from_run = lookups.run AND taker.from_row = lookups.row
     AND taker.run NOT IN (SELECT atom FROM json_each(?)))`
 
-/** Deletes the lookups of a run, in portions. Returns how many. */
-async function purgeLookups(driver: Driver, run: number, old: readonly OldRun[]): Promise<number> {
-  const gone = JSON.stringify(old.map(({ number }) => number))
-  const end = await driver.read((reads) => answeredUpTo(reads, run))
+/**
+ * Deletes the lookups of a run in portions: all of them, or those that were answered, or given up, before a moment. Returns
+ * how many; `gone` are the runs that go, as JSON.
+ */
+async function purgeLookups(driver: Driver, run: number, gone: string, before?: number): Promise<number> {
+  const read = (last?: { readonly row: number }) =>
+    driver.read((reads) =>
+      reads.all<{ row: number }>(portionSql, run, last ? last.row + 1 : 0, lookupsAtOnce),
+    )
   let dropped = 0
-  for (let from = 0; from < end; from += lookupsAtOnce)
+  for await (const portion of portionsOf(lookupsAtOnce, read)) {
+    const [first, last] = [portion[0], portion.at(-1)]
+    if (!first || !last) break
     dropped += await driver.transaction(
-      (connection) => connection.run(purgeSql, run, from, from + lookupsAtOnce, gone),
+      (connection) =>
+        connection.run(purgeSql, run, first.row, last.row, before === undefined ? 1 : 0, before ?? 0, gone),
       runScope(run),
     )
+  }
   return dropped
 }
 

@@ -17,7 +17,6 @@ import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { judge, type RowAnswer } from '../lookups/answer.js'
 import { type Ask, type LookupOptions, type LookupRow, type Lookups, openLookups } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
-import type { Run } from './journal/runs.js'
 import { identityOf } from './plan/lookup.js'
 
 /** How often an equal lookup is looked for that is under way, in milliseconds, and how often before that is said. */
@@ -55,16 +54,47 @@ interface SingleLookupPorts {
 
 export type SingleLookups = ReturnType<typeof createSingleLookups>
 
+/** A process numbers its lookups in a block of its own, since keys derive from the numbers. */
+const blockSize = 1_000_000_000
 const addSql = `INSERT INTO runs (id, known_by, operation, target, workspace, profile, file, file_hash, request, status, total,
-  forgotten, indexed, started_at) VALUES (?, ?, ?, ?, ?, ?, '', '', '{}', 'running', 0, 1, 1, ?) RETURNING number`
+  forgotten, indexed, requests, started_at) VALUES (?, ?, ?, ?, ?, ?, '', '', '{}', 'running', 0, 1, 1, 1, ?)
+  RETURNING number, id, requests`
+const againSql = `UPDATE runs SET status = 'running', requests = requests + 1, ended_at = ?
+  WHERE known_by = ? AND operation = ? AND target = ? AND workspace = ? AND profile = ? RETURNING number, id, requests`
 const overSql = `UPDATE runs SET status = 'stopped' WHERE known_by = ? AND status = 'running'`
-const underWaySql = `SELECT 1 AS one FROM runs WHERE status = 'running' AND operation = ? AND target = ?
-  UNION ALL SELECT 1 FROM lookups l JOIN runs r ON r.number = l.run
+const leftSql = `UPDATE lookups SET state = 'unknown' WHERE run = ? AND state = 'asked'`
+const runningSql = `SELECT DISTINCT known_by AS holder FROM runs WHERE status = 'running' AND operation = ? AND target = ?`
+const openSql = `SELECT 1 AS one FROM runs r JOIN lookups l ON l.run = r.number
   WHERE r.operation = ? AND r.target = ? AND l.state IN ('asked', 'accepted') LIMIT 1`
 
 /** Whether an equal lookup may be under way, or was left by a process that was killed. */
-export const mayBeUnderWay = (driver: Driver, id: string, target: string): Promise<boolean> =>
-  driver.read(async (reads) => (await reads.get(underWaySql, id, target, id, target)) !== undefined)
+export const mayBeUnderWay = (
+  driver: Driver,
+  id: string,
+  target: string,
+  isAlive: NonNullable<LookupOptions['isAlive']>,
+): Promise<boolean> =>
+  driver.read(async (reads) => {
+    for (const { holder } of await reads.all<{ holder: string }>(runningSql, id, target))
+      if (await isAlive(holder, reads)) return true
+    return (await reads.get(openSql, id, target)) !== undefined
+  })
+
+/** The run of single lookups of one operation by one process at a time. */
+interface SinglesRun {
+  readonly number: number
+  readonly id: string
+  /** How many processes it has had. */
+  readonly requests: number
+}
+
+interface OwnRun {
+  readonly lookups: Lookups
+  /** Lookups that this process has under way. */
+  readonly underWay: Set<number>
+  /** The number of the next one. */
+  next: number
+}
 
 interface Sent {
   readonly lookups: Lookups
@@ -80,10 +110,7 @@ interface Sent {
 export function createSingleLookups(ports: SingleLookupPorts) {
   const { clock, ids, since, names, onFault, onStored } = ports
   const sent = new Map<string, Sent>()
-  const runs = new Map<string, Promise<Lookups>>()
-  /** Lookups that this process has under way. */
-  const underWay = new Set<number>()
-  let rows = 0
+  const runs = new Map<string, Promise<OwnRun>>()
   const lock = once(async () => {
     const { database, holdLock } = await ports.open()
     const name = await holdLock()
@@ -91,9 +118,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     await database.transaction((connection) => connection.run(overSql, name), 'lookups')
     return name
   })
-  /** Opens the run of this process for an operation; without a lock it only reads. */
-  const runOf = async (id: OperationId, isReader = false): Promise<Lookups> => {
-    const { database, target, workspace, profile, notBefore, isAlive } = await ports.open()
+  const optionsOf = (id: OperationId, open: Awaited<ReturnType<SingleLookupPorts['open']>>) => {
+    const { target, workspace, profile, notBefore, isAlive } = open
     const options = {
       now: () => clock.now(),
       budgets: {},
@@ -106,27 +132,32 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         return since ? Math.max(0, clock.now() - since()) : undefined
       },
     }
-    const of = { operation: id, target, workspace, profile }
-    if (isReader) return openLookups(database, { ...of, number: 0, id: '', identityKey: '' }, options)
-    const identityKey = await lock()
-    const run: Pick<Run, 'id' | 'number'> = await database.transaction(async (connection) => {
-      const own = ids.uuid()
-      const made = await connection.get<{ number: number }>(
-        addSql,
-        own,
-        identityKey,
-        id,
-        target,
-        workspace,
-        profile,
-        clock.now(),
-      )
-      return { id: own, number: made?.number ?? 0 }
-    }, 'lookups')
-    return openLookups(database, { ...of, ...run, identityKey }, options)
+    return { of: { operation: id, target, workspace, profile }, options }
   }
-  const ownRun = (id: OperationId): Promise<Lookups> => {
-    const found = runs.get(id) ?? runOf(id)
+  /** Opens what only reads. */
+  const readerOf = async (id: OperationId): Promise<Lookups> => {
+    const open = await ports.open()
+    const { of, options } = optionsOf(id, open)
+    return openLookups(open.database, { ...of, number: 0, id: '', identityKey: '' }, options)
+  }
+  /** Opens the run of this process for an operation. */
+  const openOwn = async (id: OperationId): Promise<OwnRun> => {
+    const open = await ports.open()
+    const { of, options } = optionsOf(id, open)
+    const identityKey = await lock()
+    const own = [identityKey, id, of.target, of.workspace, of.profile]
+    const run = await open.database.transaction(async (connection) => {
+      const again = await connection.get<SinglesRun>(againSql, clock.now(), ...own)
+      // What the process before this one was killed over is left to whoever asks for it next.
+      if (again) await connection.run(leftSql, again.number)
+      return again ?? connection.get<SinglesRun>(addSql, ids.uuid(), ...own, clock.now())
+    }, 'lookups')
+    if (!run) throw new Error('the run of single lookups was not recorded')
+    const lookups = await openLookups(open.database, { ...of, ...run, identityKey }, options)
+    return { lookups, underWay: new Set(), next: run.requests * blockSize }
+  }
+  const ownRun = (id: OperationId): Promise<OwnRun> => {
+    const found = runs.get(id) ?? openOwn(id)
     runs.set(id, found)
     found.catch(() => runs.delete(id))
     return found
@@ -136,7 +167,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (!row || !(await shapeOf(id)).input.safeParse(input).success) return undefined
     const identity = identityOf(row)(input)
     if (identity === undefined) return undefined
-    return { ordinal: rows++, identity, hash: hashNumber(hashOf(identity)), most: 0, input }
+    return { ordinal: -1, identity, hash: hashNumber(hashOf(identity)), most: 0, input }
   }
   const replyOf = ({ body }: RowAnswer, answeredAt: number) => {
     const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
@@ -145,14 +176,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   }
   const find = async (id: OperationId, row: LookupRow | undefined) => {
     if (!row || !since) return undefined
-    const [outcome] = await (await (runs.get(id) ?? runOf(id, true))).peek([row])
+    const lookups = (await runs.get(id))?.lookups ?? (await readerOf(id))
+    const [outcome] = await lookups.peek([row])
     if (outcome?.answer.status !== 'found') return undefined
     return replyOf(outcome.answer, outcome.storedAt ?? clock.now())
   }
   /** Claims a lookup, or returns the answer that an equal one brought meanwhile. */
-  const claim = async (id: OperationId, row: LookupRow): Promise<Sent | Reply> => {
-    const lookups = await ownRun(id)
-    underWay.add(row.ordinal)
+  const claim = async ({ lookups, underWay }: OwnRun, row: LookupRow): Promise<Sent | Reply> => {
     for (let polls = 1; ; polls++) {
       const [one] = await lookups.claim([row], (ordinal) => underWay.has(ordinal))
       if (one?.is === 'ask')
@@ -191,13 +221,16 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const of = asRow(operation(id))
     const verdict = of && judge(reply, of, clock.now())
     if (verdict?.kind !== 'answer' || verdict.answer.status !== 'found') return
-    const row = one?.row ?? (await rowOf(id, input))
-    if (!row) return
-    const lookups = one?.lookups ?? (await ownRun(id))
     const isCut = isObject(reply.body) && reply.body.truncated === true
     const answer = { ...verdict.answer, isCut, ...(reply.wire ? { text: textOf(reply.wire, names) } : {}) }
-    if (one) one.isKept = true
-    await lookups.keepSingle(row, answer)
+    if (one) {
+      one.isKept = true
+      return one.lookups.keepSingle(one.row, answer)
+    }
+    const row = await rowOf(id, input)
+    if (!row) return
+    const own = await ownRun(id)
+    await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, answer)
   }
   const end = async ({ lookups, ask, row, isSent, isKnown, isKept }: Sent): Promise<void> => {
     if (isKept) return
@@ -216,13 +249,16 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       }),
       call: async (id, input, options = {}) => {
         const isAsked = since !== undefined && options.idempotencyKey === undefined
-        const row = isAsked ? await rowOf(id, input) : undefined
-        if (!row) return caller.call(id, input, options)
-        const stored = await find(id, row)
+        const asked = isAsked ? await rowOf(id, input) : undefined
+        if (!asked) return caller.call(id, input, options)
+        const stored = await find(id, asked)
         if (stored) onStored?.(stored.answeredAt)
         if (stored) return stored.reply
+        const own = await ownRun(id)
+        const row = { ...asked, ordinal: own.next++ }
+        own.underWay.add(row.ordinal)
         try {
-          const claimed = await claim(id, row)
+          const claimed = await claim(own, row)
           if ('status' in claimed) return claimed
           const line = `${id} ${row.identity}`
           sent.set(line, claimed)
@@ -233,7 +269,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
             await end(claimed).catch(onFault)
           }
         } finally {
-          underWay.delete(row.ordinal)
+          own.underWay.delete(row.ordinal)
         }
       },
     }

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Caller, Input, Reply } from '../../src/api/calls/caller.js'
+import { type Caller, ConnectionLost, type Input, type Reply } from '../../src/api/calls/caller.js'
 import type { LookupOptions } from '../../src/lookups/store.js'
 import { execute } from '../../src/runs/execute.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
@@ -51,15 +51,19 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     return { ended, rows: () => parse(sink.text(), { columns: true }) as Record<string, string>[] }
   }
 
-  /** Answers, but for some rows: those are charged, and their process is killed before the answer is there. */
+  /** Answers, but for some rows: those are charged, and their process is killed before their answers are there. */
   function killedAt(isLast: (input: Input) => boolean, answer: (input: Input) => Reply = found) {
-    const killed = Promise.withResolvers<void>()
-    const { caller, calls } = fakeCaller(async (input) => {
-      if (!isLast(input)) return answer(input)
-      setTimeout(killed.resolve, 20)
-      return never
-    })
-    return { caller, calls, isKilled: killed.promise }
+    const { caller, calls } = fakeCaller((input) => (isLast(input) ? never : answer(input)))
+    /** Resolves when so many calls were made, and all other answers are on record. */
+    const isKilled = async (made: number, others: number) => {
+      await expect.poll(() => calls.length).toBe(made)
+      await expect.poll(answered).toBe(others)
+    }
+    return { caller, calls, isKilled }
+  }
+  const answered = async () => {
+    const sql = 'SELECT count(*) AS rows FROM lookups WHERE answered_at IS NOT NULL'
+    return (await driver.read((reads) => reads.get<{ rows: number }>(sql)))?.rows
   }
   const found = ({ domain }: Input) => company(domain)
   const keysOf = (calls: ReturnType<typeof fakeCaller>['calls']) =>
@@ -102,7 +106,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       },
     }
     void part(run, rows, slow, { stated, concurrency: 2 }).ended
-    await isKilled
+    await isKilled(4, 3)
     const { caller: next, calls: more } = fakeCaller(found)
     const last = await part(run, rows, next, { stated, concurrency: 2 }).ended
     expect([last.found, keysOf(calls).at(-1), keysOf(more)]).toEqual([4, ['b', 'run-3'], [['b', 'run-3']]])
@@ -118,7 +122,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     const { caller, isKilled } = killedAt(({ domain }) => domain === 'a' && ++nth === 2, failing)
     const rows = ['a', 'x', 'a']
     void part(run, rows, caller, { concurrency: 1 }).ended
-    await isKilled
+    await isKilled(3, 2)
     const { caller: next, calls } = fakeCaller(found)
     expect(
       await part(run, rows, next, { concurrency: 1, options: { budgets: { perRun: 2 } } }).ended,
@@ -136,7 +140,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     if (!killed || !stopped || !last) throw new Error('a run was not recorded')
     const { caller, isKilled } = killedAt(({ domain }) => domain === 'a')
     void part(killed, ['a'], caller).ended
-    await isKilled
+    await isKilled(1, 0)
     const stop = new AbortController()
     const stopping = fakeCaller((input) => {
       stop.abort()
@@ -147,6 +151,46 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     const { caller: next, calls } = fakeCaller(found)
     await part(last, ['a'], next).ended
     expect(keysOf(calls)).toEqual([['a', 'killed-0']])
+  })
+
+  it('know that a row may have been paid for, though its server is gone when it is sent again', async () => {
+    const run = await begin('run')
+    const { caller, isKilled } = killedAt(({ domain }) => domain === 'a')
+    void part(run, ['a', 'b'], caller).ended
+    await isKilled(2, 1)
+    const gone = fakeCaller(({ domain }) => {
+      if (domain === 'b') return found({ domain })
+      throw new ConnectionLost('refused', false)
+    })
+    const { ended, rows } = part(run, ['a', 'b', 'c'], gone.caller)
+    expect([(await ended).failed, rows()[0]?._error]).toEqual([2, 'outcome_unknown'])
+    expect(await record(run)).toMatchObject({ reserved: 1 })
+  })
+
+  it('leave an unknown outcome to a run that asks for the same, which pays for both', async () => {
+    const [run, other] = [await begin('run'), await begin('other')]
+    const lost = fakeCaller(() => {
+      throw new ConnectionLost('cut', true)
+    })
+    await part(run, ['a'], lost.caller).ended
+    const { caller, calls } = fakeCaller(found)
+    expect(await part(other, ['www', 'a'], caller).ended).toMatchObject({ found: 2, credits: 2 })
+    expect(keysOf(calls)).toEqual([
+      ['www', 'other-0'],
+      ['a', 'run-0'],
+    ])
+    expect(await record(run)).toMatchObject({ reserved: 0, credits: 0, status: 'finished' })
+    const again = part(run, ['a'], fakeCaller(found).caller, { options: { mayRepeat: false } })
+    expect([(await again.ended).failed, again.rows()[0]?._error]).toEqual([1, 'outcome_unknown'])
+    const retried = part(run, ['a'], fakeCaller(found).caller, { options: { retryUnknown: true } })
+    expect([(await retried.ended).credits, retried.rows()[0]?._source]).toEqual([0, 'reused'])
+  })
+
+  it('set nothing aside for rows that were refused', async () => {
+    const run = await begin('run')
+    const refused = fakeCaller(() => reply(402, { code: 'insufficient_credits' }))
+    expect((await part(run, ['a', 'b', 'c'], refused.caller).ended).stopped).toMatchObject({ exit_code: 4 })
+    expect([await record(run), await openRows()]).toMatchObject([{ reserved: 0 }, []])
   })
 
   describe('with a limit that a budget lowered', () => {
@@ -163,7 +207,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       const { caller, isKilled } = killedAt(() => true)
       const short = { ...hiring, options: { budgets: { perRun: 40 } } }
       void part(one, ['a'], caller, short).ended
-      await isKilled
+      await isKilled(1, 0)
       const asked: Input[] = []
       const answering = fakeCaller((input) => {
         asked.push(input)
@@ -178,7 +222,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       const [one, other] = [await begin('one'), await begin('other')]
       const { caller, isKilled } = killedAt(() => true)
       void part(one, ['a'], caller, { ...hiring, options: { budgets: { perRun: 40 } } }).ended
-      await isKilled
+      await isKilled(1, 0)
       const { caller: next, calls } = fakeCaller(({ limit }) => jobs(Number(limit)))
       await part(other, ['a'], next, hiring).ended
       expect(calls.map(({ input, options }) => [input.limit, options?.idempotencyKey])).toEqual([
@@ -217,7 +261,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       const [killed, next] = [await begin('killed'), await begin('next')]
       const { caller, isKilled } = killedAt(({ domain }) => domain === 'x' || domain === 'y')
       void part(killed, ['x', 'y'], caller, { options: { now: () => 5 * day } }).ended
-      await isKilled
+      await isKilled(2, 0)
       await driver.transaction((c) => c.run(`UPDATE runs SET status = 'stopped' WHERE id = 'killed'`))
       const { caller: asking, calls } = fakeCaller(found)
       await part(next, rows, asking, { options: { budgets, now: () => 5 * day + later } }).ended

@@ -226,8 +226,12 @@ export async function sharesLookups(
   if (context.isLocal() && !isThere(context.home.state)) return false
   try {
     const { mayBeUnderWay } = await import('../../runs/stored-lookups.js')
+    const { fileLocks } = await import('../../runs/records.js')
     const state = await stateOf(context)
-    return !context.isLocal() || (await mayBeUnderWay(state, operation.id, await targetName(context)))
+    const isAlive = (holder: string) => fileLocks(context).isHeld(holder)
+    return (
+      !context.isLocal() || (await mayBeUnderWay(state, operation.id, await targetName(context), isAlive))
+    )
   } catch {
     // A lookup needs no records: where they cannot be read, it is sent.
     return false
