@@ -377,7 +377,9 @@ class StoredLookups {
       const outcomes: (RowOutcome | undefined)[] = []
       for (const row of rows) {
         const kept = own.get(row.ordinal)
-        const outcome = kept ? this.#outcomeOf(kept) : await this.#equalOutcome(connection, row, equal)
+        const outcome = kept
+          ? this.#outcomeOf(kept)
+          : await this.#equalOutcome(connection, row, equal, () => true)
         const fixed = missing ?? (kept ? undefined : others)
         outcomes.push(outcome ?? (fixed && fixedOutcome(fixed)))
       }
@@ -439,8 +441,9 @@ class StoredLookups {
     connection: Connection,
     row: LookupRow,
     equal: ReadonlyMap<number, readonly EqualLookup[]>,
+    isUnderWay: (ordinal: number) => boolean,
   ): Promise<RowOutcome | undefined> {
-    const found = this.#usable(connection, row, equal)
+    const found = this.#usable(connection, row, equal, isUnderWay)
     if (!found) return undefined
     const { lookup, source, sampled } = found
     const from = originOf(lookup)
@@ -477,8 +480,13 @@ class StoredLookups {
     return run === this.run.number && !isSingle(this.run)
   }
 
-  #usable(connection: Connection, row: LookupRow, equal: ReadonlyMap<number, readonly EqualLookup[]>) {
-    const { maxAgeMs, notBefore = 0, now, samples, retryUnknown, missing } = this.options
+  #usable(
+    connection: Connection,
+    row: LookupRow,
+    equal: ReadonlyMap<number, readonly EqualLookup[]>,
+    isUnderWay: (ordinal: number) => boolean,
+  ) {
+    const { maxAgeMs, notBefore = 0, now, samples, retryUnknown, missing, mayRepeat } = this.options
     if (missing) return undefined
     const alike = this.#alike(connection, row, equal)
     if (alike.length === 0) return undefined
@@ -487,6 +495,10 @@ class StoredLookups {
     const unknown = retryUnknown ? undefined : own.find(({ state }) => state === 'unknown')
     const first = answered ?? unknown
     if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
+    // What an earlier part left may have been paid for; where its key does not show that, neither row is sent again.
+    const left = own.find((one) => isOpen(one) && !isUnderWay(one.row))
+    if (left && !mayRepeat && !retryUnknown)
+      return { lookup: { ...left, state: 'unknown' as const }, source: 'duplicate' as const, sampled: false }
     const others = alike
       .filter((one) => !this.#isOfRow(one) && one.state === 'found')
       .sort((one, other) => (other.answered_at ?? 0) - (one.answered_at ?? 0))
@@ -593,7 +605,7 @@ class StoredLookups {
     const { connection, now, budget, firsts, answered } = portion
     const { ordinal, identity, hash, units = 0 } = row
     const equal = identity === undefined ? undefined : answered.get(identity)
-    const outcome = equal ?? (await this.#equalOutcome(connection, row, portion.equal))
+    const outcome = equal ?? (await this.#equalOutcome(connection, row, portion.equal, portion.isUnderWay))
     if (outcome) {
       if (identity !== undefined) answered.set(identity, { ...outcome, source: 'duplicate', credits: 0 })
       const { answer, source, from = [null, null], storedAt } = outcome
@@ -611,8 +623,10 @@ class StoredLookups {
     const open = alike.filter((one) => isLeft(one) && (this.#isMine(one) || options.isAlive !== undefined))
     for (const one of open) if (await this.#isBusy(portion, one)) return { is: 'busy' }
     // A killed part or run sent the same lookup: its key brings the reply that was paid for, and it is this row's now.
-    const usable =
-      options.takesKeys && options.mayRepeat ? open.find((one) => this.#isUsable(one, row)) : undefined
+    const isHonoured = (one: EqualLookup) => options.mayRepeat || (this.#isMine(one) && options.retryUnknown)
+    const usable = options.takesKeys
+      ? open.find((one) => isHonoured(one) && this.#isUsable(one, row))
+      : undefined
     const freed = usable && this.#isMine(usable) ? usable.held : 0
     const grant = portion.shortage ? undefined : this.#grant(portion, row, freed)
     if (!grant) return { is: 'short', shortage: portion.shortage ?? budget.shortage }

@@ -135,6 +135,23 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     expect(await openRows()).toEqual([])
   })
 
+  it('do not send a row where a later equal one may have been paid for, and no key shows that', async () => {
+    const run = await begin('run')
+    const failing = (input: Input): Reply =>
+      input.domain === 'a' ? reply(500, { error: 'down' }) : found(input)
+    let nth = 0
+    const { caller, isKilled } = killedAt(({ domain }) => domain === 'a' && ++nth === 2, failing)
+    const rows = ['a', 'x', 'a']
+    const more = { concurrency: 1, options: { mayRepeat: false } }
+    void part(run, rows, caller, more).ended
+    await isKilled(3, 2)
+    const { caller: next, calls } = fakeCaller(found)
+    expect([(await part(run, rows, next, more).ended).failed, calls]).toEqual([2, []])
+    expect(await record(run)).toMatchObject({ credits: 1, reserved: 1 })
+    await part(run, rows, next, { ...more, options: { mayRepeat: false, retryUnknown: true } }).ended
+    expect([calls.length, await record(run)]).toMatchObject([1, { credits: 2, reserved: 0 }])
+  })
+
   it('leave to others what a killed run sent, where they stop before they send it again', async () => {
     const [killed, stopped, last] = await Promise.all(['killed', 'stopped', 'last'].map(begin))
     if (!killed || !stopped || !last) throw new Error('a run was not recorded')
