@@ -239,3 +239,44 @@ describe('a search of own data that finds nothing', () => {
     expect(stderr).not.toContain('None of your')
   })
 })
+
+describe('own data beside the sample', () => {
+  it('says in searches and counts how many matches are samples', async () => {
+    await ends(here.run('data sample --quiet'), 0)
+    const own = ['Ada', 'Eve'].map((name) => `${name},Own,own.example,Chief Technology Officer,FR\n`).join('')
+    await load('people', `first_name,last_name,company_domain,title,country\n${own}`)
+    const count = async (line: string) => {
+      const { json, stderr } = await ends(here.run(`${line} --json`), 0)
+      const { total_count, total } = json as { total_count?: number; total?: number }
+      return [
+        total_count ?? total,
+        Number(
+          /([\d,]+) match(?:es are samples| is a sample), invented/.exec(stderr)?.[1]?.replace(',', '') ?? 0,
+        ),
+      ]
+    }
+    const [all = 0, samples] = await count('leads advanced-search --preview --seniority-levels CXO')
+    expect([all > 100, samples]).toEqual([true, all - 2])
+    expect(
+      await count(
+        'leads advanced-search --preview --job-titles "Chief Technology Officer" --first-name Ada --last-name Own',
+      ),
+    ).toEqual([1, 0])
+    const companies = (await here.json<{ companies: number }>('data stats')).companies
+    expect(await count('accounts search --preview --excluded-locations Japan')).toEqual([
+      expect.any(Number),
+      expect.any(Number),
+    ])
+    const [found = 0, invented] = await count('accounts search --preview --keyword "own OR robotics"')
+    expect([found > 0 && found < companies, invented]).toEqual([true, found])
+    const [stack = 0, stackSamples] = await count('intents stack --preview --stacks react')
+    expect(stackSamples).toBe(stack)
+    const { stderr } = await ends(
+      here.run('leads search --company-domain acme-robotics.example --job-titles "*" -o p.json'),
+      0,
+    )
+    expect(stderr).toMatch(/\d+ matches are samples/)
+    await ends(here.run('data sample --remove'), 0)
+    expect(await count('leads advanced-search --preview --seniority-levels CXO')).toEqual([2, 0])
+  })
+})

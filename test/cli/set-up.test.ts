@@ -96,7 +96,7 @@ describe('a lookup at a terminal where nothing was set up', () => {
     const there = await served()
     try {
       const typed = [
-        ['Where do your searches', '\u001b[B\r'],
+        ['Where do your searches', '\u001b[B\u001b[B\r'],
         ['Address of the server', `${there.server.baseUrl}\r`],
         ['API key for http', `${there.bench.key}\r`],
       ] as const

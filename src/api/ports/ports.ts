@@ -112,11 +112,15 @@ export type TechnologiesFound = OutputOf<'intents.stack_preview'>['preview'][num
 type Imported = (typeof importFields)[number] | 'live'
 type Lists = 'included_account_lists' | 'excluded_account_lists'
 
-export type CompanyFilters = Omit<InputOf<'accounts.search'>, Imported>
+/** Only records of the sample. */
+type Sampled = { readonly samples?: boolean }
+export type CompanyFilters = Omit<InputOf<'accounts.search'>, Imported> & Sampled
 /** Filters of people. Account lists are given as their companies, by `Account.id`. */
 export interface PeopleFilters extends Omit<InputOf<'leads.advanced_search'>, Imported | Lists> {
   readonly included_accounts?: readonly string[]
   readonly excluded_accounts?: readonly string[]
+  /** Only records of the sample. */
+  readonly samples?: boolean
   /** Keys of people to leave out. */
   readonly except?: readonly number[]
   /** The one company they must work at now. */
@@ -126,10 +130,10 @@ export interface PeopleFilters extends Omit<InputOf<'leads.advanced_search'>, Im
 export type UnknownCompanies = Partial<
   Readonly<Record<'included_companies' | 'excluded_companies' | 'past_companies', readonly string[]>>
 >
-export type StackFilters = InputOf<'intents.stack_preview'>
-export type HiringFilters = Omit<InputOf<'intents.hiring'>, Imported>
-export type GrowthFilters = Omit<InputOf<'intents.growth'>, Imported>
-export type LookalikeFilters = Omit<InputOf<'intents.lookalikes'>, Imported>
+export type StackFilters = InputOf<'intents.stack_preview'> & Sampled
+export type HiringFilters = Omit<InputOf<'intents.hiring'>, Imported> & Sampled
+export type GrowthFilters = Omit<InputOf<'intents.growth'>, Imported> & Sampled
+export type LookalikeFilters = Omit<InputOf<'intents.lookalikes'>, Imported> & Sampled
 export type EngagerFilters = Omit<InputOf<'intents.post_engagers'>, Imported>
 
 /** Why a company resembles the given ones: from 0 to 1, overall and by criterion. */

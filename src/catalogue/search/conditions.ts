@@ -192,11 +192,19 @@ export const companyConditions = (filters: SharedFilters): Condition[] => [
   ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
   ...ifAny(filters.included_industries, inIndustries),
   ...ifAny(filters.excluded_industries, (industries) => not(inIndustries(industries))),
+  ...ofSample('companies', filters),
 ]
+
+/** Returns the condition of records that the sample wrote, and that own data says nothing about. */
+export const ofSample = (
+  kind: 'companies' | 'people',
+  { samples }: Pick<GrowthFilters, 'samples'>,
+): Condition[] =>
+  samples ? [[`${kind}.key IN (SELECT key FROM sample_records WHERE kind = '${kind}' AND own IS NULL)`]] : []
 
 type SharedFilters = Pick<
   GrowthFilters,
-  'company_size' | `${'included' | 'excluded'}_${'locations' | 'industries'}`
+  'samples' | 'company_size' | `${'included' | 'excluded'}_${'locations' | 'industries'}`
 >
 
 /** Returns a condition for rows whose `company` fulfils some conditions; none without conditions. */

@@ -18,7 +18,7 @@ import { phraseConditions, postedSince, toJob } from '../lookup/lookups.js'
 import { toAccount } from '../records/match-company.js'
 import keywords from './classification-keywords.json' with { type: 'json' }
 import { countCompanies } from './companies.js'
-import { atCompanies, inIndustries, inPlaces, ofSizes } from './conditions.js'
+import { atCompanies, inIndustries, inPlaces, ofSample, ofSizes } from './conditions.js'
 import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /** Maximum number of jobs in a record. */
@@ -158,6 +158,7 @@ const hiringCompanyConditions = (connection: Connection, filters: HiringFilters)
   ...ifAny(filters.company_size, ofSizes),
   ...ifAny(filters.included_industries, inIndustries),
   ...(filters.exclude_consulting_recruiting ? [not(isConsulting(connection))] : []),
+  ...ofSample('companies', filters),
 ]
 
 /** A job without a country is where its company is. */

@@ -28,6 +28,7 @@ import {
   type EmployerFilter,
   inIndustries,
   inPlaces,
+  ofSample,
   ofSizes,
   ofTypes,
   readEmployerFilters,
@@ -208,6 +209,7 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
   ...ifAny(filters.years_in_current_position, ofRanges(lasting('months_in_position', now))),
   ...nameIs('first_name', filters.first_name),
   ...nameIs('last_name', filters.last_name),
+  ...ofSample('people', filters),
   ...ifAny(filters.except, (keys) => not(isOneOf('people.key', keys))),
 ]
 

@@ -120,6 +120,7 @@ async function waitFor(
   else if (empty) code = await reportNothingFound(context, null, empty, request)
   else {
     if (done === 0) await notifyMissing(context, request)
+    await context.notifySamples()
     context.notify(`${successText(accepted, progress)}${printsResult ? '' : ` See: ${next.see}`}`)
   }
   if (state !== 'going') await work.end?.()

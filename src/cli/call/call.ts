@@ -9,6 +9,7 @@ import { formatOf, withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
 import { numberAt } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
+import { requireRecords } from '../target/local-target.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { extraOf } from './extras.js'
@@ -32,7 +33,9 @@ export async function runSync(context: Context, request: OperationRequest): Prom
       context.notify(`Without --limit, all that match count against the quota of ${operation.quota}.`)
     return exitCodes.ok
   }
-  const reply = await sendAndPrint(withFields(context, shape), request)
+  const shown = withFields(context, shape)
+  await requireRecords(context, [operation])
+  const reply = await sendAndPrint(shown, request)
   if (!isOk(reply)) return reportRefusal(context, operation, reply, request)
   return reportSuccess(context, request, reply)
 }
@@ -74,6 +77,7 @@ export async function reportSuccess(
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
   context.log?.write('result', facts as object)
+  if (!operation.starts) await context.notifySamples()
   // What an import found is reported when it has ended.
   if (operation.method === 'POST' && !operation.starts && countsNothing(reply.body))
     await notifyMissing(context, { operation, input })

@@ -38,6 +38,7 @@ import {
   type Look,
   priceText,
 } from '../output/text.js'
+import { requireRecords } from '../target/local-target.js'
 import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportRefusal } from './print.js'
@@ -46,6 +47,7 @@ import { callOnce } from './send.js'
 /** Asks before a large price, and before every import without a limit. Throws Stop where the answer is no. */
 export async function confirmCall(context: Context, { operation, shape, input }: OperationRequest) {
   if (!canAsk(context)) return
+  await requireRecords(context, [operation])
   if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
     return confirmImport(context, operation, input)
   const most = maxCreditsOf(operation, shape, input)

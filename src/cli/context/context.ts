@@ -145,6 +145,8 @@ export interface Context extends Machine {
   /** `undefined` where it is not known. `member` is the owner of the key where the caller knows it. */
   source(member?: string): Promise<AnswerSource | undefined>
   notifySource(member?: string): Promise<void>
+  /** Says how many matches of the last search are samples, where this machine has them beside own data. */
+  notifySamples(): Promise<void>
   /** Returns an operation as the chosen target charges and counts it, as far as this machine knows. */
   priced(operation: Operation): Promise<Operation>
   /** Whether the chosen target asks data vendors of its workspace, as far as this machine knows. */

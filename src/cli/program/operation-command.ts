@@ -47,7 +47,6 @@ import { toOptions } from '../options/values.js'
 import { waitOf, waitOptions } from '../options/webhooks.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
-import { requireRecords } from '../target/local-target.js'
 import examples from './examples.json' with { type: 'json' }
 
 /** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */
@@ -198,7 +197,6 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
   checkTyped(request, input)
   if (context.globals.verbose) await context.notifySource()
   if (operation.starts === undefined) {
-    if (options.dryRun !== true) await requireRecords(context, [operation])
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
       withFields(context, shape)
       if (!(await findStored(context, { ...request, input })))

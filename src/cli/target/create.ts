@@ -30,7 +30,7 @@ import {
 } from '../context/open-databases.js'
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
-import { createLocal, sentAgain } from './local-target.js'
+import { createLocal, describeSamples, sentAgain } from './local-target.js'
 import {
   addressesText,
   areAmong,
@@ -161,6 +161,11 @@ function contextOf(
       suppressor: () => suppressorOf(chosen()),
       source: async (member) => (await import('./local-target.js')).sourceOf(context, member),
       notifySource: async (member) => (await import('./local-target.js')).notifySource(context, member),
+      notifySamples: async () => {
+        if (!context.isLocal() || (await context.source())?.kind !== 'mixed') return
+        const samples = await local.countSamples()
+        if (samples > 0) context.notify(describeSamples(samples))
+      },
       server: async () => openServer(chosen() as RemoteTarget),
       apiKey: async () => {
         const target = chosen()

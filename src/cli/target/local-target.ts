@@ -3,10 +3,10 @@ import type { Caller } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { isMetered } from '../../api/operations/facts.js'
 import { operationOn } from '../../api/operations/plans.js'
-import { asksVendors, type Operation, type OperationId } from '../../api/operations/table.js'
-import type { Source, Targets } from '../../api/ports/ports.js'
+import { asksVendors, type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import type { Search, Source, Targets } from '../../api/ports/ports.js'
 import { parseJson } from '../../api/values/json.js'
-import { lazily, once } from '../../api/values/objects.js'
+import { lazily, once, withoutUndefined } from '../../api/values/objects.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Origins } from '../../catalogue/records/origins.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -44,7 +44,11 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     return createAdmin({ ...(await shared()), ids })
   })
   const vendors = lazyVendors(machine, shared)
-  const ports = { source: lazily<Source>(catalogue), vendors, ids, sender, targets }
+  let searched: { readonly search: Search; readonly now: number } | undefined
+  const source = noteSearches(lazily<Source>(catalogue), (search, now) => {
+    searched = { search, now }
+  })
+  const ports = { source, vendors, ids, sender, targets }
   let working: Worker | undefined
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
@@ -78,6 +82,15 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       const workspace = await readWorkspace()
       return workspace !== undefined && vendors.has(workspace.id)
     },
+    /** Returns how many of the matches of the last search are samples. */
+    countSamples: async (): Promise<number> => {
+      if (!searched) return 0
+      const { kind, filters } = searched.search
+      return (await catalogue()).count(
+        { kind, filters: { ...filters, samples: true } } as Search,
+        searched.now,
+      )
+    },
     catalogue,
     admin,
     worker,
@@ -97,6 +110,35 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       return workspace ? operationOn(row, workspace.plan) : row
     },
   }
+}
+
+/** Returns a source that says what it searched for. The profiles of a company are counted as a search of its people. */
+function noteSearches(source: Source, note: (search: Search, now: number) => void): Source {
+  const noted: Partial<Source> = {
+    count: (search, now) => {
+      note(search, now)
+      return source.count(search, now)
+    },
+    find: (search, span) => {
+      note(search as Search, span.now)
+      return source.find(search, span)
+    },
+    countProfiles: (
+      company,
+      { title_to_include: job_titles, title_to_exclude: excluded_job_titles, ...places },
+    ) => {
+      const filters = withoutUndefined({ company, job_titles, excluded_job_titles, ...places })
+      note({ kind: 'people', filters } as Search, 0)
+      return source.countProfiles(company, {
+        ...places,
+        title_to_include: job_titles,
+        title_to_exclude: excluded_job_titles,
+      })
+    },
+  }
+  return new Proxy(source, {
+    get: (all, name) => Reflect.get(Object.hasOwn(noted, name) ? noted : all, name) as unknown,
+  })
 }
 
 export const sentAgain =
@@ -238,8 +280,11 @@ export async function hasCatalogue(home: Home): Promise<boolean> {
 /** What the engine answers from the records of its catalogue, beside what is charged, counted, filtered or asked for a file. */
 const readsRecords: readonly OperationId[] = ['accounts.technologies', 'contacts.check_data_availability']
 
-const answersFromRecords = (row: Operation): boolean =>
-  isMetered(row) || row.filters === true || row.batch !== undefined || readsRecords.includes(row.id)
+function answersFromRecords({ id }: Operation): boolean {
+  // On a plan for own data nothing is metered.
+  const row = operation(id)
+  return isMetered(row) || row.filters === true || row.batch !== undefined || readsRecords.includes(id)
+}
 
 /**
  * Throws a Refusal (exit 2) where one of the operations would be answered from this machine's catalogue, and that is empty:
@@ -260,6 +305,9 @@ export async function notifySource(context: Context, member?: string): Promise<v
   const source = await sourceOf(context, member)
   if (source) context.notify(nameSource(source))
 }
+
+export const describeSamples = (samples: number): string =>
+  `${samples === 1 ? '1 match is a sample' : `${formatNumber(samples)} matches are samples`}, invented for practice: prospect data sample --remove takes them out.`
 
 /** Says why nothing can be found; `undefined` where a catalogue has more than sample data, and of a server. */
 export function describeMissing(source: AnswerSource | undefined): string | undefined {

@@ -54,7 +54,7 @@ describe('init', () => {
       const key = ['API key for http', `${there.bench.key}\r`] as const
       await ends(
         here.run('init', {
-          typed: [['Where do your searches', '\u001b[B\r'], address, key],
+          typed: [['Where do your searches', '\u001b[B\u001b[B\r'], address, key],
         }),
         0,
         'Every command now uses this server',
