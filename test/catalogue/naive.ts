@@ -1,6 +1,7 @@
 import type { CompanyFilters, PeopleFilters } from '../../src/api/ports/ports.js'
 import { companyTypes, functions, seniorities, years } from '../../src/api/schemas/enumerations.js'
 import type { Fields } from '../../src/api/values/objects.js'
+import { readTitle } from '../../src/catalogue/records/titles.js'
 import { stillClock } from './open.js'
 
 // The filters once more, in the plainest way: one record after the other, and texts compared word by word.
@@ -146,14 +147,15 @@ function companyIs(person: Fields, company: Fields | undefined, filters: PeopleF
 
 /** Whether a person matches; accounts are given by the domain of their company. */
 export function personMatches(person: Fields, companies: readonly Fields[], filters: PeopleFilters): boolean {
+  const title = readTitle(person.title as string | undefined)
   const company = companies.find(({ domain }) => domain === person.company_domain)
   const checks: boolean[] = [
     textsMatch(person, filters),
     companyIs(person, company, filters),
     filters.included_locations === undefined || isAtOne(person, filters.included_locations),
     !isAtOne(person, filters.excluded_locations ?? []),
-    filters.functions?.some((id) => functions[id] === person.function) ?? true,
-    filters.seniority_levels?.some((id) => seniorities[id] === person.seniority) ?? true,
+    filters.functions?.some((id) => functions[id] === (person.function ?? title.function)) ?? true,
+    filters.seniority_levels?.some((id) => seniorities[id] === (person.seniority ?? title.seniority)) ?? true,
     isWithin(person.years_of_experience, filters.years_of_experience),
     isWithin(termOf(person, 'position'), filters.years_in_current_position),
     isWithin(termOf(person, 'company'), filters.years_at_current_company),

@@ -29,7 +29,7 @@ describe('a command that reads, looks up or spends, where there is no workspace'
     expect(existsSync(missing)).toBe(false)
   })
 
-  it.each(['data sample --companies 2 --people 2', 'init --yes', 'engine credits add 1'])(
+  it.each(['data sample', 'init --yes', 'engine credits add 1'])(
     'has something to read after %s',
     async (words) => {
       await here.run(words)

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { command, ends, practiceMachine } from '../../support/command.js'
+import { command, ends, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
-const here = perTest(practiceMachine)
+const here = perTest(stockedMachine)
 beforeEach(() => here.write('in.csv', 'Foo,Bar\nx,a.example\ny,b\nz,c\n'))
 
 const down = '\u001b[B'
