@@ -28,6 +28,8 @@ export interface WorkerPorts {
   readonly onTrouble?: (error: unknown) => void
   /** How long work is leased without a heartbeat, in real time; 30 s by default. */
   readonly leaseMs?: number
+  /** How many deliveries are made at once, 512 by default; half of them at most for one workspace. */
+  readonly deliveriesAtOnce?: number
 }
 
 /** The records that a step of a job found, and where the next step begins. */

@@ -40,8 +40,7 @@ import { attemptDeliveries, maxInARow } from './attempt-delivery.js'
 const jobsAtOnce = 4
 /** How long a job is worked on before those of other workspaces have their turn, in milliseconds. */
 const turnMs = 1_000
-/** Half of it at most is for one workspace. */
-const deliveriesAtOnce = 512
+const usualDeliveries = 512
 /** When a URL counts as slow, in milliseconds. */
 const slowUrlMs = 2_000
 /** An attempt may take longer than the caller of `stop` will wait. */
@@ -55,7 +54,8 @@ type Deliveries = readonly [Delivery, ...Delivery[]]
 /** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
 export class Worker {
   readonly #stopping = new AbortController()
-  readonly #inProgress = new InProgress()
+  readonly #deliveriesAtOnce: number
+  readonly #inProgress: InProgress
   readonly #pools = new Set<{ wake(): void }>()
   readonly #under = new Set<Promise<unknown>>()
   /** Id of the workspace whose job was taken last. The next job is one of another workspace, if there is any. */
@@ -66,7 +66,10 @@ export class Worker {
   #isGone = false
   #stopListening = () => {}
 
-  constructor(private readonly ports: WorkerPorts) {}
+  constructor(private readonly ports: WorkerPorts) {
+    this.#deliveriesAtOnce = ports.deliveriesAtOnce ?? usualDeliveries
+    this.#inProgress = new InProgress(this.#deliveriesAtOnce)
+  }
 
   /**
    * Runs one job to its end unless another process has it, and makes the first attempt of its deliveries: during the
@@ -177,7 +180,7 @@ export class Worker {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
         this.#inProgress.during(row[0], () => attemptDeliveries(this.ports, row, this.#stopping.signal)),
-      atOnce: deliveriesAtOnce,
+      atOnce: this.#deliveriesAtOnce,
     })
   }
 
@@ -242,11 +245,13 @@ class InProgress {
   readonly #running = new Set<Delivery>()
   readonly #slowUrls = new Set<string>()
 
+  constructor(private readonly atOnce: number) {}
+
   /** Returns what takes nothing more for now. */
   busy(): Required<Pick<DueDeliveries, 'busy' | 'busyWorkspaces'>> {
     const urls = Map.groupBy(this.#running, ({ url }) => url)
     const workspaces = Map.groupBy(this.#running, ({ workspaceId }) => workspaceId)
-    const free = deliveriesAtOnce - this.#running.size
+    const free = this.atOnce - this.#running.size
     return {
       busy: namesWith(urls, (url) => (this.#slowUrls.has(url) ? 1 : rowsPerUrl)),
       busyWorkspaces: namesWith(workspaces, () => free),
