@@ -363,7 +363,7 @@ const messages: Readonly<Record<string, Message>> = {
   'run.no_baseline': { text: '--since: {run} is no finished run of this operation with the same options.', hint: 'Give the id of one (prospect runs list), or how long ago it was, such as 7d.' },
   'run.other_content': { text: ({ file = 'The input from stdin', read, run }) => `${file} has other content than ${read}, as run ${run} read it.`, hint: 'Give the same file with --csv, or start a new run with this one.' },
   'run.other_target': { text: 'Run {run} is for another target: {target}.', hint: 'Choose that target with --profile, --base-url or --local.' },
-  'run.request_too_large': { text: ({ file, bytes, max, rows }) => `${file} makes a list of ${formatSize(bytes)}; a list holds ${formatSize(max)}, which is ${count(rows)} rows of this file.`, hint: 'Split the file.' },
+  'run.request_too_large': { text: ({ file, limit, is, isCut, max, rows }) => `${file} makes a list of ${isCut ? `more than ${formatAmount(limit, max)}` : formatAmount(limit, is)}; a request holds ${formatAmount(limit, max)}, which is ${count(rows)} rows of this file. Nothing was sent.`, hint: ({ last }) => (last === undefined ? 'Split the file.' : `Split the file after line ${last}.`) },
   'run.results_lost': { text: 'The target accepted a bulk request, but answers 404 when asked for its results. Its rows have an unknown outcome and may be charged: --retry-unknown sends them again.' },
   'run.rows_together': { text: 'Run {run} has sent rows up to {last} together, and waits for their answers.', hint: 'Leave --rows out, or raise it to {last}.' },
   'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{place}' },
@@ -522,6 +522,9 @@ export const formatSize = (bytes: unknown): string =>
   Number(bytes) < 2 ** 20
     ? `${Math.ceil(Number(bytes) / 2 ** 10)} KiB`
     : `${count(Math.ceil(Number(bytes) / 2 ** 20))} MiB`
+
+const formatAmount = (limit: unknown, amount: unknown): string =>
+  limit === 'bytes' ? formatSize(amount) : `${count(amount)} values`
 
 function fill(text: Text, details: Details): string {
   if (typeof text === 'function') return text(details)

@@ -5,7 +5,7 @@ import { Refusal, refusalOf } from '../api/calls/errors.js'
 import { bodyLimits } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
-import { toJson } from '../api/values/json.js'
+import { countValues, toJson } from '../api/values/json.js'
 import { LeftOutCounter, type LeftOutValue } from '../csv/names.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
 import { isBlank, type Table } from './input/table.js'
@@ -43,7 +43,7 @@ export async function readItems(
   const reasons = new ReasonCounter()
   const counter = new LeftOutCounter()
   try {
-    for await (const rows of table.rows())
+    reading: for await (const rows of table.rows())
       for (const { cells, line } of rows) {
         if (isBlank(cells)) continue
         const leftOut: Pick<LeftOutValue, 'field' | 'value'>[] = []
@@ -63,8 +63,7 @@ export async function readItems(
           items.push(input)
           lines.push(line)
         }
-        if (items.length > maxItems)
-          throw new Refusal('run.too_many_items', { path: table.path, max: maxItems })
+        if (items.length > maxItems) break reading
       }
   } catch (error) {
     await rejects?.abandon()
@@ -75,26 +74,49 @@ export async function readItems(
   return {
     items,
     lines,
+    /** Whether there are more than an array takes, and the rest was not read. */
+    isCut: items.length > maxItems,
     problems,
     counts: { ...counts, invalid_reasons: reasons.counts, not_understood: counter.counts },
   }
 }
 
-/** Throws a Refusal for a request with more items in a field than its body can hold. */
-export function checkSize(input: Input, into: string, file: string): void {
-  const bytes = sizeOf(input)
-  if (bytes <= bodyLimits.bytes) return
-  let left = bodyLimits.bytes - sizeOf({ ...input, [into]: [] })
-  let rows = 0
-  for (const item of input[into] as readonly unknown[]) {
-    left -= sizeOf(item) + 1
-    if (left < -1) break
-    rows++
-  }
-  throw new Refusal('run.request_too_large', { file, bytes, max: bodyLimits.bytes, rows })
+/** Throws a Refusal for a request with more items in a field than an array takes. */
+export function checkCount({ isCut }: Items, file: string): void {
+  if (isCut) throw new Refusal('run.too_many_items', { path: file, max: maxItems })
 }
 
-const sizeOf = (value: unknown): number => Buffer.byteLength(toJson(value))
+/** Throws a Refusal for a request with more items in a field than its body can hold: so many rows of the file fit. */
+export function checkSize(input: Input, into: string, file: string, { lines, isCut }: Items): void {
+  const size = sizeOf(input)
+  const exceeded = (['bytes', 'values'] as const).find((limit) => size[limit] > bodyLimits[limit])
+  if (!exceeded) return
+  const left = sizeOf({ ...input, [into]: [] })
+  let rows = 0
+  for (const item of input[into] as readonly unknown[]) {
+    const { bytes, values } = sizeOf(item)
+    left.bytes += bytes + 1
+    left.values += values
+    // No comma follows the last one.
+    if (left.bytes - 1 > bodyLimits.bytes || left.values - 1 > bodyLimits.values) break
+    rows++
+  }
+  const [is, max] = [size[exceeded], bodyLimits[exceeded]]
+  throw new Refusal('run.request_too_large', {
+    file,
+    limit: exceeded,
+    is,
+    isCut,
+    max,
+    rows,
+    last: lines[rows - 1],
+  })
+}
+
+function sizeOf(value: unknown) {
+  const text = toJson(value)
+  return { bytes: Buffer.byteLength(text), values: countValues(text) }
+}
 
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(

@@ -130,6 +130,9 @@ describe('the size of a body', () => {
     expect(response.status).toBe(413)
   })
 
+  const streamed = (body: ReadableStream<Uint8Array>) =>
+    serve(new Request(url, { method: 'POST', headers: json, body, duplex: 'half' } as RequestInit))
+
   it('stops reading a body without a declared length at the limit', async () => {
     let sent = 0
     const body = new ReadableStream<Uint8Array>({
@@ -138,9 +141,33 @@ describe('the size of a body', () => {
         controller.enqueue(new Uint8Array(65_536))
       },
     })
-    const request = new Request(url, { method: 'POST', headers: json, body, duplex: 'half' } as RequestInit)
-    expect((await serve(request)).status).toBe(413)
+    expect((await streamed(body)).status).toBe(413)
     expect(sent).toBeLessThan(2 * usualBodyLimit)
+  })
+
+  it.each([1, 7, 4_095, 4_096, 4_097, 100_000])(
+    'reads a body that comes in portions of %i bytes',
+    async (size) => {
+      const text = JSON.stringify({ a: Array.from({ length: 4_000 }, (_, at) => `é${at}`) })
+      const bytes = Buffer.from(text)
+      const portions = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+        bytes.subarray(at * size, (at + 1) * size),
+      )
+      expect((await streamed(ReadableStream.from(portions))).status).toBe(200)
+      expect(caller.seen[0]?.input).toEqual(JSON.parse(text))
+    },
+  )
+
+  it('is at most so many values, with those inside of others', async () => {
+    const { values } = bodyLimits
+    // The object, its field and the list count, too.
+    const list = (count: number) => post(`{"a":[${Array(count).fill(1).join()}]}`)
+    expect((await list(values - 2)).status).toBe(200)
+    const refused = await list(values - 1)
+    expect([refused.status, await refused.json()]).toEqual([
+      413,
+      { error: `The request body has more than ${values} values` },
+    ])
   })
 })
 

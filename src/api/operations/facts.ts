@@ -30,7 +30,7 @@ export interface BodyLimits {
 }
 
 /** Limits of the body of every request. */
-export const bodyLimits: BodyLimits = { bytes: 1024 * 1024, values: 150_000 }
+export const bodyLimits: BodyLimits = { bytes: 1024 * 1024, values: 75_000 }
 
 /** Maximum nesting of arrays and objects in JSON from others. */
 export const maxLevels = 64

@@ -14,7 +14,15 @@ import { importFields } from '../schemas/enumerations.js'
 import { type FieldRefusal, takesNumbers } from '../schemas/fields.js'
 import { toCanonicalJson } from '../values/json.js'
 import { closest } from '../values/nearest.js'
-import { type Fields, isBlank, isObject, markField, nameFields, valueAt } from '../values/objects.js'
+import {
+  type Fields,
+  isBlank,
+  isObject,
+  markField,
+  nameFields,
+  nextTurn,
+  valueAt,
+} from '../values/objects.js'
 import { bare } from './coerce.js'
 
 type ErrorName = FieldRefusal['error']
@@ -27,9 +35,66 @@ const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credit
 
 /** Validates and completes the input of an operation. Throws an `ApiError` that names every invalid field. */
 export function validate<Id extends OperationId>(id: Id, shape: Shape, input: unknown): InputOf<Id> {
+  return parse(id, shape, toFields(id, shape, input))
+}
+
+/** Does the same. Other requests have a turn while the items of a long list are validated, and the first invalid ones count. */
+export async function validateInTurns<Id extends OperationId>(
+  id: Id,
+  shape: Shape,
+  input: unknown,
+): Promise<InputOf<Id>> {
+  const fields = toFields(id, shape, input)
+  const long = Object.keys(shape.input.shape).find((name) => isLong(shape.input.shape[name], fields[name]))
+  if (long === undefined) return parse(id, shape, fields)
+  const items = fields[long] as readonly unknown[]
+  const portion = (from: number) => items.slice(from, from + itemsPerTurn)
+  const parsed: Fields = parse(id, shape, { ...fields, [long]: portion(0) })
+  const list = z.array((bare(shape.input.shape[long]) as z.ZodArray).element)
+  const valid = [...(parsed[long] as readonly unknown[])]
+  for (let from = itemsPerTurn; from < items.length; from += itemsPerTurn) {
+    await nextTurn()
+    const { data, error } = list.safeParse(portion(from), wording)
+    if (error) {
+      const inList = ([at, ...path]: readonly PropertyKey[]) => [long, Number(at) + from, ...path]
+      const issues = error.issues.map((issue) => ({ ...issue, path: inList(issue.path) }))
+      throw refusal(id, shape, fields, issues)
+    }
+    for (const item of data) valid.push(item)
+  }
+  return { ...parsed, [long]: valid } as InputOf<Id>
+}
+
+/** Items of a list that are validated in one turn of the event loop. */
+const itemsPerTurn = 1_000
+
+const isLong = (field: z.core.$ZodType, value: unknown): boolean =>
+  Array.isArray(value) && value.length > itemsPerTurn && value.length <= mostIn(field)
+
+/** Returns how many items a field may have; -1 where it is no list. */
+function mostIn(field: z.core.$ZodType): number {
+  const list = bare(field)
+  if (!(list instanceof z.ZodArray)) return -1
+  return (list._zod.bag as { readonly maximum?: number }).maximum ?? Number.POSITIVE_INFINITY
+}
+
+function toFields(id: OperationId, shape: Shape, input: unknown): Fields {
   if (!isObject(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
-  const given = withoutBlanks(id, shape, input)
-  const fields = checkNames(id, shape, given)
+  return withoutExcess(shape.input.shape, checkNames(id, shape, withoutBlanks(id, shape, input)))
+}
+
+/** Returns fields without the items that follow those for which a list is too long: each may be invalid, too. */
+function withoutExcess(schemas: Schemas, fields: Fields): Fields {
+  const shortened = Object.entries(fields).flatMap(([name, value]) => {
+    const most = Object.hasOwn(schemas, name) ? mostIn(schemas[name] as z.core.$ZodType) : -1
+    return Array.isArray(value) && most >= 0 && value.length > most + 1
+      ? [[name, value.slice(0, most + 1)]]
+      : []
+  })
+  return shortened.length === 0 ? fields : { ...fields, ...Object.fromEntries(shortened) }
+}
+
+function parse<Id extends OperationId>(id: Id, shape: Shape, fields: Fields): InputOf<Id> {
   const parsed = shape.input.safeParse(fields, wording)
   if (parsed.success) return parsed.data as InputOf<Id>
   throw refusal(id, shape, fields, parsed.error.issues)

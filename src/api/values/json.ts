@@ -117,6 +117,15 @@ interface JsonLimits {
 /** Returns which limit JSON text exceeds, without parsing it, which could take long; `undefined` when none. */
 export function exceededLimit(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
   if (text.length <= Math.min(limits.depth, limits.values)) return undefined
+  const found = countValuesWithin(text, limits)
+  return typeof found === 'number' ? undefined : found
+}
+
+/** Returns how many values JSON text has, as its limit counts them. */
+export const countValues = (text: string): number =>
+  countValuesWithin(text, { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }) as number
+
+function countValuesWithin(text: string, limits: JsonLimits): keyof JsonLimits | number {
   let [depth, values, quoted] = [0, 1, false]
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -127,7 +136,7 @@ export function exceededLimit(text: string, limits: JsonLimits): keyof JsonLimit
       if (char !== 0x2c && ++depth > limits.depth) return 'depth'
     } else if (char === 0x5d || char === 0x7d) depth--
   }
-  return undefined
+  return values
 }
 
 // Control characters and marks of text direction: a terminal or a page would obey them instead of showing them.

@@ -58,6 +58,9 @@ export function once<A extends unknown[], T>(work: (...values: A) => T): (...val
   }
 }
 
+/** Resolves when other work has had its turn in the event loop. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** Returns what a map has under a key, which is made and kept there where it has nothing. */
 export function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const known = map.get(key)

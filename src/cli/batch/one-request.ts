@@ -3,7 +3,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { openInput } from '../../runs/find-run.js'
 import { checkTable, selectRows } from '../../runs/input/table.js'
-import { checkSize, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
+import { checkCount, checkSize, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
 import { openKnownRows } from '../../runs/lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
 import { explainRows } from '../../runs/plan/explain.js'
@@ -43,7 +43,8 @@ export async function sendTogether(
     const checkFits = (input: Input) => {
       const target = targetIn(context)
       // Another server has its own limits.
-      if (target.kind === 'local' || !target.direct) checkSize(input, into, choices.file)
+      if (target.kind === 'local' || !target.direct) checkSize(input, into, choices.file, rows)
+      checkCount(rows, choices.file)
     }
     if (choices.dryRun) {
       checkFits(given)

@@ -122,10 +122,10 @@ function contextOf(
       shared.claim(home(), { path: resolve(streams.cwd, path), option, use }),
   } satisfies Partial<Context>
   const local = createLocal(machine, { ...engine, targets, names })
-  const servers = new Map<string, Promise<OpenedServer>>()
+  const servers = new Map<string, () => Promise<OpenedServer>>()
   // Some commands ask each of several servers alone.
   const openServer = (target: RemoteTarget) =>
-    getOrMake(servers, JSON.stringify(target), () => open(machine, target))
+    getOrMake(servers, JSON.stringify(target), () => once(() => open(machine, target)))()
   const owners = {
     machine: once(() => openMachineOwner(machine)),
     workspace: once(() => openWorkspaceOwner(machine)),

@@ -7,7 +7,7 @@ import { type Operation, type OperationId, operation } from '../../api/operation
 import type { Asking, Sender, Targets } from '../../api/ports/ports.js'
 import { coerceInput } from '../../api/validation/coerce.js'
 import { ownWebhook } from '../../api/validation/own-webhook.js'
-import { fingerprintOf, validate, withoutBlanks } from '../../api/validation/validate.js'
+import { fingerprintOf, validateInTurns, withoutBlanks } from '../../api/validation/validate.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
@@ -188,7 +188,7 @@ async function check(
   given: Input,
   principal: Principal,
 ): Promise<Input> {
-  const input = validated(await shapeOf(operation.id), operation, given)
+  const input = await validated(await shapeOf(operation.id), operation, given)
   checkSession(operation, input, principal.workspace)
   if (Array.isArray(input.enrichment_type))
     requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
@@ -196,9 +196,9 @@ async function check(
   return input
 }
 
-function validated(shape: Shape, operation: Operation, given: Input): Input {
+function validated(shape: Shape, operation: Operation, given: Input): Promise<Input> {
   const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
-  return validate(operation.id, shape, typed) as Input
+  return validateInTurns(operation.id, shape, typed) as Promise<Input>
 }
 
 /** With an idempotency key: returns the stored reply, or does the work under a claim. */

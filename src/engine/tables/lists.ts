@@ -1,4 +1,5 @@
 import type { CompanyQuery } from '../../api/ports/ports.js'
+import { nextTurn } from '../../api/values/objects.js'
 import {
   type Connection,
   insertList as insertRows,
@@ -59,7 +60,7 @@ export async function insertList(tx: Connection, list: NewList): Promise<void> {
     await tx.dialect.insertRows(tx, companyInsert, rows)
     rows = []
     // Else a hundred thousand companies would keep every other request waiting.
-    await new Promise(setImmediate)
+    await nextTurn()
   }
   await tx.dialect.insertRows(tx, companyInsert, rows)
 }

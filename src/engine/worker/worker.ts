@@ -417,10 +417,16 @@ async function waterfallStep(
 }
 
 const companiesPerStep = 500
+/** Companies that are looked for in one turn of the event loop. */
+const companiesAtOnce = 50
 
 async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<JobStep> {
   const listed = await store.read((tx) => listCompanies(tx, job.id, job.done, companiesPerStep))
-  const accounts = await Promise.all(listed.map(({ company }) => source.company(company)))
+  const accounts: Awaited<ReturnType<WorkerPorts['source']['company']>>[] = []
+  for (let from = 0; from < listed.length; from += companiesAtOnce) {
+    const some = listed.slice(from, from + companiesAtOnce)
+    accounts.push(...(await Promise.all(some.map(({ company }) => source.company(company)))))
+  }
   const ended = listed.length < companiesPerStep
   return {
     records: [],

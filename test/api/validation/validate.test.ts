@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { aliasesOf, operations } from '../../../src/api/operations/table.js'
-import { validate } from '../../../src/api/validation/validate.js'
+import { validate, validateInTurns } from '../../../src/api/validation/validate.js'
 import { requests } from '../../spec/requests.js'
 import { tries } from '../../support/effort.js'
 import { accepted, refusalOf } from '../refusal.js'
@@ -176,6 +176,60 @@ describe('a hostile request', () => {
         }
       }),
       { numRuns: tries(250, 1_000) },
+    )
+  })
+})
+
+describe('a long list', () => {
+  const companies = (count: number, wrong: readonly number[] = []) =>
+    Array.from({ length: count }, (_, at) => ({
+      name: ` Company ${at} `,
+      ...(wrong.includes(at) ? { country_code: 'XXX' } : {}),
+    }))
+  const create = async (input: object) =>
+    validateInTurns('lists.create', await shapeOf('lists.create'), input)
+  const reasonOf = (input: object) =>
+    create(input).then(
+      () => 'accepted',
+      (error: ApiError) => `${error.status} ${error.message}`,
+    )
+  const why = 'country_code must be an ISO 3166-1 alpha-2 code'
+
+  it.each([0, 999, 1_000, 1_001, 3_500])(
+    'is read as at once when it is read in turns: %i items',
+    async (count) => {
+      const input = { name: ' Targets ', companies: companies(count), unknown: 1 }
+      expect(await create(input)).toEqual(await accepted('lists.create', input))
+    },
+  )
+
+  it('names the first items that are invalid, by their places in the whole list', async () => {
+    const list = (wrong: readonly number[], more = {}) =>
+      reasonOf({ name: 'Targets', companies: companies(3_500, wrong), ...more })
+    expect(await list([2_999])).toBe(`422 companies.2999.${why}`)
+    expect(await list([999, 1_000])).toBe(`422 companies.999.${why}`)
+    expect(await list([1_000, 1_999, 2_000])).toBe(`422 companies.1000.${why}; companies.1999.${why}`)
+    expect(await list([3_000], { webhook_url: 'x' })).toMatch(/^400 webhook_url /)
+    expect(await list([], { name: '' })).toBe('400 Missing required keys: name')
+  })
+
+  it('lets other work have a turn', async () => {
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    await create({ name: 'Targets', companies: companies(20_000) })
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(2)
+  })
+
+  it('that is longer than permitted is refused, without a word about each of its items', async () => {
+    const answer = await refusalOf('contacts.bulk_enrich', {
+      contacts: Array(5_000).fill({}),
+      enrichment_type: ['email'],
+    })
+    expect(answer).toMatch(/^422 /)
+    const texts = Array.from({ length: 5_000 }, (_, at) => `title ${at}`)
+    expect(await refusalOf('titles.suggest', { job_titles: texts })).toBe(
+      '422 job_titles must have at most 100 items',
     )
   })
 })

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { bodyLimits } from '../../../src/api/operations/facts.js'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
@@ -73,16 +74,19 @@ describe('lists create --csv', () => {
     const name = '€'.repeat(390)
     const rows = Array.from({ length: 4_000 }, (_, at) => `${name},c${10_000 + at}.example`)
     here.write('companies.csv', `name,domain\n${rows.join('\n')}\n`)
-    const { code, stderr } = await create('--dry-run')
+    const { code, stderr } = await create()
     const fitting = Math.floor(
       1_048_576 / Buffer.byteLength(`${JSON.stringify({ name, domain: 'c10000.example' })},`),
     )
     expect([code, Number(/which is ([\d,]+) rows/.exec(stderr)?.[1]?.replace(',', ''))]).toEqual([2, fitting])
+    // The first line is the header.
+    expect(stderr).toContain(`Split the file after line ${fitting + 1}.`)
+    expect([(await create('--dry-run')).code, await here.json('engine jobs list')]).toEqual([2, []])
     here.write('companies.csv', `name,domain\n${rows.slice(0, fitting).join('\n')}\n`)
     expect((await create('--dry-run')).code).toBe(0)
     const direct = '--base-url http://127.0.0.1:9/api/v2 --direct'
     here.write('companies.csv', `name,domain\n${rows.join('\n')}\n`)
-    expect((await create(`--dry-run ${direct}`)).stderr).not.toContain('a list holds')
+    expect((await create(`--dry-run ${direct}`)).stderr).not.toContain('a request holds')
   })
 
   it('writes no rejects and no summary with --dry-run', async () => {
@@ -130,9 +134,17 @@ describe('lists create --csv', () => {
     expect(await here.json('engine jobs list')).toEqual([])
   })
 
-  it('refuses a file with too many rows', async () => {
-    here.write('companies.csv', `domain\n${'a.co\n'.repeat(100_001)}`)
-    await ends(create(), 2, 'more than 100,000 companies')
+  it('says how many rows fit where their values are too many, and of a file with more rows than it reads', async () => {
+    here.write('companies.csv', `domain\n${'a.co\n'.repeat(40_000)}`)
+    const { values } = bodyLimits
+    const many = await ends(create(), 2, 'makes a list of 80,003 values; a request holds 75,000 values')
+    const fitting = Number(/which is ([\d,]+) rows/.exec(many.stderr)?.[1]?.replace(',', ''))
+    expect(Math.abs(fitting - values / 2)).toBeLessThan(5)
+    here.write('companies.csv', `domain\n${'a.co\n'.repeat(fitting)}`)
+    expect((await create('--dry-run')).code).toBe(0)
+    here.write('companies.csv', `domain\n${'a.co\n'.repeat(100_002)}`)
+    await ends(create(), 2, 'makes a list of more than 1 MiB; a request holds 1 MiB, which is')
+    await ends(create('--direct --base-url http://127.0.0.1:9/api/v2'), 2, 'more than 100,000 companies')
     expect(await here.json('engine jobs list')).toEqual([])
   })
 })

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../../api/calls/errors.js'
+import { nextTurn } from '../../../api/values/objects.js'
 import { type Connection, type Driver, type RowInsert, StorageFault, type Value } from '../connection.js'
 import { CommitQueue, Mutex, type Session } from '../group-commit.js'
 import { sqliteDialect } from './dialect.js'
@@ -176,7 +177,7 @@ function createSession(database: LazyDatabase, begin: string): Session {
     run: (sql, ...values) => translateErrors(() => prepareFlushed(sql).run(...values).changes),
     add: (insert, ...values) => {
       dirty = true
-      added.add(insert, values)
+      translateErrors(() => added.add(insert, values))
     },
     exec: (sql) => {
       dirty = true
@@ -238,7 +239,7 @@ async function beginPatiently(begin: () => unknown): Promise<void> {
       if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= timeoutMs)
         throw fromSqliteError(error)
       // The driver has waited its own time-out already; let other work of this process go on in between.
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
       waited += 10_000
     }
   }
@@ -247,27 +248,30 @@ async function beginPatiently(begin: () => unknown): Promise<void> {
 /** Rows of one statement: as many large sets as possible, the rest one by one. */
 const setSizes = [32, 8, 1] as const
 
+/** Rows that wait at most: so many are inserted within a few milliseconds. */
+const maxPending = 1_000
+
 /** Inserts rows of a statement together, in their order: to start and finish a statement takes as long as to insert a row. */
 class BatchInserts {
   readonly #pending = new Map<RowInsert, Value[]>()
   readonly #texts = new Map<RowInsert, readonly string[]>()
-  #isEmpty = true
+  #rows = 0
   #failure: { readonly error: unknown } | undefined
 
   constructor(private readonly prepare: (sql: string) => Database.Statement) {}
 
   add(insert: RowInsert, values: readonly Value[]): void {
-    this.#isEmpty = false
     const pending = this.#pending.get(insert)
     if (pending) for (const value of values) pending.push(value)
     else this.#pending.set(insert, [...values])
+    if (++this.#rows >= maxPending) this.flush()
   }
 
   /** Inserts the rows, before any other statement. A failure is thrown again each time: it may belong to any of the tasks. */
   flush(): void {
     if (this.#failure) throw this.#failure.error
-    if (this.#isEmpty) return
-    this.#isEmpty = true
+    if (this.#rows === 0) return
+    this.#rows = 0
     try {
       for (const [insert, values] of this.#pending) {
         if (values.length === 0) continue
@@ -286,7 +290,7 @@ class BatchInserts {
 
   /** Forgets the rows, since their transaction is rolled back. */
   clear(): void {
-    this.#isEmpty = true
+    this.#rows = 0
     this.#failure = undefined
     this.#pending.clear()
   }
