@@ -13,12 +13,13 @@ const restMs = 1_000
 
 interface ForwarderOptions {
   readonly outbox: Outbox
+  /** Sends a delivery once. Rejects when that could not be tried, which says nothing about the receiver. */
   readonly pass: (delivery: Forward['delivery'], signal: AbortSignal) => Promise<Passed>
   readonly clock: { now(): number }
   readonly pausesMs?: readonly number[]
   /** Called after each attempt, with whether it was the last. */
   readonly passed?: (forward: Forward, passed: Passed, isLast: boolean) => void
-  /** Called when the outbox cannot be used; the forwarder continues. */
+  /** Called when the outbox cannot be used, or a delivery not be tried; the forwarder continues. */
   readonly report?: (error: unknown) => void
 }
 
@@ -62,8 +63,8 @@ async function due({ outbox, clock, report }: ForwarderOptions, room: number): P
 
 async function attempt(options: ForwarderOptions, forward: Forward, signal: AbortSignal): Promise<void> {
   const { outbox, clock, pass, pausesMs = forwardPausesMs } = options
-  const passed = await pass(forward.delivery, signal)
   try {
+    const passed = await pass(forward.delivery, signal)
     if (signal.aborted && !passed.ok) return await outbox.release(forward)
     const pause = passed.ok || passed.isFinal ? undefined : pausesMs[forward.attempts]
     const retryAt = pause === undefined ? undefined : clock.now() + pause

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Outbox, Passed, ReceivedDelivery } from '../../src/api/webhooks/events.js'
+import type { Forward, Outbox, Passed, ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { forwardPausesMs, passOn, startForwarder } from '../../src/http/forwarder.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../src/storage/state/webhook-inbox.js'
@@ -64,11 +64,12 @@ function start(
   pausesMs: readonly number[] = [0, 0, 0, 0],
   outbox: Outbox = events.outbox(target),
   report: (error: unknown) => void = () => {},
+  pass: Parameters<typeof startForwarder>[0]['pass'] = (each, signal) => passOn(target, each, signal),
 ) {
   const told: [string, boolean, boolean][] = []
   const options: Parameters<typeof startForwarder>[0] = {
     outbox,
-    pass: (each, signal) => passOn(target, each, signal),
+    pass,
     clock: { now: () => Date.now() },
     pausesMs,
     report,
@@ -98,6 +99,22 @@ describe('forwarding deliveries', () => {
       errors.length === 0 ? Promise.reject(broken) : outbox.take(...given)
     start([1], { ...outbox, take }, (error) => errors.push(error))
     await until(() => got.length > 0)
+    expect(errors).toEqual([broken])
+  })
+
+  it('goes on after a delivery could not be tried, and tries it again', async () => {
+    for (const id of ['a', 'b']) await events.keep(delivery(id), target)
+    const outbox = events.outbox(target)
+    const [broken, errors] = [new Error('no database'), [] as unknown[]]
+    let failures = 1
+    const pass = async (each: Forward['delivery'], signal: AbortSignal) => {
+      if (failures-- > 0) throw broken
+      return passOn(target, each, signal)
+    }
+    // A lease that has expired when it is looked for again.
+    const take: Outbox['take'] = (now, room) => outbox.take(now, room, 1)
+    start([1], { ...outbox, take }, (error) => errors.push(error), pass)
+    for (const id of ['a', 'b']) await until(async () => (await stateOf(id))?.state === 'delivered')
     expect(errors).toEqual([broken])
   })
 

@@ -51,10 +51,17 @@ describe.each(Object.entries(databases))('two servers over one database in %s', 
     const { code, stderr } = await running
     expect([code, stderr]).toEqual([0, expect.stringContaining('2,000 found')])
     const rows = here.rows('out.csv')
-    expect(rows.map(({ Website, domain, _status }) => [Website, domain, _status])).toEqual(
-      domains.map((domain) => [domain, domain, 'found']),
-    )
-    expect(await spent()).toBe(2_000)
+    expect(
+      rows.map(({ Website, domain, _status, _credits }) => [Website, domain, _status, _credits]),
+    ).toEqual(domains.map((domain) => [domain, domain, 'found', '1']))
+    // What the servers charged, what this machine recorded, and what the ledger has are the same.
+    const charges = (await own('engine ledger --json')).json as { kind: string; amount: number }[]
+    const paid = charges.filter(({ kind }) => kind === 'charge')
+    const recorded = (await here.json('ledger --by operation')) as object[]
+    expect([await spent(), paid.length, paid.reduce((sum, { amount }) => sum + amount, 0)]).toEqual([
+      2_000, 2_000, 2_000,
+    ])
+    expect(recorded).toMatchObject([{ operation: 'accounts.enrich', credits: 2_000 }])
     expect((await own('engine ledger verify --json')).json).toMatchObject({ ok: true })
   })
 })
