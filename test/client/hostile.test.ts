@@ -100,6 +100,10 @@ describe('a response that cannot be used', () => {
 
   it.each([
     ['gzip', gzipSync(Buffer.alloc(2_097_152)), 'with more than 1 MiB'],
+    ['gzip', Buffer.concat(Array(64).fill(gzipSync(Buffer.alloc(1_048_576)))), 'with more than 1 MiB'],
+    ['br', brotliCompressSync(Buffer.alloc(67_108_864)), 'with more than 1 MiB'],
+    ['deflate', deflateSync(Buffer.alloc(67_108_864)), 'with more than 1 MiB'],
+    ['gzip, gzip', gzipSync(gzipSync(balance)), 'with a body in gzip, gzip, which was not asked for'],
     ['gzip', Buffer.from(balance), 'with a compressed body that is damaged'],
     ['compress', Buffer.from(balance), 'with a body in compress, which was not asked for'],
   ])('reports a body in %s that cannot be unpacked as a 502', async (encoding, body, reason) => {
