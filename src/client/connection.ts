@@ -23,7 +23,7 @@ interface ConnectionSettings extends ReadingSettings {
 /** A server, reached over connections that are reused. */
 export type Connection = ReturnType<typeof createConnection>
 
-/** Opens a connection. The first request loads undici. It follows no redirects and decompresses nothing. */
+/** Opens a connection. The first request loads undici. It follows no redirects. */
 export function createConnection(settings: ConnectionSettings) {
   const { origin } = settings.base
   const allowance = new ConnectionAllowance()

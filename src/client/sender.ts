@@ -40,7 +40,7 @@ const usual: Omit<SenderOptions, keyof ExchangeOptions> & Partial<ExchangeOption
   connectionMs: 5_000,
 }
 
-/** Creates a sender over this machine's sockets. It follows no redirects and decompresses nothing. */
+/** Creates a sender over this machine's sockets. It follows no redirects, and of an answer only the status and headers count. */
 export function createSender(given: Partial<SenderOptions> = {}): Sender {
   const options = { ...usual, ...given }
   const others = createExchange(options)

@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net'
+import { createServer } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, it } from 'vitest'
@@ -54,6 +55,19 @@ const ways: Readonly<
     const tls = certify('localhost')
     const { port } = closeAfterTest(await listening(createTlsServer(tls, accept)))
     return [`https://localhost:${port}/api/v2`, {}, tls.cert]
+  },
+  'through the tunnel of a proxy, over TLS': async (accept) => {
+    const tls = certify('api.example')
+    const server = closeAfterTest(await listening(createTlsServer(tls, accept)))
+    const proxy = createServer().on('connect', (_, socket) => {
+      const there = connect(server.port, '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        there.pipe(socket).pipe(there)
+      })
+      for (const end of [there, socket]) end.on('error', () => {})
+    })
+    const { port } = closeAfterTest(await listening(proxy))
+    return ['https://api.example/api/v2', { https_proxy: `http://127.0.0.1:${port}` }, tls.cert]
   },
   'through a SOCKS proxy, over TLS': async (accept) => {
     const tls = certify('api.example')
