@@ -108,8 +108,8 @@ export const flowFields = {
 }
 
 /** Operations that look a row up, by their ids. */
-export const lookupIds: readonly string[] = operations().flatMap(({ id, batch, starts }) =>
-  batch && batch.into === undefined && (starts !== 'import' || id === 'leads.search') ? [id] : [],
+export const lookupIds: readonly string[] = operations().flatMap(({ id, batch }) =>
+  batch && batch.into === undefined ? [id] : [],
 )
 
 /** Operations whose result can be the input of a flow: imports by filters. */

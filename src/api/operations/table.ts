@@ -85,10 +85,9 @@ const table = {
   },
   'leads.advanced_search': {
     command: 'leads advanced-search', method: 'POST', path: '/leads/advanced_search', ok: 202,
-    summary: 'Import people that match filters, also those at every company of a CSV file',
+    summary: 'Import people that match filters',
     quota: 'profiles', rate: { plan: true, own: [1, 'second'] }, idempotent: true, starts: 'import',
-    session: { when: 'live', premium: 'yes' },
-    batch: { identity: 'company', found: 'people', fields: ['included_companies'] }, filters: true,
+    session: { when: 'live', premium: 'yes' }, filters: true,
     columns: ['message.id', 'message.search_name', 'message.expected_profiles_count'],
   },
   'leads.advanced_search_preview': {

@@ -118,7 +118,7 @@ async function toRowImport(context: Context, request: OperationRequest): Promise
   if (input.limit === undefined) throw new Refusal('usage.no_limit')
   const shared = withOwnWebhook(operation.id, request.shape, input)
   const [field = ''] = operation.batch?.fields ?? []
-  checkTyped(request, { [field]: field.endsWith('s') ? ['acme.example'] : 'acme.example', ...shared })
+  checkTyped(request, { [field]: 'acme.example', ...shared })
   return { ...request, input: shared, shape: await rowShapeOf(operation) }
 }
 

@@ -242,7 +242,6 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
     company_network_id: ['network_id'],
     country: ['country'],
     country_code: ['country'],
-    included_companies: companyDomain,
   },
   people: {
     network_url: profileUrl,
@@ -402,7 +401,6 @@ export const identifying: Readonly<Record<Identity, readonly string[]>> = {
     'company_domain',
     'name',
     'company_name',
-    'included_companies',
   ],
   person: ['network_url', 'network_profile_url', 'linkedin_url', 'first_name', 'last_name'],
   contact: ['network_url', 'linkedin_url', 'first_name', 'firstname', 'last_name', 'lastname'],

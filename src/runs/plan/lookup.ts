@@ -139,10 +139,7 @@ function reduceTypes(input: Input): Input {
 }
 
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
-  company: (input: Input & { included_companies?: readonly unknown[] }) => {
-    const [site] = input.included_companies ?? []
-    return identityIn('company', site === undefined ? input : { domain: site, name: site })
-  },
+  company: (input) => identityIn('company', input),
   person: (input) => identityIn('person', input),
   contact: (input) => identityIn('person', input),
   email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),

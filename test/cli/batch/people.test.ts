@@ -133,12 +133,6 @@ describe('at a server', () => {
     expect(await profilesUsed(server.machine)).toBe(2 * profiles)
   })
 
-  it('searches with filters without a webhook, too', async () => {
-    here.write('in.csv', 'Website\ntwo.example\n')
-    const line = 'leads advanced-search --csv in.csv --limit 2 --job-titles CTO -o out.csv'
-    expect([(await here.run(line, atServer())).code, found()]).toEqual([0, ['2 two-0', '2 two-1']])
-  })
-
   it('starts no search twice where replies are lost', async () => {
     const given = atServer()
     const fault = (rules: string) => server.machine.json(`engine faults add leads ${rules}`)
@@ -150,13 +144,6 @@ describe('at a server', () => {
     expect([found(), stderr]).toEqual([expected, expect.any(String)])
     expect(await profilesUsed(server.machine)).toBe(profiles)
   })
-})
-
-it('leads advanced-search --csv searches among the people of each company only', async () => {
-  // One request a second.
-  here.write('in.csv', 'Website\ntwo.example\nnobody.example\n')
-  const { code } = await here.run(whole.replace('search', 'advanced-search'), { sleep: async () => {} })
-  expect([code, found()]).toEqual([0, ['2 two-0', '2 two-1', '']])
 })
 
 describe('leads advanced-search --max-per-company', () => {
