@@ -6,7 +6,6 @@ import type { Context, GlobalOptions, Profile, Settings, Streams } from '../cont
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
-import { notSetUp } from '../context/open-databases.js'
 
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
@@ -200,13 +199,15 @@ export function profileOrigins({ profile, origin }: RemoteTarget, settings: Sett
 /** Returns all addresses of a target as they are given. */
 export const addressesText = ({ baseUrl, otherUrls }: RemoteTarget): string => [baseUrl, ...otherUrls].join()
 
+const localName = 'local'
+
 /** Returns the recorded name of a target. */
 export async function targetName(context: Context): Promise<string> {
   const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
-  const [first] = await (await context.admin()).workspaces()
-  if (!first) throw notSetUp(context.home)
-  return engineName(first)
+  // A caller that is handed in has no engine.
+  const [first] = context.isLocal() ? await (await context.admin()).workspaces() : []
+  return first ? engineName(first) : localName
 }
 
 /** Returns what time it is at the target: the engine of this machine has a clock of its own. */
