@@ -34,9 +34,10 @@ it('records all that was charged by a run with --refresh that was killed and is 
 
 it('records all that was charged where an answer shows what another row under way asks for in another spelling', async () => {
   const domains = [1, 2, 3, 4, 7, 8, 9, 10].map((row) => `company-${row}.example`)
-  const lines = [...domains.map((domain) => `Name of ${domain},`), ...domains.map((domain) => `,${domain}`)]
+  // The first rows are sent together, before the others: each company is under way in both spellings.
+  const lines = domains.flatMap((domain) => [`Name of ${domain},`, `,${domain}`])
   writeFileSync(join(file.folder, 'in.csv'), `name,domain\n${lines.join('\n')}\n`)
-  expect((await run('12', 'after', '0')).signal).toBe('SIGKILL')
+  expect((await run('4', 'after', '0')).signal).toBe('SIGKILL')
   expect((await run()).exitCode).toBe(0)
   const { spent, credits } = await file.survived(1)
   expect(credits).toBe(spent)

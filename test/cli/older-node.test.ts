@@ -75,7 +75,7 @@ const isRunning = (pid: number): boolean => {
 
 describe('bin/prospect.js on an older Node', () => {
   it('runs the program with the downloaded Node, with the same streams and exit codes', async () => {
-    await here.run('bin/prospect.js', 'init')
+    await here.run('bin/prospect.js', 'init', '--sample')
     const lines = ['--version', 'credits --json', 'accounts enrich --domain nobody.example']
     const [version, credits, nobody] = await Promise.all(
       lines.map((line) => here.run('bin/prospect.js', ...line.split(' '))),

@@ -22,7 +22,7 @@ import { perTest } from '../support/each.js'
 const here = perTest(machine)
 beforeEach(async () => {
   await here.run('init --yes')
-  await here.run('data sample --companies 3 --people 1')
+  await here.run('data sample')
   writeFileSync(at('in.csv'), 'domain\nacme-robotics.example\n')
 })
 

@@ -33,6 +33,7 @@ export async function stocked(
   count: number,
 ): Promise<void> {
   const steps = [
+    [['init'], ''],
     [['data', 'import', 'companies', '-'], companiesCsv(count)],
     [['data', 'import', 'people', '-'], peopleCsv(count)],
     [['engine', 'credits', 'add', '100000'], ''],

@@ -6,6 +6,7 @@ import type { Context, GlobalOptions, Profile, Settings, Streams } from '../cont
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
+import { openAdmin } from '../context/open-databases.js'
 
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
@@ -205,8 +206,7 @@ const localName = 'local'
 export async function targetName(context: Context): Promise<string> {
   const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
-  // A caller that is handed in has no engine.
-  const [first] = context.isLocal() ? await (await context.admin()).workspaces() : []
+  const [first] = await (await openAdmin(context)).workspaces()
   return first ? engineName(first) : localName
 }
 

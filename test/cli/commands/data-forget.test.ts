@@ -37,6 +37,7 @@ const lines = (...records: readonly object[]) => records.map((one) => JSON.strin
 const post = 'https://www.network.example/posts/42'
 
 async function filled(...people: readonly object[]) {
+  await here.run('init')
   const add = async (kind: string, ...records: readonly object[]) => {
     const ended = await here.run(`data import ${kind} - --from ndjson`, { stdin: lines(...records) })
     expect(ended.stderr).not.toContain('rejected')

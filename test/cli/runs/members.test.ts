@@ -7,7 +7,7 @@ import { proxyOf, serves } from '../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
-  await here.run('data sample --companies 10 --people 10')
+  await here.run('data sample')
   for (const [name, limit] of [
     ['ada', '2'],
     ['bob', '50'],

@@ -17,6 +17,7 @@ beforeAll(async () => {
   const companies = ['name,domain', 'Acme Robotics GmbH,acme-robotics.example', ...known, ''].join('\n')
   const people = `full_name,email,network_profile_url,title\nJane Zwolinska,${jane},${profile},Carver\n`
   for (const [line, stdin] of [
+    ['init', ''],
     ['data import companies -', companies],
     ['data import people -', people],
     ['engine credits set 1000', ''],

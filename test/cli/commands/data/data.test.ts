@@ -190,8 +190,8 @@ describe('data sample', () => {
     await here.json('accounts enrich --domain acme-robotics.example')
     await here.json('data sample --remove')
     const ended = await here.run('accounts enrich --domain acme-robotics.example')
-    expect(ended.code).toBe(9)
-    expect(ended.stderr).toContain('The catalogue is empty')
+    expect(ended.code).toBe(2)
+    expect(ended.stderr).toContain('the catalogue is empty')
   })
 
   it('creates a sample with init --sample', async () => {

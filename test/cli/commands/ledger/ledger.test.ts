@@ -43,7 +43,7 @@ describe('ledger', () => {
       ...far(),
       stdin: 'domain\nknown-3.example\nknown-4.example\n',
     })
-    await here.json('data sample --companies 5 --people 5')
+    await here.json('data sample')
     await here.run('leads enrich --first-name A --last-name B --domain nobody.example')
     const rows = (await run('ledger')).json as Record<string, unknown>[]
     const common = {
@@ -64,7 +64,7 @@ describe('ledger', () => {
   })
 
   it('records what the local engine charged', async () => {
-    await here.json('data sample --companies 5 --people 5')
+    await here.json('data sample')
     const [company] = (await here.json('data export companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
     expect(await here.json('ledger --by profile')).toEqual([

@@ -31,7 +31,7 @@ describe('serve', () => {
     async (option) => {
       await here.json('init')
       const key = await here.newKey()
-      await here.json('data sample --companies 20 --people 20')
+      await here.json('data sample')
       const { line, stop } = await serve('--json', option)
       const { base_url: baseUrl } = JSON.parse(line) as { base_url: string }
       await enrich({ baseUrl, key }, 'acme-robotics.example', { 'x-request-id': 'my-id' })

@@ -94,7 +94,7 @@ describe('a governed proxy with the setting max_age', () => {
   async function both(prepare = remember) {
     const server = closeAfterTest(
       await servingMachine(
-        async (one) => void (await one.run('data sample --companies 20 --people 20')),
+        async (one) => void (await one.run('data sample')),
         ...words.split(' '),
       ),
     )
