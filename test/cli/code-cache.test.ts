@@ -39,7 +39,7 @@ it('looking up a company needs the main script alone', () => {
     cpSync(join(root, name), folder.at(name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), folder.at('node_modules'))
   run('init')
-  run('data', 'sample', '--companies', '5')
+  run('data', 'sample')
   run('accounts', 'enrich', '--domain', 'birchwood.example')
   rmSync(folder.at('dist/more.cjs'))
   expect(String(run('accounts', 'enrich', '--domain', 'acme-robotics.example'))).toContain('Acme Robotics')

@@ -241,7 +241,6 @@ const given: Readonly<Record<string, (filled: Filled, next: () => string) => rea
   'engine deliveries show': ({ delivery }) => [delivery],
   'engine deliveries retry': ({ delivery }) => [delivery],
   'data import': () => ['companies', 'companies.csv'],
-  'data sample': () => ['--companies', '1', '--people', '1'],
   'data export': () => ['people'],
   'data purge': () => ['--older-than', '400d'],
   'data forget': (_, next) => [next(), '--dry-run'],

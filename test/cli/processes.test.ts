@@ -23,6 +23,7 @@ describe('several processes with one home', () => {
   it('four concurrent batches with too few credits pay for exactly the rows they keep', async () => {
     const [credits, share] = tries([60, 80], [1_000, 1_200])
     writeDomains('catalogue.csv', 0, 4 * share)
+    await here.json('init')
     await here.json('data import companies catalogue.csv')
     await here.json(`engine credits set ${credits}`)
     const names = [0, 1, 2, 3].map((at) => `part-${at}`)

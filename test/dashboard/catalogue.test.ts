@@ -29,7 +29,7 @@ async function importAll(
   env: Readonly<Record<string, string>> = {},
   hasSamples = true,
 ): Promise<void> {
-  if (hasSamples) await runOn(here, 'data sample --yes --companies 60 --people 80', { env })
+  if (hasSamples) await runOn(here, 'data sample', { env })
   const company = {
     name: hostile,
     domain: 'hostile.example',
@@ -138,7 +138,7 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
       [full, 'catalogue?min_revenue=5&max_revenue=1', 'min_revenue'],
       [full, 'catalogue?of=people&included_account_lists=7', "there is no list '7'"],
       [full, 'catalogue?keyword=a&after=%7B', 'Results'],
-      [full, 'catalogue', 'Results: 61 companies'],
+      [full, 'catalogue', 'Results: 501 companies'],
       [empty, 'catalogue?of=people', 'prospect data sample'],
     ] as const) {
       const page = await here.open(path)

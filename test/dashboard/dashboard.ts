@@ -17,7 +17,7 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
   const rows = domains.map((name) => `${name}.example,\n`).join('')
   here.write('companies.csv', `domain,note\n${rows}nobody.example,\nacme-robotics.example,\n,unknown\n`)
   here.write('leads.csv', `domain,note\n${rows}`)
-  await run('data sample --yes --companies 60 --people 80')
+  await run('data sample')
   await run('accounts enrich --csv companies.csv --yes -o out.csv')
   await run('accounts enrich --csv leads.csv --yes -o leads-out.csv --max-credits 2 --refresh')
   for (const event of ['lead_search.completed', 'lead_search.record'])

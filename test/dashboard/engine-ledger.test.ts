@@ -14,7 +14,7 @@ const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>'
 
 /** Spends credits in a run, in a single call and by another member, who has a hostile name. */
 async function spend(here: Machine): Promise<void> {
-  await runOn(here, 'data sample --yes --companies 60 --people 80')
+  await runOn(here, 'data sample')
   here.write('companies.csv', 'domain\nacme-robotics.example\nbirchwood.example\n')
   await runOn(here, 'accounts enrich --csv companies.csv --yes -o out.csv')
   await runOn(here, 'accounts stack --company-domain acme-robotics.example')

@@ -12,7 +12,7 @@ describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on
   const schema = database === 'PostgreSQL' ? perFile(freshSchema) : undefined
   const envOf = () => (schema ? { PROSPECT_DATABASE_URL: schema.url } : {})
   const here = perFile(() =>
-    serveDashboard(({ run }) => run('data sample --yes --companies 60 --people 80', { env: envOf() }), {
+    serveDashboard(({ run }) => run('data sample', { env: envOf() }), {
       env: envOf(),
     }),
   )

@@ -20,9 +20,7 @@ const reply = async (page: Page): Promise<unknown> =>
   JSON.parse((await page.locator('[data-kept]').textContent()) ?? '')
 
 describe.skipIf(hasNoBrowser)('operations that are tried', () => {
-  const full = perFile(() =>
-    serveDashboard(({ json }) => json('data sample --yes --companies 60 --people 80')),
-  )
+  const full = perFile(() => serveDashboard(({ json }) => json('data sample')))
   const readOnly = perFile(() => serveDashboard(undefined, { options: ['--read-only'] }))
 
   it('has a form with every field of every operation', async () => {

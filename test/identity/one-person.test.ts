@@ -69,6 +69,7 @@ describe('one person', () => {
 
   it('is paid once, whichever of its rows is found', async () => {
     here.write('known.csv', [header, `Ada,Byron,,${ada},acme.example`].join('\n'))
+    await here.json('init')
     await here.json('data import people known.csv')
     // Only the last row would be found alone.
     here.write('q.csv', [header, 'Ada,Byron,,,globex.example', `Ada,Byron,,${ada},globex.example`].join('\n'))

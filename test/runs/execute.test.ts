@@ -123,14 +123,14 @@ describe('the rows of a batch', () => {
   test('are not sent when they are ragged or invalid', async () => {
     const fake = fakeCaller(found)
     const sink = memorySink()
-    const file = folder.file('domain,country\na,DE\nb\n\nc,XX\n"d\n",FR,1\n')
+    const file = folder.file('domain,country\na,DE\nb,FR,x,y\n\nc,XX\n"d\n",FR,1\n')
     const validate = ({ country }: Input) => {
       if (country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
     }
     const report = await execute(await companyBatch(file, fake.caller, sink, { validate }))
     expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
       ['found', '', '1', 'lookup'],
-      ['invalid', 'the row has 1 cell; the header has 2', '0', ''],
+      ['invalid', 'the row has 4 cells; the header has 2', '0', ''],
       ['invalid', 'country XX is unknown', '0', ''],
       ['invalid', 'the row has 3 cells; the header has 2', '0', ''],
     ])

@@ -69,6 +69,8 @@ describe('an encoding of which two are equally likely', () => {
       typed: [[question, '\r']],
     })
     expect([ended.code, ended.json]).toMatchObject([0, { added: 1 }])
-    expect(await here.json('data export companies --format json')).toMatchObject([{ name: 'Platě' }])
+    expect(await here.json('data export companies --format json')).toContainEqual(
+      expect.objectContaining({ name: 'Platě' }),
+    )
   })
 })

@@ -6,7 +6,7 @@ import { perFile } from '../../support/each.js'
 const here = perFile(machine)
 beforeAll(async () => {
   await here.run('init')
-  await here.run('data sample --yes --companies 60 --people 80')
+  await here.run('data sample')
   here.write('in.csv', 'Firma,Website,n\nAcme,acme-robotics.example,=1+1\nX,nobody.example,\n')
   here.write(
     'people.csv',

@@ -20,7 +20,7 @@ describe('the quote of a batch', () => {
   it('counts rows, distinct lookups and invalid rows, and computes the price range', async () => {
     here.write(
       'in.csv',
-      `Website,note\n${known(1)},\nhttps://www.${known(1)}/about,\n${known(2)},\n"",none\nb.example\n`,
+      `Website,note\n${known(1)},\nhttps://www.${known(1)}/about,\n${known(2)},\n"",none\nb.example,x,y\n`,
     )
     expect(await asked()).toMatchObject({
       code: 0,
@@ -45,7 +45,7 @@ describe('the quote of a batch', () => {
         unknown: [],
         invalid_reasons: [
           { reason: '"Website" is empty', rows: 1 },
-          { reason: 'the row has 1 cell; the header has 2', rows: 1 },
+          { reason: 'the row has 3 cells; the header has 2', rows: 1 },
         ],
       },
     })

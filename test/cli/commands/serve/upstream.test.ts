@@ -93,10 +93,7 @@ describe('a governed proxy with the setting max_age', () => {
   /** A server with its own words for fields, and a proxy in front of it. */
   async function both(prepare = remember) {
     const server = closeAfterTest(
-      await servingMachine(
-        async (one) => void (await one.run('data sample')),
-        ...words.split(' '),
-      ),
+      await servingMachine(async (one) => void (await one.run('data sample')), ...words.split(' ')),
     )
     const { baseUrl, key, machine } = await proxyOf(server, words, prepare)
     const before = await server.machine.balance()
