@@ -70,7 +70,7 @@ describe('control characters of data', () => {
   })
 
   it('do not reach a terminal in questions', async () => {
-    here.write('in.csv', `"${hostile}",b\na.example,1\n`)
+    here.write('in.csv', `"${hostile}",b\nx,1\n`)
     const { stderr } = await here.run('accounts enrich --csv in.csv', {
       typed: [
         ['Which one', '\r'],

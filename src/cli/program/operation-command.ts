@@ -175,7 +175,8 @@ export async function callOperation(
 async function runOperation(context: Context, asked: OperationRequest): Promise<number> {
   const chosen = (await extraOf(asked.operation.id).run?.(context, asked)) ?? asked
   if (typeof chosen === 'number') return chosen
-  const request = { ...chosen, operation: await context.priced(chosen.operation) }
+  const place = context.withDatabase(databaseOf(chosen.invocation) ?? context.home.engine)
+  const request = { ...chosen, operation: await place.priced(chosen.operation) }
   const { operation, shape, input: given } = request
   const { options } = request.invocation
   checkEngineFilters(context, given)

@@ -73,6 +73,7 @@ describe('the record of a person', () => {
       last_name: 'Lovelace',
       full_name: 'Ada Lovelace',
       title: 'Engineer',
+      function: 'Engineering',
       company_name: 'Acme Robotics GmbH',
       company_domain: 'acme.example',
       current_position: {
