@@ -6,7 +6,6 @@ import type { Context, GlobalOptions, Profile, Settings, Streams } from '../cont
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
-import { openAdmin } from '../context/open-databases.js'
 
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
@@ -206,7 +205,7 @@ const localName = 'local'
 export async function targetName(context: Context): Promise<string> {
   const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
-  const [first] = await (await openAdmin(context)).workspaces()
+  const [first] = await (await context.admin()).workspaces()
   return first ? engineName(first) : localName
 }
 

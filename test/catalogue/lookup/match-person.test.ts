@@ -74,6 +74,7 @@ describe('the record of a person', () => {
       full_name: 'Ada Lovelace',
       title: 'Engineer',
       function: 'Engineering',
+      seniority: 'Senior',
       company_name: 'Acme Robotics GmbH',
       company_domain: 'acme.example',
       current_position: {
