@@ -33,7 +33,8 @@ const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' }
 
 /** Returns what a run takes of its earlier parts, and of other runs. */
 const resumeOptions = ({ request, known, samples, notBefore }: ResolvedBatch) => ({
-  retryUnknown: request.choices.retryUnknown,
+  // A finished run is opened again for these rows only.
+  retryUnknown: request.choices.retryUnknown || known?.onlyUnknown === true,
   // The answer of rows that must not be sent and have none.
   others: known?.onlyUnknown ? goneAnswer : undefined,
   samples,

@@ -99,7 +99,8 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
 export async function toRowRequest(context: Context, request: OperationRequest): Promise<OperationRequest> {
   const { operation: asked } = request
   if (asked.starts === 'import') return toRowImport(context, request)
-  const row = await context.priced(immediateOperation(asked))
+  // What it costs is asked of the engine that the batch runs over.
+  const row = immediateOperation(asked)
   return row === asked ? request : { ...request, operation: row, shape: await rowShapeOf(row) }
 }
 

@@ -167,19 +167,18 @@ export async function* readPages(ask: (input: Input) => Promise<Reply>, input: I
     if (has_more !== true) return
     const found = listsIn(page).reduce((sum, [, list]) => sum + list.length, 0)
     rows += found
-    const reason =
-      next_cursor === undefined || next_cursor === null
-        ? 'no_cursor'
-        : seen.has(next_cursor)
-          ? 'same_cursor'
-          : found === 0
-            ? 'empty'
-            : seen.size >= maxPages
-              ? 'too_many'
-              : undefined
+    const reason = whyNoMore(next_cursor, seen, found)
     if (reason !== undefined) throw new Refusal('pages.incomplete', { reason, rows, total, max: maxPages })
     cursor = next_cursor
   }
+}
+
+/** Returns why no further page can be asked for, or none would come; `undefined` where the next one can. */
+function whyNoMore(next: unknown, seen: ReadonlySet<unknown>, found: number): string | undefined {
+  if (next === undefined || next === null) return 'no_cursor'
+  if (seen.has(next)) return 'same_cursor'
+  if (found === 0) return 'empty'
+  return seen.size >= maxPages ? 'too_many' : undefined
 }
 
 /** A reply with the rows of all pages, and why some are missing. */

@@ -196,15 +196,12 @@ describe('moving an engine', () => {
     expect(await here.balance(at(here.path('team.db')))).toBeGreaterThan(0)
     here.write('in.csv', 'Website\nacme-robotics.example\n')
     await ends(here.run(['engine', 'move', '--to', schema.url], at(here.path('team.db'))), 0)
-    await ends(here.run(`accounts enrich --csv in.csv -o out.csv --database ${schema.url}`, at()), 0)
+    await ends(here.run(`accounts enrich --csv in.csv -o out.csv --database ${schema.url}`), 0)
     const [runs, other] = [await here.run('runs list --shared --json', at()), await freshSchema()]
     try {
       await ends(here.run(['engine', 'move', '--to', other.url], at()), 0)
       expect((await here.run('runs list --shared --json', at(other.url))).json).toEqual(runs.json)
-      await ends(
-        here.run(`accounts enrich --csv in.csv -o out.csv --database ${other.url}`, at(other.url)),
-        0,
-      )
+      await ends(here.run(`accounts enrich --csv in.csv -o out.csv --database ${other.url}`), 0)
       expect((await here.run('runs list --shared --json', at(other.url))).json).toMatchObject([{ done: 1 }])
       await ends(here.run('engine move --to home', at(other.url)), 0, '1 shared run stayed in postgres:')
     } finally {
