@@ -1,6 +1,6 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
-import { isUnlimited, quotaLabel, quotaNames, quotas } from '../../api/operations/plans.js'
+import { quotaLabel, quotaNames, quotas } from '../../api/operations/plans.js'
 import { dayMs } from '../../api/values/dates.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
@@ -10,7 +10,7 @@ import { chosenFormat, fileOf, formatOf } from '../output/output.js'
 import { print } from '../output/print.js'
 import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
-import { countOf, formatCredits, type Look } from '../output/text.js'
+import { cellOfLeft, countOf, formatCredits, type Look } from '../output/text.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { resolveListName } from './filter-names.js'
@@ -79,10 +79,7 @@ function formatDays(body: unknown, look: Look): string {
 
 /** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
 export function creditsView(body: unknown, look: Look): string {
-  const number = (path: string) => {
-    const value = valueAt(body as Row, path) ?? '–'
-    return typeof value === 'number' && isUnlimited(value) ? 'no limit' : value
-  }
+  const number = (path: string) => cellOfLeft(valueAt(body as Row, path) ?? '–')
   const rows = quotaNames.map((name) => ({
     Quota: quotaLabel(name),
     Left: number(`credits.${name}`),

@@ -234,6 +234,10 @@ export function labelOf(name: string): string {
 export const formatNumber = (value: number): string =>
   String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+(?!\d))/g, ','))
 
+/** Returns a balance, or what is left of a quota, as a cell of a table: a number, unless it has no limit. */
+export const cellOfLeft = (value: unknown): unknown =>
+  typeof value === 'number' && isUnlimited(value) ? 'no limit' : value
+
 /** Formats a balance, or what is left of a quota. */
 export const formatLeft = (value: number): string => (isUnlimited(value) ? 'no limit' : formatNumber(value))
 

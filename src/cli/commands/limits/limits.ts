@@ -8,7 +8,7 @@ import { isoTime } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { type Row, toPrinted, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { countOf, formatLeft, formatNumber, formatTime, type Look } from '../../output/text.js'
+import { cellOfLeft, countOf, formatLeft, formatNumber, formatTime, type Look } from '../../output/text.js'
 import type { AnswerSource } from '../../target/local-target.js'
 import { targetTime } from '../../target/resolve-target.js'
 
@@ -114,8 +114,8 @@ export function formatQuotas(quotas: object, look: Look): string {
   const rows = Object.entries(quotas as Row).map(([name, state]) => ({
     Quota: quotaLabel(name as QuotaName),
     Used: valueAt(state, 'used'),
-    Left: formatLeft(Number(valueAt(state, 'remaining'))),
-    Of: formatLeft(Number(valueAt(state, 'limit'))),
+    Left: cellOfLeft(valueAt(state, 'remaining')),
+    Of: cellOfLeft(valueAt(state, 'limit')),
     Resets: valueAt(state, 'resets_at'),
   }))
   return grid(['Quota', 'Used', 'Left', 'Of', 'Resets'], rows, look)
