@@ -168,6 +168,12 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
   })
 
   it('show the quote of a batch', async () => {
+    // An empty catalogue has no quote.
+    const added = await run('data import companies - --json', {
+      stdin: 'name,domain\nSole Ltd,sole.example\n',
+      ids: countingIds(0xa0),
+    })
+    expect(added.code).toBe(0)
     await check('batch-quote', 'accounts enrich --csv crm.csv --dry-run')
   })
 
