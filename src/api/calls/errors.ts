@@ -57,7 +57,6 @@ export const errors = {
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
   vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked anew; the same command asks again for work that it accepted.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
-  too_many_bodies: { status: 503, text: 'Too many large requests at once', exit: 10, hint: 'Send large requests one after the other.' },
   storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; this request was not charged.' },
   database_read_only: { status: 503, text: 'The database is read-only: {reason}', exit: 10, stops: true, hint: 'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written; this request was not charged.' },
   database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; this request was not charged.' },
