@@ -1,10 +1,10 @@
 /** What must work on every supported Node, by name. Each check throws a sentence when it does not. */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { domainOf, writeCompanies } from '../bench/data.js'
 import { readJson } from '../run.js'
 
-/** Companies of the import, and rows of the batch. The file is large enough to be read in a worker thread. */
+/** Companies of the import, and rows of the batch. */
 const companies = 5_000
 const requests = 2_000
 const connections = 32
@@ -14,7 +14,7 @@ export const checks = {
   'code cache': checkCodeCache,
   'sample data under constant garbage collection': loadSamples,
   lookup: lookUp,
-  'import in a worker thread': importCompanies,
+  import: importCompanies,
   'batch, killed and resumed': resumeBatch,
   server: serveRequests,
   delivery: receiveDelivery,
@@ -59,16 +59,10 @@ async function lookUp({ json }) {
 }
 
 async function importCompanies({ prospect, cwd }) {
-  const [file, hook, seen] = ['companies.csv', 'hook.cjs', 'worker-seen'].map((name) => join(cwd, name))
+  const file = join(cwd, 'companies.csv')
   await writeCompanies(file, companies)
-  writeFileSync(
-    hook,
-    `process.once('worker', () => require('fs').writeFileSync(${JSON.stringify(seen)}, ''))`,
-  )
-  const options = { NODE_OPTIONS: `--require "${hook.replaceAll('\\', '\\\\')}"` }
-  const { added } = JSON.parse(await prospect(['data', 'import', 'companies', file, '--json'], options))
+  const { added } = JSON.parse(await prospect(['data', 'import', 'companies', file, '--json']))
   must(added === companies, `the import added ${added} of ${companies} companies`)
-  must(existsSync(seen), 'the import did not use its worker thread')
 }
 
 const linesOf = (path) => readFileSync(path, 'utf8').trimEnd().split('\n')
