@@ -63,6 +63,8 @@ export default defineConfig({
     // For what never ends: with a third of this machine the slowest takes an eighth of it.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    // What a test waits for comes at once on an idle machine; on a busy one, later.
+    expect: { poll: { timeout: 60_000 } },
     retry: 0,
     // With `npm test -- --coverage`. What runs only in child processes of the tests is not counted.
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'json-summary'] },
